@@ -1,0 +1,94 @@
+import type { ExecutionBudget } from "./execution-budget.ts";
+import {
+  nothing,
+  type Account,
+  type Exhaustion,
+  type Spend,
+  type SpendCaps,
+  type SpendDimension,
+} from "./ledger.ts";
+import { fromNanoUsd, toNanoUsdLimit } from "./money.ts";
+
+/** The dimensions, as the ledger counts them and as a user names them. */
+const dimensions = [
+  { unit: "tokens", dimension: "tokens" },
+  { unit: "nanoUsd", dimension: "costUsd" },
+  { unit: "turns", dimension: "turns" },
+] as const satisfies readonly { unit: keyof Spend; dimension: SpendDimension }[];
+
+export function addSpend(one: Spend, other: Spend): Spend {
+  return {
+    tokens: one.tokens + other.tokens,
+    nanoUsd: one.nanoUsd + other.nanoUsd,
+    turns: one.turns + other.turns,
+  };
+}
+
+export function subtractSpend(one: Spend, other: Spend): Spend {
+  return {
+    tokens: one.tokens - other.tokens,
+    nanoUsd: one.nanoUsd - other.nanoUsd,
+    turns: one.turns - other.turns,
+  };
+}
+
+export function capsOf({ maxTokens, maxCostUsd, maxTurns }: ExecutionBudget): SpendCaps {
+  return {
+    tokens: maxTokens,
+    nanoUsd: maxCostUsd === null ? null : toNanoUsdLimit(maxCostUsd),
+    turns: maxTurns,
+  };
+}
+
+/** B1: the first dimension in which `used` is above the account's cap. */
+export function findExcess({ taskId, caps }: Account, used: Spend): Exhaustion | undefined {
+  for (const { unit, dimension } of dimensions) {
+    const cap = caps[unit];
+    if (cap !== null && used[unit] > cap) {
+      return { taskId, dimension, limit: shown(unit, cap), used: shown(unit, used[unit]) };
+    }
+  }
+  return undefined;
+}
+
+/** The soft thresholds that `account.spent` has crossed and nobody was told of. */
+export function findWarnings(account: Account): readonly Exhaustion[] {
+  const found: Exhaustion[] = [];
+  for (const { unit, dimension } of dimensions) {
+    const cap = account.caps[unit];
+    const used = account.spent[unit];
+    if (cap === null || used === 0 || used < cap * account.warnAt || account.warned.includes(dimension))
+      continue;
+    found.push({ taskId: account.taskId, dimension, limit: shown(unit, cap), used: shown(unit, used) });
+  }
+  return found;
+}
+
+/** The dimension in which more was billed than held, in the account's terms. */
+export function findOverbilling(account: Account, held: Spend, billed: Spend): Exhaustion | undefined {
+  for (const { unit, dimension } of dimensions) {
+    if (billed[unit] <= held[unit]) continue;
+    const { taskId } = account;
+    return { taskId, dimension, limit: shown(unit, held[unit]), used: shown(unit, billed[unit]) };
+  }
+  return undefined;
+}
+
+export function newAccount(
+  fields: Pick<Account, "taskId" | "parentId" | "priority" | "caps" | "warnAt">,
+): Account {
+  return {
+    ...fields,
+    spent: nothing,
+    reserved: nothing,
+    lost: nothing,
+    unpriced: 0,
+    warned: [],
+    children: 0,
+    closed: false,
+  };
+}
+
+function shown(unit: keyof Spend, amount: number): number {
+  return unit === "nanoUsd" ? fromNanoUsd(amount) : amount;
+}

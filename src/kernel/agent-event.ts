@@ -1,0 +1,49 @@
+import type { ErrorKind } from "./error-kind.ts";
+import type { Failure } from "./fault.ts";
+import type { SessionId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
+import type { RunStatus } from "./run-result.ts";
+import type { Usage } from "./usage.ts";
+
+/** The life of an invocation around its turns: the ten of seed 004, and what went wrong at its edges (S4). */
+export interface AgentEvents {
+  /** The raw input, before extensions may transform it. */
+  input: { readonly input: JsonValue; readonly channel?: string };
+  /** The prompt is built; its hash, since the text is stored once. */
+  before_agent_start: { readonly instructionsHash: string; readonly fromCache: boolean };
+  /** The history is loaded and compacted. */
+  context: { readonly sessionId: SessionId; readonly leafId: string | null; readonly messages: number };
+  agent_end: {
+    readonly status: RunStatus;
+    readonly output: string;
+    readonly turns: number;
+    readonly usage: Usage;
+    readonly interruptionReason: string | null;
+  };
+  /** In the commit of `agent_end`, after it: the session's entries are visible (trap O1). */
+  save_point: { readonly sessionId: SessionId; readonly leafId: string | null };
+  /** No follow-up waits; the session is idle. */
+  settled: { readonly sessionId: SessionId };
+  session_before_compact: {
+    readonly sessionId: SessionId;
+    readonly contextTokens: number;
+    readonly manual: boolean;
+  };
+  session_compact: {
+    readonly sessionId: SessionId;
+    readonly entryId: string;
+    readonly tokensBefore: number;
+    readonly tokensAfter: number;
+  };
+  retry_start: {
+    readonly attempt: number;
+    readonly maxAttempts: number;
+    readonly delayMs: number;
+    readonly kind: ErrorKind;
+    readonly message: string;
+  };
+  retry_end: { readonly attempt: number; readonly success: boolean };
+  /** A hook or extension threw; the run went on. */
+  hook_error: { readonly hook: string; readonly failure: Failure };
+  extension_error: { readonly extension: string; readonly event: string; readonly failure: Failure };
+}

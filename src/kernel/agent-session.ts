@@ -1,0 +1,35 @@
+import type { JsonValue } from "./json.ts";
+import { Transcript } from "./transcript.ts";
+import { noUsage, type Usage } from "./usage.ts";
+
+/**
+ * The state of one invocation, shared by an agent and its architecture: the architecture writes as it iterates, the agent reads
+ * the result. It is not stored; a replay builds it anew from the journal.
+ */
+export interface AgentSession {
+  readonly id: string;
+  readonly instructions: string;
+  messages: Transcript;
+  turns: number;
+  output: string;
+  cumulativeUsage: Usage;
+  interrupted: boolean;
+  interruptionReason: string | null;
+  /** Plans, hand-offs and the like, under names of the architecture's own. */
+  readonly metadata: Record<string, JsonValue>;
+}
+
+export function agentSession(
+  fields: Pick<AgentSession, "id" | "instructions"> & Partial<Pick<AgentSession, "messages">>,
+): AgentSession {
+  return {
+    messages: Transcript.empty,
+    turns: 0,
+    output: "",
+    cumulativeUsage: noUsage,
+    interrupted: false,
+    interruptionReason: null,
+    metadata: {},
+    ...fields,
+  };
+}

@@ -1,0 +1,15 @@
+import type { AgentId } from "./identity.ts";
+import type { TaskInbox } from "./inbox.ts";
+import type { JsonValue } from "./json.ts";
+import type { RunContext } from "./run-context.ts";
+
+/**
+ * What a worker hosts. `run` is called when messages have arrived, and again from the top after a crash: everything it does to the
+ * world goes through `ctx`, and what it decides depends on nothing else. Each activation is a task of its own.
+ */
+export interface Agent {
+  readonly id: AgentId;
+  /** J9: change it when the order or meaning of steps changes. */
+  readonly version?: string;
+  run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
+}

@@ -1,0 +1,32 @@
+import type { JsonObject, JsonValue } from "./json.ts";
+
+/** A question put to a person, durable until answered. `inputDigest` binds the answer to these very arguments. */
+export interface ApprovalRequest {
+  readonly approvalId: string;
+  readonly toolName: string;
+  readonly callId: string;
+  readonly input: JsonValue;
+  readonly inputDigest: string;
+  /** Who asks: a permission rule, a tool, a guardrail, an MCP server. */
+  readonly reason: string;
+}
+
+export type ApprovalDecision =
+  /** `input`: run with these arguments instead. `remember`: do not ask this user again for this tool. */
+  | {
+      readonly decision: "approved";
+      readonly input?: JsonValue;
+      readonly remember?: boolean;
+      readonly by?: string;
+    }
+  | { readonly decision: "denied"; readonly reason?: string; readonly by?: string }
+  /** The call is left out; the model is told so and goes on. */
+  | { readonly decision: "skipped"; readonly by?: string };
+
+/** A request with its answer, as the journal and the audit keep it. */
+export interface ApprovalRecord {
+  readonly request: ApprovalRequest;
+  readonly decision: ApprovalDecision;
+  readonly at: number;
+  readonly metadata?: JsonObject;
+}

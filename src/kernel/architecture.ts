@@ -1,0 +1,18 @@
+import type { AgentSession } from "./agent-session.ts";
+import type { Agent } from "./agent.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { EventDraft } from "./event.ts";
+
+/**
+ * A way to drive one invocation: ReAct, a plan, a debate. It works only through `deps`, so it is durable, budgeted, cancellable
+ * and streamed without doing anything for it.
+ *
+ * It changes `session` as it goes and yields what happens during iteration; the agent around it tells of start and
+ * end. E4: what it yields commits with the next step; on replay, what was committed is not yielded again.
+ */
+export interface Architecture {
+  readonly name: string;
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft>;
+  /** The agents it composes, by role; empty for a single one. */
+  declaredWorkers(): Readonly<Record<string, Agent>>;
+}

@@ -1,0 +1,26 @@
+import { Fault, hasCode } from "./fault.ts";
+
+/** Why a run was told to stop: by someone, or by its deadline (B5). The two end in different statuses. */
+export type CancellationStatus = "cancelled" | "deadline_exceeded";
+
+export interface CancellationOptions {
+  readonly status?: CancellationStatus;
+  readonly cause?: unknown;
+}
+
+/** Thrown by `check()` (C2). `reason` travels from whoever cancelled down to every descendant (C1). */
+export class CancellationError extends Fault {
+  declare readonly code: "cancelled";
+  readonly reason: string;
+  readonly status: CancellationStatus;
+
+  constructor(reason: string, { status = "cancelled", ...options }: CancellationOptions = {}) {
+    super("cancelled", reason, { ...options, details: { reason, status } }, true);
+    this.reason = reason;
+    this.status = status;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasCode(value, "cancelled");
+  }
+}

@@ -1,0 +1,55 @@
+import type { AssistantPart, ProviderMetadata, ToolCallPart, ToolResultPart, UserPart } from "./content.ts";
+import { textOf } from "./content.ts";
+
+interface MessageBase {
+  readonly providerMetadata?: ProviderMetadata;
+}
+
+export interface SystemMessage extends MessageBase {
+  readonly role: "system";
+  readonly content: string;
+}
+
+export interface UserMessage extends MessageBase {
+  readonly role: "user";
+  readonly content: readonly UserPart[];
+}
+
+export interface AssistantMessage extends MessageBase {
+  readonly role: "assistant";
+  readonly content: readonly AssistantPart[];
+}
+
+/** The results of one assistant message's calls, in the order of the calls. */
+export interface ToolMessage extends MessageBase {
+  readonly role: "tool";
+  readonly content: readonly ToolResultPart[];
+}
+
+/** One message of a conversation, in the one form used inside Reeve. Providers' forms are made at the edges. */
+export type ChatMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
+
+export function systemMessage(text: string): SystemMessage {
+  return { role: "system", content: text };
+}
+
+export function userMessage(content: string | readonly UserPart[]): UserMessage {
+  return { role: "user", content: typeof content === "string" ? [{ type: "text", text: content }] : content };
+}
+
+export function assistantMessage(content: string | readonly AssistantPart[]): AssistantMessage {
+  const parts = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
+  return { role: "assistant", content: parts };
+}
+
+export function toolMessage(content: readonly ToolResultPart[]): ToolMessage {
+  return { role: "tool", content };
+}
+
+export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
+  return content.filter((part) => part.type === "tool_call");
+}
+
+export function messageText(message: ChatMessage): string {
+  return message.role === "system" ? message.content : textOf(message.content);
+}

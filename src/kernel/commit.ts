@@ -1,0 +1,29 @@
+import type { Event } from "./event.ts";
+import type { HeadcountCommand } from "./headcount.ts";
+import type { TaskId } from "./identity.ts";
+import type { LedgerCommand } from "./ledger.ts";
+import type { SessionChange } from "./sessions.ts";
+import type { StepAddress } from "./step-address.ts";
+import type { StepRecord } from "./step-record.ts";
+
+/**
+ * What one step leaves behind, all or nothing: one row of the run's journal. A run's state is the fold of its commits; seats and
+ * money are kept as the commands to their state machines, so that an owner rebuilds them by applying the same again.
+ */
+export interface Commit {
+  /** From 0 within the run, without gaps. */
+  readonly number: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly steps?: readonly StepRecord[];
+  /** J5: records that `resume` or `topUp` takes back, so that the step runs anew. */
+  readonly voids?: readonly { readonly taskId: TaskId; readonly address: StepAddress }[];
+  /** E1: their seqs follow on from the commit before. */
+  readonly events?: readonly Event[];
+  readonly headcount?: readonly HeadcountCommand[];
+  /** The next reservation rides here with the record before it (B3). */
+  readonly ledger?: readonly LedgerCommand[];
+  readonly sessions?: readonly SessionChange[];
+  /** All mail up to this place is consumed (P3). */
+  readonly mailThrough?: number;
+}

@@ -1,0 +1,36 @@
+import type { ChatMessage } from "./chat-message.ts";
+import type { ErrorKind } from "./error-kind.ts";
+import type { Failure } from "./fault.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import type { StopReason } from "./stop-reason.ts";
+import type { ToolResult } from "./tool.ts";
+import type { Usage } from "./usage.ts";
+
+/** What happens while an architecture drives an invocation. Its pieces of text are deltas, not events (E2). */
+export interface EngineEvents {
+  agent_start: {
+    readonly input: JsonValue;
+    readonly architecture: string;
+    readonly instructionsHash?: string;
+  };
+  /** The invocation failed for good; never sent for a cancel (trap O8). */
+  agent_error: { readonly failure: Failure; readonly kind?: ErrorKind };
+  turn_start: { readonly turn: number };
+  turn_end: { readonly turn: number; readonly stopReason: StopReason; readonly toolCalls: number };
+  /** The deltas of this message carry this event's seq. */
+  message_start: { readonly role: ChatMessage["role"]; readonly attempt: number };
+  message_end: {
+    readonly message: ChatMessage;
+    readonly model?: { readonly provider: string; readonly modelId: string };
+    readonly stopReason?: StopReason;
+    readonly usage?: Usage;
+  };
+  tool_execution_start: { readonly callId: string; readonly toolName: string; readonly input: JsonValue };
+  tool_execution_end: {
+    readonly callId: string;
+    readonly toolName: string;
+    readonly result: ToolResult;
+    readonly durationMs: number;
+    readonly metadata?: JsonObject;
+  };
+}

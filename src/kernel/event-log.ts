@@ -1,0 +1,35 @@
+import type { CancelSignal } from "./cancel-signal.ts";
+import type { Delta } from "./delta.ts";
+import type { Event } from "./event.ts";
+import type { RunId } from "./identity.ts";
+import type { Lease } from "./lease.ts";
+
+export type LogVerdict =
+  | { readonly ok: true; readonly events: number; readonly head: string; readonly keyed: boolean }
+  | { readonly ok: false; readonly seq: number; readonly problem: string };
+
+export interface TailOptions {
+  readonly fromSeq?: number;
+  /** Ends the tail. Breaking out of the loop does too, and never touches the run (E3). */
+  readonly signal?: CancelSignal;
+}
+
+/**
+ * The events of a run, as its commits left them. Every store passes `eventLogContract`, which checks:
+ *
+ * - E1 Seqs run from 0 without gaps and events never change; `verify` finds one that was edited, removed or reordered.
+ * - E2 Deltas reach those who tail, also those who come late, until the commit that records their message.
+ * - E3 Anyone may read from any seq at any time; a reader that leaves disturbs nobody.
+ */
+export interface EventLog {
+  /** What is there now. Ends. */
+  read(runId: RunId, fromSeq?: number): AsyncIterable<Event>;
+  /** What is there and what comes, without gaps or repeats. Ends after `run_end` has been seen. */
+  tail(runId: RunId, options?: TailOptions): AsyncIterable<Event | Delta>;
+  /** -1 when there is none. */
+  lastSeq(runId: RunId): Promise<number>;
+  /** Not durable. Dropped without a word when the lease was lost. */
+  putDelta(lease: Lease, delta: Delta): void;
+  /** Against `head`, a hash kept elsewhere, a cut tail is found as well. */
+  verify(runId: RunId, head?: string): Promise<LogVerdict>;
+}

@@ -1,0 +1,96 @@
+import { isFaultCode, retryOf, type FaultCode, type Retry, type SubclassCode } from "./fault-code.ts";
+import type { JsonObject } from "./json.ts";
+
+/** A fault at rest: what the journal stores and the wire carries. */
+export interface Failure {
+  readonly code: FaultCode;
+  readonly message: string;
+  readonly details?: JsonObject;
+  readonly cause?: Failure;
+}
+
+export interface FaultOptions {
+  readonly details?: JsonObject;
+  readonly cause?: unknown;
+}
+
+const mark: unique symbol = Symbol.for("reeve.fault");
+/** How many causes are stored; a longer or circular chain is cut here. */
+const causesKept = 8;
+
+/**
+ * The one error Reeve throws. Switch on `code`, never on `message`. `instanceof` tests the brand, and for subclasses
+ * the code as well, so it holds across duplicate copies of the package and across realms.
+ */
+export class Fault extends Error {
+  readonly [mark]: true = true;
+  readonly code: FaultCode;
+  readonly details: JsonObject | undefined;
+
+  constructor(code: Exclude<FaultCode, SubclassCode>, message: string, options?: FaultOptions);
+  /** For subclasses: each fixes its code. */
+  constructor(code: FaultCode, message: string, options: FaultOptions, subclass: true);
+  constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.name = new.target.name;
+    this.code = code;
+    this.details = options.details;
+  }
+
+  get retry(): Retry {
+    return retryOf(this.code);
+  }
+
+  static is(value: unknown): value is Fault {
+    return (
+      typeof value === "object" &&
+      value !== null &&
+      mark in value &&
+      "code" in value &&
+      isFaultCode(value.code)
+    );
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return this === Fault ? Fault.is(value) : Function.prototype[Symbol.hasInstance].call(this, value);
+  }
+
+  /** Anything may be thrown; what is not a fault becomes `internal`, with the thrown thing as its cause. */
+  static from(value: unknown): Fault {
+    if (Fault.is(value)) return value;
+    return new Fault("internal", messageOf(value), { cause: value });
+  }
+
+  toJSON(): Failure {
+    return toFailure(this, causesKept);
+  }
+}
+
+/** `instanceof` for the subclasses: brand and code. */
+export function hasCode(value: unknown, code: SubclassCode): boolean {
+  return Fault.is(value) && value.code === code;
+}
+
+function toFailure(error: unknown, causesLeft: number): Failure {
+  const own = ownFailure(error);
+  const cause = Fault.is(error) || error instanceof Error ? error.cause : undefined;
+  if (cause === undefined || cause === null || causesLeft === 0) return own;
+  return { ...own, cause: toFailure(cause, causesLeft - 1) };
+}
+
+function ownFailure(error: unknown): Failure {
+  if (Fault.is(error)) {
+    const { code, message, details } = error;
+    return details === undefined ? { code, message } : { code, message, details };
+  }
+  const details = error instanceof Error ? { details: { name: error.name } } : {};
+  return { code: "internal", message: messageOf(error), ...details };
+}
+
+function messageOf(value: unknown): string {
+  try {
+    return value instanceof Error ? value.message || value.name : String(value);
+  } catch {
+    return "a value that cannot be shown was thrown";
+  }
+}

@@ -1,0 +1,18 @@
+import type { ChatMessage } from "./chat-message.ts";
+import type { AgentId, RunId, SessionId } from "./identity.ts";
+
+export interface HistoryKey {
+  readonly agentId: AgentId;
+  readonly sessionId: SessionId;
+}
+
+/** Where an agent's raw messages are read from and kept. Worker sessions have keys of their own, so none sees another's. */
+export interface HistoryProvider {
+  read(key: HistoryKey): Promise<readonly ChatMessage[]>;
+  /** Idempotent by run: messages of a run replace what that run had appended, so a replay does not double them. */
+  append(key: HistoryKey, runId: RunId, messages: readonly ChatMessage[]): Promise<void>;
+  count(key: HistoryKey): Promise<number>;
+  /** Retention RUN: what one run left behind. */
+  clearRun(runId: RunId): Promise<void>;
+  clear(key: HistoryKey): Promise<void>;
+}

@@ -1,0 +1,107 @@
+import { describeValue } from "./describe-value.ts";
+import { Fault } from "./fault.ts";
+
+declare const brand: unique symbol;
+type Id<Name extends string> = string & { readonly [brand]: Name };
+
+/** The address of an agent with an inbox: `researcher`, or `researcher/eu` for one instance of several. */
+export type AgentId = Id<"AgentId">;
+/** The address of a topic: `agent.progress/run_7`. */
+export type TopicId = Id<"TopicId">;
+/** One execution tree: `run_<id>`. Scopes budgets, headcount, cancellation and the event log. */
+export type RunId = Id<"RunId">;
+/** One agent's node in a run: `t0` is the root, `t1` the first task spawned. Unique within its run. */
+export type TaskId = Id<"TaskId">;
+/** A conversation; outlives runs. Chosen by the user or minted as `ses_<id>`. */
+export type SessionId = Id<"SessionId">;
+
+export interface AgentAddress {
+  readonly name: string;
+  /** Tells instances of one agent apart. */
+  readonly key?: string;
+}
+
+export interface TopicAddress {
+  readonly type: string;
+  readonly source: string;
+}
+
+const word = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$/;
+const anySession = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/;
+const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
+
+export function formatAgentId({ name, key }: AgentAddress): AgentId {
+  requireMatch(word, name, "agent name", wordRule);
+  if (key === undefined) return name as AgentId;
+  requireMatch(word, key, "agent key", wordRule);
+  return `${name}/${key}` as AgentId;
+}
+
+export function parseAgentId(text: string): AgentAddress {
+  const [name = "", ...keys] = requireText(text, "agent id").split("/");
+  const key = keys.length === 0 ? {} : { key: keys.join("/") };
+  formatAgentId({ name, ...key });
+  return { name, ...key };
+}
+
+export function formatTopicId({ type, source }: TopicAddress): TopicId {
+  requireMatch(word, type, "topic type", wordRule);
+  requireMatch(word, source, "topic source", wordRule);
+  return `${type}/${source}` as TopicId;
+}
+
+export function parseTopicId(text: string): TopicAddress {
+  const cut = requireText(text, "topic id").indexOf("/");
+  const address = { type: text.slice(0, Math.max(cut, 0)), source: text.slice(cut + 1) };
+  if (cut < 0) throw refused("topic id", text, "a type and a source joined by /");
+  formatTopicId(address);
+  return address;
+}
+
+export function formatRunId(id: string): RunId {
+  return parseRunId(`run_${id}`);
+}
+
+export function parseRunId(text: string): RunId {
+  requireMatch(/^run_[A-Za-z0-9-]{1,64}$/, text, "run id", "run_ and 1 to 64 letters, digits or -");
+  return text as RunId;
+}
+
+/** Counts from 0, the root. */
+export function formatTaskId(ordinal: number): TaskId {
+  if (!Number.isSafeInteger(ordinal) || ordinal < 0)
+    throw refused("task number", ordinal, "an integer from 0");
+  return `t${ordinal}` as TaskId;
+}
+
+export function parseTaskId(text: string): TaskId {
+  requireMatch(/^t(0|[1-9][0-9]{0,14})$/, text, "task id", "t and a number, such as t0");
+  return text as TaskId;
+}
+
+export function formatSessionId(id: string): SessionId {
+  return parseSessionId(`ses_${id}`);
+}
+
+export function parseSessionId(text: string): SessionId {
+  requireMatch(
+    anySession,
+    text,
+    "session id",
+    "1 to 256 letters, digits, and _ . : @ / -, starting with a letter, digit or _",
+  );
+  return text as SessionId;
+}
+
+function requireText(value: unknown, what: string): string {
+  if (typeof value !== "string") throw refused(what, value, "a string");
+  return value;
+}
+
+function requireMatch(pattern: RegExp, value: unknown, what: string, rule: string): void {
+  if (!pattern.test(requireText(value, what))) throw refused(what, value, rule);
+}
+
+function refused(what: string, value: unknown, rule: string): Fault {
+  return new Fault("invalid_argument", `${describeValue(value)} is not a ${what}: it must be ${rule}`);
+}

@@ -1,0 +1,32 @@
+import type { AgentId } from "./identity.ts";
+import type { Message } from "./message.ts";
+
+export interface DeadLetter {
+  readonly message: Message;
+  readonly deliveries: number;
+}
+
+/**
+ * Where messages to an agent wait for an activation of it. Every store passes `inboxContract`, which checks:
+ *
+ * - I1 Delivery is idempotent by message id, also after the message was acknowledged.
+ * - I2 Messages of one sender are drained in the order in which they were sent.
+ * - I3 `peek` takes nothing away: a message stays until it is acknowledged.
+ * - I4 A message handed back `maxDeliveries` times becomes a dead letter; it is kept and drained no more.
+ */
+export interface Inbox {
+  /** False: it was here before. */
+  deliver(message: Message): Promise<boolean>;
+  peek(agentId: AgentId, limit?: number): Promise<readonly Message[]>;
+  ack(agentId: AgentId, messageIds: readonly string[]): Promise<void>;
+  nack(agentId: AgentId, messageIds: readonly string[]): Promise<void>;
+  deadLetters(agentId: AgentId): Promise<readonly DeadLetter[]>;
+}
+
+/** One activation's view of its inbox. */
+export interface TaskInbox {
+  /** What this activation was started with. */
+  readonly messages: readonly Message[];
+  /** What has come since, journaled: a replay drains the same (J4). */
+  drain(): Promise<readonly Message[]>;
+}

@@ -1,0 +1,230 @@
+export type { AgentContext } from "./agent-context.ts";
+export type { AgentEvents } from "./agent-event.ts";
+export { agentSession, type AgentSession } from "./agent-session.ts";
+export type { Agent } from "./agent.ts";
+export type { ApprovalEvents } from "./approval-event.ts";
+export type { ApprovalDecision, ApprovalRecord, ApprovalRequest } from "./approval.ts";
+export type { ArchitectureEvents } from "./architecture-event.ts";
+export type { Architecture } from "./architecture.ts";
+export type { AuditEntry, AuditLog, AuditVerdict } from "./audit-log.ts";
+export { type Blobs, blobThreshold } from "./blobs.ts";
+export type { BudgetEvents } from "./budget-event.ts";
+export {
+  type BudgetDimension,
+  BudgetExhaustedError,
+  type BudgetExhaustion,
+} from "./budget-exhausted-error.ts";
+export type { Budget, BudgetVerdict } from "./budget.ts";
+export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
+export {
+  CancellationError,
+  type CancellationOptions,
+  type CancellationStatus,
+} from "./cancellation-error.ts";
+export { CancellationToken, type CancelListener } from "./cancellation-token.ts";
+export {
+  assistantMessage,
+  type AssistantMessage,
+  type ChatMessage,
+  messageText,
+  systemMessage,
+  type SystemMessage,
+  toolCallsOf,
+  toolMessage,
+  type ToolMessage,
+  userMessage,
+  type UserMessage,
+} from "./chat-message.ts";
+export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./classify-error.ts";
+export type { Clock } from "./clock.ts";
+export type { Commit } from "./commit.ts";
+export type { CompactionStrategy } from "./compaction-strategy.ts";
+export {
+  type AssistantPart,
+  type ContentPart,
+  type FilePart,
+  type ImagePart,
+  type MediaSource,
+  type ProviderMetadata,
+  type ReasoningPart,
+  textOf,
+  type TextPart,
+  type ToolCallPart,
+  type ToolOutput,
+  type ToolResultPart,
+  type UserPart,
+} from "./content.ts";
+export type { Delta } from "./delta.ts";
+export type { Dependencies, FastFlags } from "./dependencies.ts";
+export type { EngineEvents } from "./engine-event.ts";
+export type { Engine, RunHost } from "./engine.ts";
+export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";
+export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";
+export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./event.ts";
+export { executionBudget, type ExecutionBudget, tightenBudget, unlimitedBudget } from "./execution-budget.ts";
+export type { ContextUsage, ExtensionContext, ModelRegistry, SessionView } from "./extension-context.ts";
+export type {
+  ExtensionEvent,
+  ExtensionEvents,
+  ExtensionEventType,
+  ExtensionResult,
+} from "./extension-event.ts";
+export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./extension.ts";
+export type { FaultCode, ModelFaultCode, Retry, SubclassCode } from "./fault-code.ts";
+export { type Failure, Fault, type FaultOptions } from "./fault.ts";
+export { deepFreeze, type DeepReadonly } from "./frozen.ts";
+export type { GuardrailEvents } from "./guardrail-event.ts";
+export type { Guardrail, GuardrailDecision, GuardrailStage } from "./guardrail.ts";
+export type { Hash } from "./hash.ts";
+export {
+  type Headcount,
+  type HeadcountCommand,
+  type HeadcountOutcome,
+  type HeadcountStep,
+  type HeadcountTask,
+  openHeadcount,
+  type RefusalReason,
+  type SeatChange,
+  type SeatHolder,
+  seatHolders,
+  seatsTaken,
+  type SeatStatus,
+} from "./headcount.ts";
+export type { HistoryKey, HistoryProvider } from "./history-provider.ts";
+export { HistoryRetention, parseHistoryRetention } from "./history-retention.ts";
+export {
+  type HookCallback,
+  HookEvent,
+  type HookPayload,
+  type HookPayloads,
+  type Hooks,
+} from "./hook-event.ts";
+export type { HookRegistry, PreToolVerdict } from "./hook-registry.ts";
+export type { IdSource } from "./id-source.ts";
+export {
+  type AgentAddress,
+  type AgentId,
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  formatTaskId,
+  formatTopicId,
+  parseAgentId,
+  parseRunId,
+  parseSessionId,
+  parseTaskId,
+  parseTopicId,
+  type RunId,
+  type SessionId,
+  type TaskId,
+  type TopicAddress,
+  type TopicId,
+} from "./identity.ts";
+export type { DeadLetter, Inbox, TaskInbox } from "./inbox.ts";
+export type { Journal, RunRecord } from "./journal.ts";
+export { assertJson, canonicalJson, type Codec, isJson, type JsonObject, type JsonValue } from "./json.ts";
+export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
+export {
+  type Account,
+  type Decision,
+  type Exhaustion,
+  type Ledger,
+  type LedgerCommand,
+  type LedgerOutcome,
+  type LedgerStep,
+  openLedger,
+  type Overrun,
+  type ReportedSpend,
+  type Reservation,
+  type ReserveCommand,
+  type Spend,
+  type SpendCaps,
+  type SpendDimension,
+  type TopUp,
+  type UnknownPrice,
+} from "./ledger.ts";
+export type { Mail, MailBody, Mailbox, PlacedMail } from "./mailbox.ts";
+export type {
+  Episode,
+  Fact,
+  Memory,
+  MemoryBlock,
+  MemoryScope,
+  MemoryWrite,
+  Recall,
+  RecallQuery,
+} from "./memory.ts";
+export type { Message, ReplyAddress } from "./message.ts";
+export { MiddlewareTermination, type TerminationOptions } from "./middleware-termination.ts";
+export type {
+  AgentMiddleware,
+  AgentRunContext,
+  ChatContext,
+  ChatMiddleware,
+  FunctionContext,
+  FunctionMiddleware,
+  Middleware,
+  MiddlewareFunction,
+} from "./middleware.ts";
+export type {
+  Model,
+  ModelCallOptions,
+  ModelRequest,
+  ModelResponse,
+  ModelStreamPart,
+  ProviderOptions,
+  ReportedUsage,
+  ResponseFormat,
+  ToolChoice,
+  ToolSpec,
+} from "./model.ts";
+export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
+export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
+export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
+export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
+export type { Random } from "./random.ts";
+export { reviveFault } from "./revive-fault.ts";
+export type {
+  AskOutcome,
+  Branch,
+  BranchResults,
+  LlmReply,
+  LlmRequest,
+  OnParentEnd,
+  OnPause,
+  RunContext,
+  SpawnOptions,
+  SpawnOutcome,
+  TaskHandle,
+  TaskOutcome,
+} from "./run-context.ts";
+export type { RunEvents } from "./run-event.ts";
+export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
+export type { RunHandle } from "./run-handle.ts";
+export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
+export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
+export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
+export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
+export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
+export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
+export type { SpawnEvents } from "./spawn-event.ts";
+export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-address.ts";
+export { stepHeadcount } from "./step-headcount.ts";
+export { stepLedger } from "./step-ledger.ts";
+export {
+  digestOf,
+  type StepDigest,
+  type StepKind,
+  type StepOutcome,
+  type StepRecord,
+} from "./step-record.ts";
+export type { StopReason } from "./stop-reason.ts";
+export type { Store } from "./store.ts";
+export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";
+export type { TaskEvents } from "./task-event.ts";
+export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
+export type { Attributes, Span, Telemetry } from "./telemetry.ts";
+export type { ToolCall, ToolHost, ToolProgress } from "./tool-host.ts";
+export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
+export { Transcript } from "./transcript.ts";
+export { addUsage, noUsage, totalTokens, type Usage } from "./usage.ts";

@@ -1,0 +1,38 @@
+import type { Commit } from "./commit.ts";
+import type { AgentId, RunId, SessionId } from "./identity.ts";
+import type { Lease } from "./lease.ts";
+import type { Priority } from "./priority.ts";
+
+/** What is known of a run without reading its commits: whom to schedule, and with which code. */
+export interface RunRecord {
+  readonly runId: RunId;
+  readonly agentId: AgentId;
+  readonly sessionId: SessionId;
+  readonly tenantId: string | null;
+  readonly priority: Priority;
+  /** The agent's version at the start (J9). */
+  readonly agentVersion: string | null;
+  readonly createdAt: number;
+}
+
+/**
+ * The durable memory of runs, and the one door by which an owner writes: what a commit holds for the event log, the sessions and
+ * the mailbox is applied with it or not at all. Every store passes `journalContract`, which checks:
+ *
+ * - J1 First writer wins: appending under a number that is taken changes nothing and returns the commit that stands there, so a
+ *   writer that does not know whether its write arrived may write again.
+ * - J3 A writer whose lease was lost is refused with `lease_lost`, and nothing is written.
+ * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
+ * - A number that leaves a gap is refused with `invalid_argument`.
+ */
+export interface Journal {
+  /** False: the run exists; nothing changed. */
+  create(run: RunRecord, first: Commit): Promise<boolean>;
+  find(runId: RunId): Promise<RunRecord | undefined>;
+  /** The commit that stands under this number. */
+  append(lease: Lease, commit: Commit): Promise<Commit>;
+  /** What has been committed, from `number` on; ends there. */
+  read(runId: RunId, from?: number): AsyncIterable<Commit>;
+  /** With its events, mail and blobs; the sessions' entries are theirs. Done nothing if it is not there. */
+  delete(runId: RunId): Promise<void>;
+}

@@ -1,0 +1,43 @@
+import type { RunId } from "./identity.ts";
+
+/** The right to write for one run. A later lease of the same run has a higher epoch and ends this one (J3). */
+export interface Lease {
+  readonly runId: RunId;
+  readonly epoch: number;
+  readonly workerId: string;
+}
+
+/** How an owner leaves a run: done with it for good, ready for the next owner, or until mail comes or a time is there. */
+export type Rest =
+  | { readonly kind: "ended" }
+  | { readonly kind: "ready" }
+  | { readonly kind: "suspended"; readonly wakeAt: number | null };
+
+export interface ClaimOptions {
+  readonly workerId: string;
+  readonly limit: number;
+  /** Epoch milliseconds; decides whose wake time has come. */
+  readonly now: number;
+}
+
+/**
+ * Who owns which run, in the store. Every store passes `leaseContract`, which checks:
+ *
+ * - L1 A run has at most one owner whose writes are taken: claiming or seizing it raises the epoch and fences the one before.
+ * - L2 `claim` gives runs that are ready: new, released as ready, woken by mail since they were left or by time, or left behind
+ *   by a worker that is gone. Never an ended run, never one whose owner lives.
+ * - L3 Mail that came before `release` and was not consumed makes the run ready: no wake is lost.
+ * - L4 A lease that was lost releases nothing.
+ */
+export interface Leases {
+  /** Workers that do not say so are gone; a store that can tell a dead process by itself does. */
+  enlist(workerId: string): Promise<void>;
+  dismiss(workerId: string): Promise<void>;
+  claim(options: ClaimOptions): Promise<readonly Lease[]>;
+  /** Takes a run whoever has it, if it exists and has not ended. */
+  seize(runId: RunId, workerId: string): Promise<Lease | undefined>;
+  /** J3: before an effect. Throws `lease_lost`. */
+  check(lease: Lease): Promise<void>;
+  /** Throws `lease_lost`. */
+  release(lease: Lease, rest: Rest): Promise<void>;
+}

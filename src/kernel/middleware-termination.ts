@@ -1,0 +1,27 @@
+import { Fault, hasCode } from "./fault.ts";
+import type { JsonObject } from "./json.ts";
+
+export interface TerminationOptions {
+  /** The middleware or guardrail that stopped the run. */
+  readonly by?: string;
+  readonly details?: JsonObject;
+  readonly cause?: unknown;
+}
+
+/** Thrown by a middleware to stop the run as `guardrail_tripped`. Not an error of the run: a decision about it. */
+export class MiddlewareTermination extends Fault {
+  declare readonly code: "guardrail_tripped";
+  readonly reason: string;
+  readonly by: string | undefined;
+
+  constructor(reason: string, { by, details, ...options }: TerminationOptions = {}) {
+    const named = by === undefined ? {} : { by };
+    super("guardrail_tripped", reason, { ...options, details: { ...details, reason, ...named } }, true);
+    this.reason = reason;
+    this.by = by;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasCode(value, "guardrail_tripped");
+  }
+}

@@ -1,0 +1,129 @@
+import { clampOutput, boundOf, findTight, isPriced } from "./reservation-bound.ts";
+import type { Account, Decision, Ledger, ReserveCommand } from "./ledger.ts";
+import type { TaskId } from "./identity.ts";
+import { Priority } from "./priority.ts";
+
+type Passes = Partial<Record<Priority, number>>;
+
+/** The accounts a task's spend counts against, from its own to the root's (B6). */
+export function chainOf(accounts: Ledger["accounts"], taskId: TaskId): readonly Account[] {
+  const chain: Account[] = [];
+  for (let at: TaskId | null = taskId; at !== null;) {
+    const account: Account | undefined = accounts[at];
+    if (account === undefined) break;
+    chain.push(account);
+    at = account.parentId;
+  }
+  return chain;
+}
+
+export function joinQueue(ledger: Ledger, request: ReserveCommand): Ledger {
+  const priority = priorityOf(ledger, request);
+  const waiting = [...ledger.waiting, request];
+  if (ledger.waiting.length === 0) return { ...ledger, waiting };
+  return { ...ledger, waiting, passes: { ...ledger.passes, [priority]: passOf(ledger, priority) } };
+}
+
+/**
+ * The next decision the queue can take, or `undefined` when everyone left has to wait. B1: served by weight (stride), first
+ * come first served within a class, BACKGROUND only when nobody else waits. Whoever does not fit holds back those
+ * behind it that need the same account, so that small calls do not starve a large one; calls in other pools pass.
+ */
+export function nextDecision(ledger: Ledger): Decision | undefined {
+  const blocked = new Set<TaskId>();
+  for (const request of inServingOrder(ledger)) {
+    const { id } = request;
+    const chain = chainOf(ledger.accounts, request.taskId);
+    if (ledger.overrun !== null) return { id, kind: "exhausted", exhaustion: ledger.overrun };
+    const unpriced = findUnpriced(ledger, chain, request);
+    if (unpriced !== undefined) return { id, kind: "unknown_price", taskId: unpriced.taskId };
+    const outputTokens = clampOutput(chain, request);
+    if (typeof outputTokens !== "number") return { id, kind: "exhausted", exhaustion: outputTokens };
+    const tight = findTight(chain, boundOf(request, outputTokens));
+    if (tight.length === 0 && !chain.some(({ taskId }) => blocked.has(taskId))) {
+      return { id, kind: "granted", outputTokens, clamped: outputTokens < request.output.maxTokens };
+    }
+    for (const { taskId } of tight) blocked.add(taskId);
+  }
+  return undefined;
+}
+
+export function leaveQueue(ledger: Ledger, id: string, served: boolean): Ledger {
+  const request = ledger.waiting.find((each) => each.id === id);
+  if (request === undefined) return ledger;
+  const waiting = ledger.waiting.filter((each) => each !== request);
+  return {
+    ...ledger,
+    waiting,
+    passes: passesAfter(ledger, waiting, served ? priorityOf(ledger, request) : undefined),
+  };
+}
+
+function passesAfter(
+  ledger: Ledger,
+  waiting: readonly ReserveCommand[],
+  served: Priority | undefined,
+): Passes {
+  if (waiting.length === 0) return {};
+  if (served === undefined || served === Priority.BACKGROUND) return ledger.passes;
+  const stride = Priority.CRITICAL / served;
+  return { ...ledger.passes, [served]: passOf(ledger, served) + stride };
+}
+
+/** A class that nobody waited in starts level with the one served next: idle time earns no credit. */
+function passOf(ledger: Ledger, priority: Priority): number {
+  const busy = ledger.waiting.map((each) => priorityOf(ledger, each));
+  const level = Math.min(...busy.map((each) => ledger.passes[each] ?? Number.POSITIVE_INFINITY));
+  const own = ledger.passes[priority];
+  if (own !== undefined && busy.includes(priority)) return own;
+  return Math.max(own ?? 0, Number.isFinite(level) ? level : 0);
+}
+
+/** Every waiting request, in the order in which stride scheduling would serve them if all fitted. */
+function inServingOrder(ledger: Ledger): readonly ReserveCommand[] {
+  const classes = new Map<Priority, ReserveCommand[]>();
+  for (const request of ledger.waiting) {
+    const priority = priorityOf(ledger, request);
+    const members = classes.get(priority);
+    if (members === undefined) classes.set(priority, [request]);
+    else members.push(request);
+  }
+  const background = classes.get(Priority.BACKGROUND) ?? [];
+  classes.delete(Priority.BACKGROUND);
+  if (classes.size === 0) return background;
+  const passes = new Map([...classes.keys()].map((each) => [each, passOf(ledger, each)]));
+  const order: ReserveCommand[] = [];
+  while (classes.size > 0) {
+    const priority = lowestPass(passes);
+    const members = classes.get(priority) ?? [];
+    const first = members.shift();
+    if (first !== undefined) order.push(first);
+    passes.set(priority, (passes.get(priority) ?? 0) + Priority.CRITICAL / priority);
+    if (members.length > 0) continue;
+    classes.delete(priority);
+    passes.delete(priority);
+  }
+  return order;
+}
+
+/** The higher priority among equals. */
+function lowestPass(passes: ReadonlyMap<Priority, number>): Priority {
+  let best: [Priority, number] = [Priority.BACKGROUND, Number.POSITIVE_INFINITY];
+  for (const [priority, pass] of passes) {
+    if (pass < best[1] || (pass === best[1] && priority > best[0])) best = [priority, pass];
+  }
+  return best[0];
+}
+
+function findUnpriced(
+  ledger: Ledger,
+  chain: readonly Account[],
+  request: ReserveCommand,
+): Account | undefined {
+  if (isPriced(request) || ledger.unknownPrice === "ignore") return undefined;
+  return chain.find(({ caps }) => caps.nanoUsd !== null);
+}
+
+function priorityOf({ accounts }: Ledger, { taskId }: ReserveCommand): Priority {
+  return accounts[taskId]?.priority ?? Priority.NORMAL;
+}

@@ -1,0 +1,151 @@
+import type { CancelSignal } from "./cancel-signal.ts";
+import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
+import type { ExecutionBudget } from "./execution-budget.ts";
+import type { Failure } from "./fault.ts";
+import type { RefusalReason, SeatHolder } from "./headcount.ts";
+import type { HistoryRetention } from "./history-retention.ts";
+import type { AgentId, TaskId, TopicId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
+import type { Message } from "./message.ts";
+import type { ModelRequest } from "./model.ts";
+import type { Priority } from "./priority.ts";
+import type { RunFacts } from "./run-facts.ts";
+import type { RunMeta } from "./run-meta.ts";
+import type { StopReason } from "./stop-reason.ts";
+import type { ToolCall } from "./tool-host.ts";
+import type { ToolResult } from "./tool.ts";
+import type { Transcript } from "./transcript.ts";
+import type { Usage } from "./usage.ts";
+
+/** J4: the digest covers `transcript` and `role`; the rest is sent and not journaled. */
+export interface LlmRequest extends Omit<ModelRequest, "messages"> {
+  readonly transcript: Transcript;
+  readonly instructions?: string;
+  /** For this call only, after the transcript; never kept. */
+  readonly ephemeral?: readonly ChatMessage[];
+  /** Which of the agent's models; absent: the main one. */
+  readonly role?: string;
+}
+
+export interface LlmReply {
+  readonly message: AssistantMessage;
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  readonly model: { readonly provider: string; readonly modelId: string };
+}
+
+/** What becomes of a child when its parent ends first. */
+export type OnParentEnd = "wait" | "cancel" | "detach";
+
+/** H5: `suspend` waits to be recalled; `return-partial` ends with what there is. */
+export type OnPause = "suspend" | "return-partial";
+
+export interface SpawnOptions {
+  readonly priority?: Priority;
+  /** Tightened by the parent's (B6). */
+  readonly budget?: Partial<ExecutionBudget>;
+  readonly retention?: HistoryRetention;
+  /** `cancel` unless told. */
+  readonly onParentEnd?: OnParentEnd;
+  readonly onPause?: OnPause;
+}
+
+export interface TaskHandle {
+  readonly taskId: TaskId;
+  readonly agentId: AgentId;
+}
+
+/** H4: a refused seat is a value, which a model can react to. */
+export type SpawnOutcome =
+  | { readonly kind: "spawned"; readonly handle: TaskHandle }
+  | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] };
+
+export interface TaskOutcome {
+  readonly status: "completed" | "failed" | "cancelled" | "paused";
+  readonly output: JsonValue;
+  readonly failure: Failure | null;
+}
+
+/** `timed_out`: the target is alive; never a failure of it. */
+export type AskOutcome =
+  | { readonly kind: "replied"; readonly body: JsonValue }
+  | { readonly kind: "timed_out" | "target_paused"; readonly partial: JsonValue }
+  | { readonly kind: "target_failed" | "target_cancelled"; readonly failure: Failure | null };
+
+export type Branch<Value> = (ctx: RunContext) => Promise<Value>;
+export type BranchResults<Branches extends Readonly<Record<string, Branch<unknown>>>> = {
+  readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
+};
+
+/**
+ * What a task does its work through. Every call that takes time is a step of the journal: recorded once, returned from the record
+ * ever after (J1), recorded also when it fails (J5).
+ *
+ * J2: in one scope at most one journaled call is open; a second is `journal_ambiguous`. Do several things at once with
+ * `parallel`, `tools`, `joinAll` or `race`.
+ */
+export interface RunContext {
+  readonly meta: RunMeta;
+  readonly facts: RunFacts;
+  readonly taskId: TaskId;
+  readonly agentId: AgentId;
+  readonly signal: CancelSignal;
+
+  /** One turn's model call. Reserves before, retries by kind of error inside, settles after (B1, B3, J5). */
+  llm(request: LlmRequest): Promise<LlmReply>;
+  /** Through the gate: hooks, guardrails, permissions, a person's approval (J7). A tool that fails is a result. */
+  tool(call: ToolCall): Promise<ToolResult>;
+  /** Side by side, as the tools' concurrency allows; results in the order of the calls. */
+  tools(calls: readonly ToolCall[]): Promise<readonly ToolResult[]>;
+
+  /** Hires an agent for a task of its own; does not wait for it. H6: not checked again on replay. */
+  spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;
+  join(handle: TaskHandle): Promise<TaskOutcome>;
+  joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]>;
+  /** C1: the task and everything below it. */
+  cancel(handle: TaskHandle, reason: string): Promise<void>;
+
+  /** Waits for all, then throws the first fault in the order of declaration. */
+  parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
+    branches: Branches,
+  ): Promise<BranchResults<Branches>>;
+  /** The first to settle wins; the winner is journaled and the others are cancelled. */
+  race<Value>(
+    branches: Readonly<Record<string, Branch<Value>>>,
+  ): Promise<{ readonly winner: string; readonly value: Value }>;
+
+  /** Sends and waits; on a spawned handle, waits only. A timed-out ask of a child cancels it (H5). */
+  ask(
+    target: AgentId | TaskHandle,
+    body: JsonValue,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<AskOutcome>;
+  reply(message: Message, body: JsonValue): Promise<void>;
+  send(target: AgentId, body: JsonValue): Promise<void>;
+  /** To everyone who follows the topic. */
+  emit(topic: TopicId, body: JsonValue): Promise<void>;
+  follow(topic: TopicId): Promise<void>;
+  unfollow(topic: TopicId): Promise<void>;
+
+  /** Epoch milliseconds. Holds over restarts. */
+  sleepUntil(atMs: number): Promise<void>;
+  /** What `resolve`s the name; one that came early is kept, each is consumed once. */
+  waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
+
+  /** Something that cannot be journaled, such as a connection: closed when the task is dropped, opened again on replay. */
+  resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
+  /** Any effect of your own. J6: at least once; its result exactly once. */
+  step<Value extends JsonValue>(
+    name: string,
+    body: (step: { readonly idempotencyKey: string; readonly signal: CancelSignal }) => Promise<Value>,
+    options?: { readonly input?: JsonValue },
+  ): Promise<Value>;
+  now(): Promise<number>;
+  random(): Promise<number>;
+  uuid(): Promise<string>;
+
+  /** C2: throws once cancelled or past the deadline, but not while recorded steps remain in this scope. */
+  check(): void;
+  /** J8: ends this task's journal and goes on in a new one that starts from `state`. */
+  continueAsNew(state: JsonValue): Promise<never>;
+}

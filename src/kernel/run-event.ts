@@ -1,0 +1,31 @@
+import type { AgentId, RunId, SessionId } from "./identity.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import type { RunStatus } from "./run-result.ts";
+import type { SupervisionJson } from "./supervision.ts";
+import type { Usage } from "./usage.ts";
+
+/** The life of a run as a whole. */
+export interface RunEvents {
+  /** The first event of every run, in the commit that creates it. */
+  run_start: {
+    readonly agentId: AgentId;
+    readonly sessionId: SessionId;
+    readonly input: JsonValue;
+    readonly supervision: SupervisionJson;
+    readonly metadata: JsonObject;
+  };
+  /** A new owner took the run over and replays it. */
+  run_recover: { readonly epoch: number };
+  run_pause: { readonly by: string };
+  run_resume: { readonly by: string };
+  run_cancel: { readonly reason: string; readonly by: string };
+  /** The first event of a fork's own: everything before it is the origin's. */
+  run_fork: { readonly origin: RunId; readonly at: number };
+  /** The last event, unless the run is resumed. */
+  run_end: {
+    readonly status: RunStatus;
+    readonly usage: Usage;
+    readonly costUsd: number | null;
+    readonly turns: number;
+  };
+}

@@ -1,0 +1,25 @@
+import type { ApprovalDecision } from "./approval.ts";
+import type { Delta } from "./delta.ts";
+import type { Event } from "./event.ts";
+import type { TailOptions } from "./event-log.ts";
+import type { RunId, SessionId, TaskId } from "./identity.ts";
+import type { TopUp } from "./ledger.ts";
+import type { Priority } from "./priority.ts";
+import type { RunResult } from "./run-result.ts";
+
+/** A submitted run, from any process. Every order is a mail to its owner: durable when the promise resolves. */
+export interface RunHandle {
+  readonly runId: RunId;
+  readonly sessionId: SessionId;
+  /** C3: leaving the loop leaves the run alone. */
+  events(options?: TailOptions): AsyncIterable<Event | Delta>;
+  result(): Promise<RunResult>;
+  cancel(reason?: string): Promise<void>;
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  topUp(add: Partial<TopUp>, taskId?: TaskId): Promise<void>;
+  reprioritize(taskId: TaskId, priority: Priority): Promise<void>;
+  approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
+  /** A new run that shares everything up to the event `at` (its seq). */
+  fork(options: { readonly at: number }): Promise<RunHandle>;
+}

@@ -1,0 +1,37 @@
+import type { AgentId, RunId, SessionId } from "./identity.ts";
+import type { Failure } from "./fault.ts";
+import type { JsonValue } from "./json.ts";
+import type { Usage } from "./usage.ts";
+
+/** How an invocation ended. Closed: switch on it. */
+export const runStatuses = Object.freeze([
+  "completed",
+  "max_turns",
+  "budget_exhausted",
+  "deadline_exceeded",
+  "guardrail_tripped",
+  "cancelled",
+  "paused",
+  "failed",
+] as const);
+
+export type RunStatus = (typeof runStatuses)[number];
+
+/** What an invocation leaves behind. Whatever the status, `output` holds what there is of an answer. */
+export interface RunResult<Output = string> {
+  readonly output: Output;
+  readonly status: RunStatus;
+  /** In an architecture's own words, when it did not complete. */
+  readonly interruptionReason: string | null;
+  /** Of the whole tree. */
+  readonly usage: Usage;
+  /** `null`: not known. */
+  readonly costUsd: number | null;
+  readonly turns: number;
+  readonly runId: RunId;
+  readonly sessionId: SessionId;
+  readonly agentId: AgentId;
+  /** Of status `failed`, and of stops that were faults. */
+  readonly failure: Failure | null;
+  readonly metadata: { readonly [key: string]: JsonValue };
+}

@@ -1,0 +1,72 @@
+import type { JsonObject, JsonValue } from "./json.ts";
+
+/** A plain JSON Schema. */
+export type JsonSchema = JsonObject;
+
+/** The Standard Schema interface (zod, valibot, arktype and others), as far as it is used here. */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult<Output> | PromiseLike<StandardResult<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    /** Of schemas that can describe themselves as JSON Schema. */
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown>;
+    };
+  };
+}
+
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
+
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** What a tool may declare its input with. */
+export type Schema = StandardSchema | JsonSchema;
+
+/** The type of values that have passed a schema. Kept shallow: what it cannot tell is a JSON value. */
+export type Infer<Source> = Source extends { readonly "~standard": { readonly types?: infer Types } }
+  ? NonNullable<Types> extends { readonly output: infer Output }
+    ? Output
+    : unknown
+  : Source extends JsonSchema
+    ? InferJson<Source>
+    : unknown;
+
+type InferJson<Source> = Source extends { readonly const: infer Value }
+  ? Value
+  : Source extends { readonly enum: readonly (infer Value)[] }
+    ? Value
+    : Source extends { readonly type: "string" }
+      ? string
+      : Source extends { readonly type: "number" | "integer" }
+        ? number
+        : Source extends { readonly type: "boolean" }
+          ? boolean
+          : Source extends { readonly type: "null" }
+            ? null
+            : Source extends { readonly type: "array" }
+              ? Source extends { readonly items: infer Items }
+                ? InferJson<Items>[]
+                : JsonValue[]
+              : Source extends { readonly type: "object"; readonly properties: infer Properties }
+                ? InferObject<
+                    Properties,
+                    Source extends { readonly required: readonly (infer Key)[] } ? Key : never
+                  >
+                : Source extends { readonly type: "object" }
+                  ? JsonObject
+                  : JsonValue;
+
+type InferObject<Properties, Required> = Flat<
+  { [Key in keyof Properties as Key extends Required ? Key : never]: InferJson<Properties[Key]> } & {
+    [Key in keyof Properties as Key extends Required ? never : Key]?: InferJson<Properties[Key]>;
+  }
+>;
+
+type Flat<Shape> = { [Key in keyof Shape]: Shape[Key] };

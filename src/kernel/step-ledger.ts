@@ -1,0 +1,268 @@
+import {
+  addSpend,
+  capsOf,
+  findExcess,
+  findOverbilling,
+  findWarnings,
+  newAccount,
+  subtractSpend,
+} from "./account.ts";
+import { Fault } from "./fault.ts";
+import type { TaskId } from "./identity.ts";
+import {
+  nothing,
+  type Account,
+  type Decision,
+  type Exhaustion,
+  type Ledger,
+  type LedgerCommand,
+  type LedgerOutcome,
+  type LedgerStep,
+  type Overrun,
+  type Reservation,
+  type ReserveCommand,
+  type Spend,
+} from "./ledger.ts";
+import { toNanoUsd } from "./money.ts";
+import { boundOf, isPriced } from "./reservation-bound.ts";
+import { chainOf, joinQueue, leaveQueue, nextDecision } from "./reservation-queue.ts";
+
+/**
+ * Applies one command; the state handed in is not changed. Costs O(depth of the task + accounts that are open), and
+ * O(waiting) per decision while reservations wait.
+ */
+export function stepLedger(state: Ledger, command: LedgerCommand): LedgerStep {
+  const draft = new Draft(state);
+  const applied = apply(draft, command);
+  if (!applied) return { state, outcome: refused };
+  draft.serve();
+  return draft.finish();
+}
+
+const refused: LedgerOutcome = Object.freeze({ applied: false, decisions: [], warnings: [], overrun: null });
+
+function apply(draft: Draft, command: LedgerCommand): boolean {
+  switch (command.type) {
+    case "open":
+      return openAccount(draft, command);
+    case "reserve":
+      return reserve(draft, command);
+    case "settle":
+      return settle(draft, command);
+    case "lose":
+      return draft.end(command.id, ({ held }) => ({ spent: held, lost: held }));
+    case "refund":
+      return draft.end(command.id, () => ({ spent: nothing, lost: nothing }));
+    case "withdraw":
+      return draft.leave(command.id);
+    case "charge":
+      return charge(draft, command);
+    case "topUp":
+      return topUp(draft, command);
+    case "reprioritize":
+      return draft.change(command.taskId, () => ({ priority: command.priority }));
+    case "close":
+      return closeAccount(draft, command.taskId);
+    case "crash":
+      for (const id of Object.keys(draft.ledger.open))
+        draft.end(id, ({ held }) => ({ spent: held, lost: held }));
+      draft.ledger = { ...draft.ledger, waiting: [], passes: {} };
+      return true;
+  }
+}
+
+function openAccount(draft: Draft, command: Extract<LedgerCommand, { type: "open" }>): boolean {
+  const { taskId, parentId, budget, priority, warnAt = 0.8 } = command;
+  const { accounts } = draft.ledger;
+  if (accounts[taskId] !== undefined) return false;
+  if (parentId !== null && !draft.change(parentId, ({ children }) => ({ children: children + 1 })))
+    return false;
+  draft.put(newAccount({ taskId, parentId, priority, caps: capsOf(budget), warnAt }));
+  return true;
+}
+
+function reserve(draft: Draft, command: ReserveCommand): boolean {
+  const { id, taskId, input, output, turns = 1 } = command;
+  requireCounts({ "input.tokens": input.tokens, "output.maxTokens": output.maxTokens, turns });
+  const { accounts, open, waiting } = draft.ledger;
+  const account = accounts[taskId];
+  if (account === undefined || account.closed) return false;
+  if (open[id] !== undefined || waiting.some((each) => each.id === id)) return false;
+  draft.ledger = joinQueue(draft.ledger, command);
+  return true;
+}
+
+function settle(draft: Draft, command: Extract<LedgerCommand, { type: "settle" }>): boolean {
+  const { id, tokens, costUsd } = command;
+  requireCounts({ tokens });
+  const reservation = draft.ledger.open[id];
+  if (reservation === undefined) return false;
+  const { held, taskId } = reservation;
+  const nanoUsd = costUsd === null ? held.nanoUsd : toNanoUsd(costUsd);
+  const billed = { tokens, nanoUsd, turns: held.turns };
+  const account = draft.ledger.accounts[taskId];
+  // A price that was not known at the reservation cannot be billed above it.
+  const bound = reservation.priced ? held : { ...held, nanoUsd };
+  draft.end(id, () => ({ spent: billed, lost: nothing }));
+  const excess = account === undefined ? undefined : findOverbilling(account, bound, billed);
+  if (excess !== undefined) draft.overran({ ...excess, reservationId: id });
+  return true;
+}
+
+function charge(draft: Draft, command: Extract<LedgerCommand, { type: "charge" }>): boolean {
+  const { taskId, tokens, costUsd, turns } = command;
+  requireCounts({ tokens, turns });
+  if (draft.ledger.accounts[taskId] === undefined) return false;
+  const amount = { tokens, nanoUsd: costUsd === null ? 0 : toNanoUsd(costUsd), turns };
+  draft.spend(taskId, amount, nothing, nothing, costUsd === null && tokens > 0);
+  const excess = chainOf(draft.ledger.accounts, taskId)
+    .map((account) => findExcess(account, addSpend(account.spent, account.reserved)))
+    .find((each) => each !== undefined);
+  if (excess !== undefined) draft.overran({ ...excess, reservationId: null });
+  return true;
+}
+
+function topUp(draft: Draft, command: Extract<LedgerCommand, { type: "topUp" }>): boolean {
+  const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = command.add;
+  requireCounts({ maxTokens, maxTurns });
+  const add: Spend = { tokens: maxTokens, nanoUsd: toNanoUsd(maxCostUsd), turns: maxTurns };
+  const raised = draft.change(command.taskId, ({ caps }) => ({
+    caps: {
+      tokens: caps.tokens === null ? null : caps.tokens + add.tokens,
+      nanoUsd: caps.nanoUsd === null ? null : caps.nanoUsd + add.nanoUsd,
+      turns: caps.turns === null ? null : caps.turns + add.turns,
+    },
+    warned: [],
+  }));
+  if (raised) draft.ledger = { ...draft.ledger, overrun: null };
+  return raised;
+}
+
+function closeAccount(draft: Draft, taskId: TaskId): boolean {
+  const { open, waiting } = draft.ledger;
+  const holder = (each: { readonly taskId: TaskId }): boolean => each.taskId === taskId;
+  if (Object.values(open).some(holder) || waiting.some(holder)) return false;
+  if (!draft.change(taskId, () => ({ closed: true }))) return false;
+  draft.drop(taskId);
+  return true;
+}
+
+function requireCounts(counts: Readonly<Record<string, number>>): void {
+  for (const [name, count] of Object.entries(counts)) {
+    if (Number.isSafeInteger(count) && count >= 0) continue;
+    throw new Fault("invalid_argument", `${name} is ${count}: it must be an integer from 0`);
+  }
+}
+
+/** The next ledger while a command is applied to it, and what there is to say about it. */
+class Draft {
+  ledger: Ledger;
+  readonly #decisions: Decision[] = [];
+  readonly #warnings: Exhaustion[] = [];
+  #overrun: Overrun | null = null;
+
+  constructor(ledger: Ledger) {
+    this.ledger = ledger;
+  }
+
+  finish(): LedgerStep {
+    const outcome = {
+      applied: true,
+      decisions: this.#decisions,
+      warnings: this.#warnings,
+      overrun: this.#overrun,
+    };
+    return { state: this.ledger, outcome };
+  }
+
+  put(account: Account): void {
+    this.ledger = { ...this.ledger, accounts: { ...this.ledger.accounts, [account.taskId]: account } };
+  }
+
+  change(taskId: TaskId, changes: (account: Account) => Partial<Account>): boolean {
+    const account = this.ledger.accounts[taskId];
+    if (account === undefined) return false;
+    this.put({ ...account, ...changes(account) });
+    return true;
+  }
+
+  /** B6: books on the task and every ancestor. */
+  spend(taskId: TaskId, spent: Spend, released: Spend, lost: Spend, unpriced: boolean): void {
+    const accounts: Record<TaskId, Account> = { ...this.ledger.accounts };
+    for (const account of chainOf(accounts, taskId)) {
+      const booked = {
+        ...account,
+        spent: addSpend(account.spent, spent),
+        reserved: subtractSpend(account.reserved, released),
+        lost: addSpend(account.lost, lost),
+        unpriced: account.unpriced + (unpriced ? 1 : 0),
+      };
+      const warnings = findWarnings(booked);
+      this.#warnings.push(...warnings);
+      const warned = warnings.map(({ dimension }) => dimension);
+      accounts[account.taskId] =
+        warned.length === 0 ? booked : { ...booked, warned: [...booked.warned, ...warned] };
+    }
+    this.ledger = { ...this.ledger, accounts };
+  }
+
+  /** Ends an open reservation with what it comes to. */
+  end(id: string, result: (reservation: Reservation) => { spent: Spend; lost: Spend }): boolean {
+    const { [id]: reservation, ...open } = this.ledger.open;
+    if (reservation === undefined) return false;
+    const { spent, lost } = result(reservation);
+    this.ledger = { ...this.ledger, open };
+    this.spend(reservation.taskId, spent, reservation.held, lost, !reservation.priced && spent !== nothing);
+    return true;
+  }
+
+  leave(id: string): boolean {
+    const before = this.ledger;
+    this.ledger = leaveQueue(before, id, false);
+    return this.ledger !== before;
+  }
+
+  overran(overrun: Overrun): void {
+    this.#overrun = overrun;
+    this.ledger = { ...this.ledger, overrun };
+  }
+
+  /** Removes closed accounts without children, upwards. */
+  drop(taskId: TaskId): void {
+    for (let at: TaskId | null = taskId; at !== null;) {
+      const account: Account | undefined = this.ledger.accounts[at];
+      if (account === undefined || !account.closed || account.children > 0 || account.parentId === null)
+        return;
+      const { [at]: _dropped, ...accounts } = this.ledger.accounts;
+      this.ledger = { ...this.ledger, accounts };
+      this.change(account.parentId, ({ children }) => ({ children: children - 1 }));
+      at = account.parentId;
+    }
+  }
+
+  serve(): void {
+    for (
+      let decision = nextDecision(this.ledger);
+      decision !== undefined;
+      decision = nextDecision(this.ledger)
+    ) {
+      const { id } = decision;
+      const request = this.ledger.waiting.find((each) => each.id === id);
+      if (request === undefined) return;
+      this.#decisions.push(decision);
+      this.ledger = leaveQueue(this.ledger, id, decision.kind === "granted");
+      if (decision.kind === "granted") this.grant(request, decision.outputTokens);
+    }
+  }
+
+  grant(request: ReserveCommand, outputTokens: number): void {
+    const { id, taskId, attempt } = request;
+    const held = boundOf(request, outputTokens);
+    const reservation: Reservation = { id, taskId, attempt, held, priced: isPriced(request) };
+    const accounts: Record<TaskId, Account> = { ...this.ledger.accounts };
+    for (const account of chainOf(accounts, taskId)) {
+      accounts[account.taskId] = { ...account, reserved: addSpend(account.reserved, held) };
+    }
+    this.ledger = { ...this.ledger, accounts, open: { ...this.ledger.open, [id]: reservation } };
+  }
+}

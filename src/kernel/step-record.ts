@@ -1,0 +1,45 @@
+import type { Failure } from "./fault.ts";
+import type { Hash } from "./hash.ts";
+import type { TaskId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
+import type { StepAddress } from "./step-address.ts";
+
+/** What kind of call a step journals. */
+export type StepKind =
+  | "turn"
+  | "llm"
+  | "gate"
+  | "approval"
+  | "tool"
+  | "step"
+  | "spawn"
+  | "wait"
+  | "send"
+  | "drain"
+  | "compaction"
+  | "race"
+  | "value";
+
+/** What a settled step left behind. J10: the value is JSON. J5: a fault delivered to code is recorded like a value. */
+export type StepOutcome =
+  | { readonly kind: "ok"; readonly value: JsonValue }
+  | { readonly kind: "failed"; readonly failure: Failure };
+
+/**
+ * J4: covers the step's name, arguments and transcript. A function is computed on first need: a store that keeps no bytes
+ * computes it when a task is dropped or forked (F1).
+ */
+export type StepDigest = string | ((hash: Hash) => string);
+
+export interface StepRecord {
+  readonly taskId: TaskId;
+  readonly address: StepAddress;
+  readonly kind: StepKind;
+  readonly name: string;
+  readonly digest: StepDigest;
+  readonly outcome: StepOutcome;
+}
+
+export function digestOf({ digest }: Pick<StepRecord, "digest">, hash: Hash): string {
+  return typeof digest === "string" ? digest : digest(hash);
+}

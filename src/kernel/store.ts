@@ -1,0 +1,19 @@
+import type { Blobs } from "./blobs.ts";
+import type { EventLog } from "./event-log.ts";
+import type { Inbox } from "./inbox.ts";
+import type { Journal } from "./journal.ts";
+import type { Leases } from "./lease.ts";
+import type { Mailbox } from "./mailbox.ts";
+import type { Sessions } from "./sessions.ts";
+
+/** Where runs and sessions live. Seven contracts over one set of data: memory, one SQLite file, or PostgreSQL. */
+export interface Store {
+  readonly journal: Journal;
+  readonly events: EventLog;
+  readonly mailbox: Mailbox;
+  readonly inbox: Inbox;
+  readonly sessions: Sessions;
+  readonly blobs: Blobs;
+  readonly leases: Leases;
+  close(): Promise<void>;
+}

@@ -1,0 +1,26 @@
+import type { ExecutionBudget } from "./execution-budget.ts";
+import type { Failure } from "./fault.ts";
+import type { AgentId, TaskId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
+import type { Priority } from "./priority.ts";
+import type { TaskStatus } from "./task-status.ts";
+
+/** The life of one task. Each is sent once, however often the task is replayed (trap R13). */
+export interface TaskEvents {
+  task_start: { readonly priority: Priority; readonly budget: ExecutionBudget };
+  /** `waitsFor` names waits as `resolve` would. */
+  task_suspend: { readonly waitsFor: readonly string[]; readonly until: number | null };
+  task_wake: { readonly by: string };
+  /** It crashed and is tried again. */
+  task_retry: { readonly attempt: number; readonly delayMs: number; readonly failure: Failure };
+  task_end: {
+    readonly status: Extract<TaskStatus, "completed" | "failed" | "cancelled" | "paused">;
+    readonly output?: JsonValue;
+    readonly failure?: Failure;
+  };
+  task_continue_as_new: { readonly nextTaskId: TaskId };
+  /** J8: the journal of one task has grown long. */
+  journal_warning: { readonly steps: number };
+  message_receive: { readonly messageId: string; readonly from: AgentId | null };
+  message_dead_letter: { readonly messageId: string; readonly deliveries: number };
+}

@@ -1,0 +1,79 @@
+import type { ChatMessage } from "./chat-message.ts";
+import type { Hash } from "./hash.ts";
+import { canonicalJson } from "./json.ts";
+
+/** Messages and their digests, shared by every transcript that continues the same chain. */
+interface Chain {
+  readonly messages: ChatMessage[];
+  /** `digests[n]` covers the first n + 1 messages. Filled on first need, so it may be shorter. */
+  readonly digests: string[];
+}
+
+/**
+ * An append-only conversation that carries its digest (J4). A value: `append` gives a new transcript and leaves this one
+ * as it was. Appending to the newest costs O(new messages); appending to an older one copies, since the two part ways.
+ * A digest is computed when first asked for and covers, by chaining, every message before it, so hashing costs what is
+ * new. Compaction starts a new chain with `Transcript.of`.
+ */
+export class Transcript implements Iterable<ChatMessage> {
+  static readonly empty: Transcript = new Transcript({ messages: [], digests: [] }, 0);
+  readonly #chain: Chain;
+  readonly length: number;
+
+  private constructor(chain: Chain, length: number) {
+    this.#chain = chain;
+    this.length = length;
+    Object.freeze(this);
+  }
+
+  static of(messages: Iterable<ChatMessage>): Transcript {
+    const copy = [...messages];
+    return new Transcript({ messages: copy, digests: [] }, copy.length);
+  }
+
+  append(...messages: readonly ChatMessage[]): Transcript {
+    if (messages.length === 0) return this;
+    const newest = this.#chain.messages.length === this.length && this.length > 0;
+    const chain = newest
+      ? this.#chain
+      : {
+          messages: this.#chain.messages.slice(0, this.length),
+          digests: this.#chain.digests.slice(0, this.length),
+        };
+    for (const message of messages) chain.messages.push(message);
+    return new Transcript(chain, this.length + messages.length);
+  }
+
+  /** Negative counts from the end. */
+  at(index: number): ChatMessage | undefined {
+    const place = index < 0 ? this.length + index : index;
+    return place < this.length ? this.#chain.messages[place] : undefined;
+  }
+
+  /** The messages from `start` on, as an array of their own. */
+  slice(start = 0): readonly ChatMessage[] {
+    return this.#chain.messages.slice(start < 0 ? Math.max(0, this.length + start) : start, this.length);
+  }
+
+  *[Symbol.iterator](): Iterator<ChatMessage> {
+    for (let index = 0; index < this.length; index++) {
+      const message = this.at(index);
+      if (message !== undefined) yield message;
+    }
+  }
+
+  /** Equal for equal messages, in every process that uses the same hash. */
+  digest(hash: Hash): string {
+    const { messages, digests } = this.#chain;
+    let previous = digests.at(-1) ?? "";
+    for (let index = digests.length; index < this.length; index++) {
+      previous = hash(`${previous}\n${canonicalJson(messages[index])}`);
+      digests.push(previous);
+    }
+    return this.length === 0 ? hash("") : (digests[this.length - 1] ?? previous);
+  }
+
+  toJSON(): readonly ChatMessage[] {
+    return this.slice();
+  }
+}
