@@ -6,8 +6,8 @@ export const blobThreshold = 65_536;
 /**
  * Large values of a run, by content. Every store passes `blobContract`, which checks:
  *
- * - K1 What was put is got back byte for byte, under the same id for the same bytes.
- * - K2 A blob belongs to its run and goes with it; the same bytes in another run stay.
+ * - V1 What was put is got back byte for byte, under the same id for the same bytes.
+ * - V2 A blob belongs to its run and goes with it; the same bytes in another run stay.
  */
 export interface Blobs {
   put(runId: RunId, bytes: Uint8Array): Promise<string>;

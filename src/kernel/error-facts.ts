@@ -1,5 +1,6 @@
+import { describeValue } from "./describe-value.ts";
 import { childKeys, headerKeys, labelKeys, statusKeys, textKeys } from "./error-shape.ts";
-import { isArray, isObject, readElements, readEmbeddedJson, readProperty } from "./safe-read.ts";
+import { isArray, isObject, readElements, readEmbeddedJson, readLast, readProperty } from "./safe-read.ts";
 
 /** What a thrown thing, and all that it wraps, says about itself. */
 export interface ErrorFacts {
@@ -33,8 +34,8 @@ interface Visit {
 
 /** Walks the error breadth first, so what is nearer to the surface comes first in every list. */
 class ErrorReader {
-  readonly headers: unknown[] = [];
-  readonly retryDelays: string[] = [];
+  readonly #headers: unknown[] = [];
+  readonly #retryDelays: string[] = [];
   readonly #queue: Visit[] = [];
   readonly #seen = new WeakSet<object>();
   readonly #codes = { code: "", type: "", status: "" };
@@ -56,8 +57,8 @@ class ErrorReader {
     return {
       message: this.#message(error),
       evidence,
-      headers: this.headers,
-      retryDelays: this.retryDelays,
+      headers: this.#headers,
+      retryDelays: this.#retryDelays,
       ...(status === undefined ? {} : { status }),
       ...(providerCode === "" ? {} : { providerCode }),
     };
@@ -77,8 +78,8 @@ class ErrorReader {
       if (isObject(child)) this.#push(child, depth);
     }
     // Of several failures the last is the one that ended the call.
-    const errors = readElements(readProperty(value, "errors"), maxNodes);
-    if (!isObject(readProperty(value, "lastError"))) this.#push(errors.at(-1), depth);
+    const last = readLast(readProperty(value, "errors"));
+    if (isObject(last) && !isObject(readProperty(value, "lastError"))) this.#push(last, depth);
   }
 
   #takeOwn(node: object, depth: number): void {
@@ -90,10 +91,10 @@ class ErrorReader {
     }
     for (const key of headerKeys) {
       const headers = readProperty(node, key);
-      if (isObject(headers)) this.headers.push(headers);
+      if (isObject(headers)) this.#headers.push(headers);
     }
     const delay = readProperty(node, "retryDelay");
-    if (typeof delay === "string") this.retryDelays.push(delay);
+    if (typeof delay === "string") this.#retryDelays.push(delay);
     // Present only when moderation refused the input, which it quotes: note the fact, not the words.
     if (typeof readProperty(node, "flagged_input") === "string") this.#addEvidence("flagged_input", "yes");
   }
@@ -130,7 +131,12 @@ class ErrorReader {
   #message(error: unknown): string {
     const texts = [...this.#plainTexts, ...this.#mixedTexts];
     const chosen = texts.find((text) => !vagueMessage.test(text.slice(0, maxMessage))) ?? texts[0];
-    const primitive = isObject(error) || error === undefined || error === "" ? undefined : String(error);
+    const primitive =
+      isObject(error) || error === undefined || error === ""
+        ? undefined
+        : typeof error === "string"
+          ? error
+          : describeValue(error);
     return (chosen ?? primitive ?? "no error message").slice(0, maxMessage);
   }
 }

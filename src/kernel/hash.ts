@@ -1,5 +1,5 @@
 /**
- * Turns a text into a short one that differs when the text differs (SHA-256 in production). Synchronous, and the same
- * in every process and release: digests are stored (J4) and chained (E1).
+ * Turns content into a short text that differs when the content differs (SHA-256 in production). Synchronous, and the
+ * same in every process and release: digests are stored (J4) and chained (E1).
  */
-export type Hash = (text: string) => string;
+export type Hash = (content: string | Uint8Array) => string;

@@ -59,6 +59,7 @@ export type { Dependencies, FastFlags } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";
+export { chainHead, contentHash } from "./event-chain.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";
 export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./event.ts";
 export { executionBudget, type ExecutionBudget, tightenBudget, unlimitedBudget } from "./execution-budget.ts";
@@ -179,6 +180,7 @@ export type {
   ToolSpec,
 } from "./model.ts";
 export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
+export { closeOpenCalls } from "./open-calls.ts";
 export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";

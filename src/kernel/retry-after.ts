@@ -36,13 +36,20 @@ function parseCount(text: string | undefined, unitMs: number): number | undefine
     : undefined;
 }
 
-const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitsMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  milli: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
 
 /** `34s`, `36.4297s`, `644ms`, `6m0s`, `20 seconds`. */
 function parseDuration(text: string | undefined): number | undefined {
   if (text === undefined || text.length > 60) return undefined;
   let totalMs: number | undefined;
-  for (const [, count, unit = ""] of text.matchAll(/(\d{1,12}(?:\.\d{1,12})?) ?(ms|[smhd])/gi)) {
+  for (const [, count, unit = ""] of text.matchAll(/(\d{1,12}(?:\.\d{1,12})?) ?(ms|milli|[smhd])/gi)) {
     const unitMs = unitsMs[unit.toLowerCase()];
     if (unitMs !== undefined) totalMs = (totalMs ?? 0) + Number(count) * unitMs;
   }

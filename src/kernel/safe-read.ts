@@ -17,6 +17,11 @@ export function readElements(value: unknown, limit: number): readonly unknown[] 
   return elements;
 }
 
+export function readLast(value: unknown): unknown {
+  const length = isArray(value) ? readProperty(value, "length") : 0;
+  return typeof length === "number" && length > 0 ? readProperty(value, String(length - 1)) : undefined;
+}
+
 /** Accepts a plain object (any letter case) and anything with a `get(name)`; `name` is in lower case. */
 export function readHeader(headers: unknown, name: string): string | undefined {
   try {

@@ -207,6 +207,7 @@ describe("the wait the provider asks for", () => {
     ["Please try again in 644ms.", 644],
     ["Please try again in 7m12s. Visit us", 432_000],
     ["Please retry after 20 seconds.", 20_000],
+    ["Please retry after 20 milliseconds.", 20],
   ])("is read from the sentence %j when a stream has no headers", (sentence, wait) => {
     expect(classifyError(openAiBody(sentence, "tokens", "rate_limit_exceeded")).retryAfterMs).toBe(wait);
   });

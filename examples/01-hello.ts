@@ -1,0 +1,35 @@
+// One agent, one tool, no key: a scripted model asks for the weather and answers. Prints every event of the run.
+import assert from "node:assert/strict";
+import { SoloRun, tool } from "reeve";
+import { scriptedModel } from "reeve/testing";
+import { z } from "zod";
+
+const weather = tool({
+  name: "weather",
+  description: "The weather in a town",
+  input: z.object({ town: z.string() }),
+  execute: ({ town }) => `It rains in ${town}.`,
+});
+
+const model = scriptedModel([
+  { toolCalls: [{ name: "weather", input: { town: "Tours" } }] },
+  "Take an umbrella to Tours.",
+]);
+
+const run = await SoloRun.start({
+  name: "porter",
+  instructions: "Say what to pack.",
+  input: "I am going to Tours.",
+  model,
+  tools: [weather],
+});
+
+for await (const event of run.events()) {
+  if ("seq" in event)
+    console.log(`${String(event.seq).padStart(3)}  ${event.type.padEnd(21)} ${JSON.stringify(event.data)}`);
+}
+
+const { status, output, usage } = await run.result();
+console.log(`\n${status}: ${output} (${usage.inputTokens} tokens in, ${usage.outputTokens} out)`);
+assert.equal(status, "completed");
+assert.equal(output, "Take an umbrella to Tours.");

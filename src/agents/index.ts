@@ -1,0 +1,1 @@
+export { ReAct, react, type ReActDependencies } from "./architectures/react.ts";

@@ -1,0 +1,1 @@
+export { tool, type ToolOptions, type ToolReturn } from "./tools/tool.ts";

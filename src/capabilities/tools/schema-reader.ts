@@ -1,0 +1,88 @@
+import {
+  Fault,
+  type JsonSchema,
+  type JsonValue,
+  type Schema,
+  type SchemaIssue,
+  type StandardSchema,
+} from "../../kernel/index.ts";
+
+/** A tool's schema as it is used: what the model is told, and how its answer is checked. */
+export interface SchemaReader<Value> {
+  readonly jsonSchema: JsonSchema;
+  /** T1: throws `invalid_argument`, telling the model what to mend. */
+  readonly parse: (input: JsonValue) => Promise<Value>;
+}
+
+export function schemaReader<Value>(toolName: string, schema: Schema): SchemaReader<Value> {
+  return isStandard(schema) ? readStandard(toolName, schema) : readJsonSchema(toolName, schema);
+}
+
+function isStandard(schema: Schema): schema is StandardSchema {
+  return "~standard" in schema;
+}
+
+function readStandard<Value>(toolName: string, schema: StandardSchema): SchemaReader<Value> {
+  const { jsonSchema, validate, vendor } = schema["~standard"];
+  if (jsonSchema === undefined) {
+    throw new Fault(
+      "invalid_argument",
+      `the input schema of tool ${toolName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
+    );
+  }
+  return {
+    jsonSchema: jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema,
+    parse: async (input) => {
+      const result = await validate(input);
+      if (result.issues !== undefined) throw refusal(toolName, result.issues.map(formatIssue));
+      return result.value as Value;
+    },
+  };
+}
+
+function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaReader<Value> {
+  let validator: Promise<(input: JsonValue) => readonly string[]> | undefined;
+  return {
+    jsonSchema: schema,
+    parse: async (input) => {
+      validator ??= compile(toolName, schema);
+      const check = await validator;
+      const problems = check(input);
+      if (problems.length > 0) throw refusal(toolName, problems);
+      return input as Value;
+    },
+  };
+}
+
+/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
+async function compile(
+  toolName: string,
+  schema: JsonSchema,
+): Promise<(input: JsonValue) => readonly string[]> {
+  const { Ajv2020 } = await import("ajv/dist/2020.js");
+  try {
+    const validate = new Ajv2020({ allErrors: true, strict: false }).compile(schema);
+    return (input) => {
+      if (validate(input)) return [];
+      return (validate.errors ?? []).map(({ instancePath, message = "is wrong" }) =>
+        `${instancePath.slice(1).replaceAll("/", ".")} ${message}`.trim(),
+      );
+    };
+  } catch (cause) {
+    throw new Fault("invalid_argument", `the input schema of tool ${toolName} is not a JSON Schema`, {
+      cause,
+    });
+  }
+}
+
+function formatIssue({ message, path = [] }: SchemaIssue): string {
+  const keys = path.map((key) => String(typeof key === "object" ? key.key : key));
+  return `${keys.join(".")} ${message}`.trim();
+}
+
+function refusal(toolName: string, problems: readonly string[]): Fault {
+  return new Fault(
+    "invalid_argument",
+    `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
+  );
+}

@@ -1,0 +1,26 @@
+import type { Blobs, Hash, RunId } from "../../../kernel/index.ts";
+
+export class MemoryBlobs implements Blobs {
+  readonly #runs = new Map<RunId, Map<string, Uint8Array>>();
+  readonly #hash: Hash;
+
+  constructor(hash: Hash) {
+    this.#hash = hash;
+  }
+
+  async put(runId: RunId, bytes: Uint8Array): Promise<string> {
+    const blobs = this.#runs.get(runId) ?? new Map<string, Uint8Array>();
+    this.#runs.set(runId, blobs);
+    const blobId = this.#hash(bytes);
+    if (!blobs.has(blobId)) blobs.set(blobId, bytes.slice());
+    return blobId;
+  }
+
+  async get(runId: RunId, blobId: string): Promise<Uint8Array | undefined> {
+    return this.#runs.get(runId)?.get(blobId)?.slice();
+  }
+
+  async delete(runId: RunId): Promise<void> {
+    this.#runs.delete(runId);
+  }
+}

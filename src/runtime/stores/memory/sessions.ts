@@ -1,0 +1,97 @@
+import {
+  Fault,
+  type AgentId,
+  type PlacedEntry,
+  type SessionChange,
+  type SessionId,
+  type Sessions,
+  type SessionSummary,
+} from "../../../kernel/index.ts";
+
+interface SessionRow {
+  readonly agentId: AgentId;
+  readonly entries: Map<string, PlacedEntry>;
+  updatedAt: number;
+}
+
+export class MemorySessions implements Sessions {
+  readonly #rows = new Map<SessionId, SessionRow>();
+
+  async apply(changes: readonly SessionChange[]): Promise<void> {
+    this.applyNow(changes);
+  }
+
+  async read(
+    sessionId: SessionId,
+    { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
+  ): Promise<readonly PlacedEntry[]> {
+    const entries = [...(this.#rows.get(sessionId)?.entries.values() ?? [])];
+    return hiddenToo ? entries : entries.filter(({ visibility }) => visibility === "visible");
+  }
+
+  async list(
+    options: { readonly agentId?: AgentId; readonly limit?: number } = {},
+  ): Promise<readonly SessionSummary[]> {
+    const { agentId, limit = 50 } = options;
+    return [...this.#rows]
+      .filter(([, row]) => agentId === undefined || row.agentId === agentId)
+      .map(([sessionId, row]) => ({
+        sessionId,
+        agentId: row.agentId,
+        entries: row.entries.size,
+        updatedAt: row.updatedAt,
+      }))
+      .toSorted((one, other) => other.updatedAt - one.updatedAt)
+      .slice(0, limit);
+  }
+
+  async delete(sessionId: SessionId): Promise<void> {
+    this.#rows.delete(sessionId);
+  }
+
+  /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
+  applyNow(changes: readonly SessionChange[]): void {
+    this.#refuseOrphans(changes);
+    for (const change of changes) this.#apply(change);
+  }
+
+  #refuseOrphans(changes: readonly SessionChange[]): void {
+    const coming = new Set<string>();
+    for (const change of changes) {
+      if (change.type !== "append") continue;
+      const { sessionId, entry } = change;
+      const known = this.#rows.get(sessionId)?.entries;
+      if (entry.parentId !== null && !coming.has(entry.parentId) && known?.has(entry.parentId) !== true) {
+        throw new Fault(
+          "not_found",
+          `entry ${entry.id} names a parent that session ${sessionId} does not have: ${entry.parentId}`,
+        );
+      }
+      coming.add(entry.id);
+    }
+  }
+
+  #apply(change: SessionChange): void {
+    const row = this.#rows.get(change.sessionId);
+    switch (change.type) {
+      case "append": {
+        const { sessionId, agentId, entry, visibility } = change;
+        const kept = row ?? { agentId, entries: new Map<string, PlacedEntry>(), updatedAt: 0 };
+        this.#rows.set(sessionId, kept);
+        if (kept.entries.has(entry.id)) return;
+        kept.entries.set(entry.id, { entry, visibility });
+        kept.updatedAt = Math.max(kept.updatedAt, entry.at);
+        return;
+      }
+      case "reveal":
+        for (const [id, { entry }] of row?.entries ?? []) {
+          if (entry.runId === change.runId) row?.entries.set(id, { entry, visibility: "visible" });
+        }
+        return;
+      case "remove":
+        for (const [id, { entry }] of row?.entries ?? []) {
+          if (entry.runId === change.runId) row?.entries.delete(id);
+        }
+    }
+  }
+}

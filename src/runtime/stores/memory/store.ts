@@ -1,0 +1,32 @@
+import type { Hash, Store } from "../../../kernel/index.ts";
+import { MemoryBlobs } from "./blobs.ts";
+import { MemoryEventLog } from "./event-log.ts";
+import { MemoryInbox } from "./inbox.ts";
+import { MemoryJournal } from "./journal.ts";
+import { MemoryLeases } from "./leases.ts";
+import { MemoryMailbox } from "./mailbox.ts";
+import { MemorySessions } from "./sessions.ts";
+import { Tables } from "./tables.ts";
+
+export interface MemoryStoreOptions {
+  readonly hash: Hash;
+  /** After so many hand-backs a message is a dead letter. */
+  readonly maxDeliveries?: number;
+}
+
+/** A store that lives as long as the process. Keeps values as they are: no JSON, no digests (F1). */
+export function memoryStore({ hash, maxDeliveries = 5 }: MemoryStoreOptions): Store {
+  const tables = new Tables();
+  const sessions = new MemorySessions();
+  const blobs = new MemoryBlobs(hash);
+  return {
+    journal: new MemoryJournal(tables, sessions, blobs),
+    events: new MemoryEventLog(tables, hash),
+    mailbox: new MemoryMailbox(tables),
+    inbox: new MemoryInbox(maxDeliveries),
+    sessions,
+    blobs,
+    leases: new MemoryLeases(tables),
+    close: async () => {},
+  };
+}

@@ -1,0 +1,51 @@
+import {
+  Fault,
+  type Commit,
+  type Delta,
+  type Event,
+  type Lease,
+  type PlacedMail,
+  type Rest,
+  type RunId,
+  type RunRecord,
+} from "../../../kernel/index.ts";
+
+export interface RunRow {
+  readonly record: RunRecord;
+  readonly commits: Commit[];
+  readonly events: Event[];
+  /** Not consumed yet. */
+  mail: PlacedMail[];
+  readonly mailIds: Set<string>;
+  /** Shown and not yet recorded; `deltaBatch` counts how often they were cleared. */
+  deltas: Delta[];
+  deltaBatch: number;
+  epoch: number;
+  owner: string | null;
+  rest: Rest;
+  /** Told of every commit and delta. */
+  readonly watchers: Set<() => void>;
+}
+
+/** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
+export class Tables {
+  readonly runs = new Map<RunId, RunRow>();
+  readonly workers = new Set<string>();
+
+  run(runId: RunId): RunRow {
+    const row = this.runs.get(runId);
+    if (row === undefined) throw new Fault("not_found", `there is no run ${runId} in this store`);
+    return row;
+  }
+
+  /** J3: the row, if the lease holds. */
+  owned({ runId, epoch, workerId }: Lease): RunRow {
+    const row = this.runs.get(runId);
+    if (row === undefined || row.epoch !== epoch || row.owner !== workerId) {
+      throw new Fault("lease_lost", `worker ${workerId} does not own ${runId} at epoch ${epoch} any more`, {
+        details: { runId, epoch, now: row?.epoch ?? null },
+      });
+    }
+    return row;
+  }
+}

@@ -1,0 +1,133 @@
+import { eventDraft, type Delta, type Event, type Lease, type Store } from "../kernel/index.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { all, ownRun, placed, rootTask, runEnd, turnStart } from "./store-fixtures.ts";
+
+/** What every `EventLog` must do. */
+export function eventLogContract({ test, expect, open }: ContractHarness): void {
+  const seqs = (items: readonly (Event | Delta)[]): unknown[] =>
+    items.map((item) => ("seq" in item ? item.seq : item.type));
+
+  const put = async (store: Store, lease: Lease, number: number, ...events: Event[]): Promise<void> => {
+    await store.journal.append(lease, { number, at: number, events });
+  };
+
+  const text = ({ runId }: Lease, offset: number, piece: string): Delta => ({
+    type: "message_update",
+    runId,
+    taskId: rootTask,
+    messageSeq: 1,
+    attempt: 1,
+    offset,
+    kind: "text",
+    text: piece,
+  });
+
+  test("E1: events come back as they were committed, numbered without gaps", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const events = [turnStart(lease.runId, 1), turnStart(lease.runId, 2), turnStart(lease.runId, 3)];
+    await put(store, lease, 1, ...events.slice(0, 2));
+    await put(store, lease, 2, ...events.slice(2));
+    const read = await all(store.events.read(lease.runId));
+    expect(seqs(read)).toEqual([0, 1, 2, 3]);
+    expect(read.slice(1)).toEqual(events);
+    expect(await store.events.lastSeq(lease.runId)).toBe(3);
+  });
+
+  test("E1: a chain verifies, its head moves with each event, and another head does not fit", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const before = await store.events.verify(lease.runId);
+    await put(store, lease, 1, turnStart(lease.runId, 1));
+    const after = await store.events.verify(lease.runId);
+    expect([before.ok, after.ok]).toEqual([true, true]);
+    if (!before.ok || !after.ok) return;
+    expect(before.head === after.head).toBe(false);
+    expect((await store.events.verify(lease.runId, after.head)).ok).toBe(true);
+    expect((await store.events.verify(lease.runId, before.head)).ok).toBe(false);
+  });
+
+  test("E3: reading starts at any seq and ends where the log ends now", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await put(store, lease, 1, turnStart(lease.runId, 1), turnStart(lease.runId, 2));
+    expect(seqs(await all(store.events.read(lease.runId, 1)))).toEqual([1, 2]);
+    expect(seqs(await all(store.events.read(lease.runId, 9)))).toEqual([]);
+  });
+
+  test("E3: a tail gives what is there and what comes, once each, and ends with the run", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await put(store, lease, 1, turnStart(lease.runId, 1));
+    const tail = all(store.events.tail(lease.runId));
+    await put(store, lease, 2, turnStart(lease.runId, 2));
+    await put(store, lease, 3, turnStart(lease.runId, 3), runEnd(lease.runId, 4));
+    expect(seqs(await tail)).toEqual([0, 1, 2, 3, 4]);
+    expect(seqs(await all(store.events.tail(lease.runId, { fromSeq: 3 })))).toEqual([3, 4]);
+    expect(seqs(await all(store.events.tail(lease.runId, { fromSeq: 5 })))).toEqual([]);
+  });
+
+  test("E3: a hundred watchers see the same, and those who leave disturb nobody", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const stayers = Array.from({ length: 100 }, () => all(store.events.tail(lease.runId)));
+    for await (const event of store.events.tail(lease.runId)) if ("seq" in event) break;
+    await put(store, lease, 1, turnStart(lease.runId, 1), runEnd(lease.runId, 2));
+    const seen = await Promise.all(stayers);
+    expect(seen.map((items) => seqs(items).join())).toEqual(Array.from({ length: 100 }, () => "0,1,2"));
+  });
+
+  test("E3: a signal ends a tail that waits", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const controller = new AbortController();
+    const tail = all(store.events.tail(lease.runId, { signal: controller.signal }));
+    controller.abort();
+    expect(seqs(await tail)).toEqual([0]);
+  });
+
+  test("E2: deltas reach a watcher, also one who comes late, until their message is recorded", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await put(
+      store,
+      lease,
+      1,
+      placed(lease.runId, 1, eventDraft("message_start", { role: "assistant", attempt: 1 })),
+    );
+    store.events.putDelta(lease, text(lease, 0, "Hel"));
+    const late = store.events.tail(lease.runId)[Symbol.asyncIterator]();
+    const seen = [(await late.next()).value, (await late.next()).value, (await late.next()).value];
+    expect(seqs(seen as (Event | Delta)[])).toEqual([0, 1, "message_update"]);
+    store.events.putDelta(lease, text(lease, 3, "lo"));
+    expect(((await late.next()).value as { text: string }).text).toBe("lo");
+    const message = { role: "assistant", content: [{ type: "text", text: "Hello" }] } as const;
+    await put(
+      store,
+      lease,
+      2,
+      placed(lease.runId, 2, eventDraft("message_end", { message })),
+      runEnd(lease.runId, 3),
+    );
+    expect(seqs(await all(store.events.tail(lease.runId)))).toEqual([0, 1, 2, 3]);
+    await late.return?.();
+  });
+
+  test("E2: a delta of an owner that lost the run is dropped", async () => {
+    const store = await open();
+    const lost = await ownRun(store);
+    const lease = await store.leases.seize(lost.runId, "w2");
+    store.events.putDelta(lost, text(lost, 0, "ghost"));
+    if (lease === undefined) throw new Error("the run could not be seized");
+    await put(store, lease, 1, runEnd(lost.runId, 1));
+    expect(seqs(await all(store.events.tail(lost.runId)))).toEqual([0, 1]);
+  });
+
+  test("a log that does not exist is not_found", async () => {
+    const store = await open();
+    const { runId } = await ownRun(store);
+    await store.journal.delete(runId);
+    await expect(all(store.events.read(runId))).rejects.toMatchObject({ code: "not_found" });
+    await expect(store.events.lastSeq(runId)).rejects.toMatchObject({ code: "not_found" });
+  });
+}

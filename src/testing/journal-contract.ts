@@ -1,0 +1,146 @@
+import type { Commit, JsonValue } from "../kernel/index.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import {
+  all,
+  createRun,
+  ownRun,
+  rootTask,
+  runRecord,
+  sessionId,
+  stepRecord,
+  turnStart,
+  agentId,
+} from "./store-fixtures.ts";
+
+/** What every `Journal` must do. */
+export function journalContract({ test, expect, open }: ContractHarness): void {
+  const plain = ({ number, at, steps = [], events = [] }: Commit): unknown => ({
+    number,
+    at,
+    steps: steps.map(({ address, outcome }) => ({ address, outcome })),
+    events,
+  });
+
+  test("a run is created once; the second time nothing changes", async () => {
+    const store = await open();
+    const record = runRecord();
+    expect(await store.journal.create(record, { number: 0, at: 1 })).toBe(true);
+    expect(await store.journal.create({ ...record, createdAt: 99 }, { number: 0, at: 99 })).toBe(false);
+    expect(await store.journal.find(record.runId)).toEqual(record);
+    expect((await all(store.journal.read(record.runId))).map(({ at }) => at)).toEqual([1]);
+  });
+
+  test("a run that does not exist is found as nothing and read as not_found", async () => {
+    const store = await open();
+    const { runId } = runRecord("nobody");
+    expect(await store.journal.find(runId)).toBeUndefined();
+    await expect(all(store.journal.read(runId))).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("commits are read back whole and in order, from any number on", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const second: Commit = {
+      number: 1,
+      at: 2,
+      steps: [stepRecord(0, { a: [1, null] })],
+      events: [turnStart(lease.runId, 1)],
+    };
+    const third: Commit = { number: 2, at: 3, steps: [stepRecord(1, "x")] };
+    await store.journal.append(lease, second);
+    await store.journal.append(lease, third);
+    expect((await all(store.journal.read(lease.runId, 1))).map(plain)).toEqual([plain(second), plain(third)]);
+    expect((await all(store.journal.read(lease.runId))).length).toBe(3);
+  });
+
+  test("J1: the first writer wins, and the second gets what stands", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const first: Commit = { number: 1, at: 2, steps: [stepRecord(0, "first")] };
+    const second: Commit = { number: 1, at: 3, steps: [stepRecord(0, "second")] };
+    expect(plain(await store.journal.append(lease, first))).toEqual(plain(first));
+    expect(plain(await store.journal.append(lease, second))).toEqual(plain(first));
+    expect((await all(store.journal.read(lease.runId, 1))).map(plain)).toEqual([plain(first)]);
+  });
+
+  test("J3: a writer that lost the run is refused and writes nothing", async () => {
+    const store = await open();
+    const lost = await ownRun(store);
+    await store.leases.seize(lost.runId, "w2");
+    const late: Commit = { number: 1, at: 2, steps: [stepRecord(0, 1)], events: [turnStart(lost.runId, 1)] };
+    await expect(store.journal.append(lost, late)).rejects.toMatchObject({ code: "lease_lost" });
+    expect((await all(store.journal.read(lost.runId))).length).toBe(1);
+    expect(await store.events.lastSeq(lost.runId)).toBe(0);
+  });
+
+  test("J10: a value that is not JSON is refused, and nothing of its commit is written", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    for (const value of [Number.NaN, [undefined], { at: new Date(0) }, () => 1]) {
+      const bad: Commit = {
+        number: 1,
+        at: 2,
+        steps: [stepRecord(0, value as JsonValue)],
+        events: [turnStart(lease.runId, 1)],
+      };
+      await expect(store.journal.append(lease, bad)).rejects.toMatchObject({ code: "not_json" });
+    }
+    expect(await store.events.lastSeq(lease.runId)).toBe(0);
+    await store.journal.append(lease, { number: 1, at: 2, steps: [stepRecord(0, "good")] });
+  });
+
+  test("a commit that leaves a gap, in its number or its events, is refused", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await expect(store.journal.append(lease, { number: 2, at: 2 })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+    const gap: Commit = { number: 1, at: 2, events: [turnStart(lease.runId, 5)] };
+    await expect(store.journal.append(lease, gap)).rejects.toMatchObject({ code: "invalid_argument" });
+    expect((await all(store.journal.read(lease.runId))).length).toBe(1);
+  });
+
+  test("what a commit holds for a session is applied with it, or not at all", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const entry = {
+      type: "session_info",
+      id: "e1",
+      parentId: null,
+      at: 2,
+      runId: lease.runId,
+      name: "talk",
+    } as const;
+    const append = { type: "append", sessionId, agentId, entry, visibility: "visible" } as const;
+    const orphan = { ...append, entry: { ...entry, id: "e2", parentId: "nowhere" } };
+    const bad: Commit = { number: 1, at: 2, steps: [stepRecord(0, 1)], sessions: [append, orphan] };
+    await expect(store.journal.append(lease, bad)).rejects.toMatchObject({ code: "not_found" });
+    expect(await store.sessions.read(sessionId)).toEqual([]);
+    expect((await all(store.journal.read(lease.runId))).length).toBe(1);
+    await store.journal.append(lease, { number: 1, at: 2, sessions: [append] });
+    expect((await store.sessions.read(sessionId)).map((each) => each.entry)).toEqual([entry]);
+  });
+
+  test("seats and money come back as the commands they were", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const headcount = [{ type: "suspend", taskId: rootTask }] as const;
+    const ledger = [{ type: "refund", id: "r1" }] as const;
+    await store.journal.append(lease, { number: 1, at: 2, headcount, ledger });
+    const [commit] = await all(store.journal.read(lease.runId, 1));
+    expect(commit?.headcount).toEqual(headcount);
+    expect(commit?.ledger).toEqual(ledger);
+  });
+
+  test("a deleted run is gone with its events and mail, and its id may be used again", async () => {
+    const store = await open();
+    const runId = await createRun(store);
+    await store.blobs.put(runId, new Uint8Array([1]));
+    await store.journal.delete(runId);
+    await store.journal.delete(runId);
+    expect(await store.journal.find(runId)).toBeUndefined();
+    await expect(store.mailbox.read(runId)).rejects.toMatchObject({ code: "not_found" });
+    await createRun(store);
+    expect(await store.events.lastSeq(runId)).toBe(0);
+  });
+}

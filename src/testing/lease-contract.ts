@@ -1,0 +1,110 @@
+import type { Lease, Rest, Store } from "../kernel/index.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { createRun, ownRun, rootTask } from "./store-fixtures.ts";
+
+/** What every `Leases` must do. */
+export function leaseContract({ test, expect, open }: ContractHarness): void {
+  const claim = (store: Store, workerId: string, now = 0): Promise<readonly Lease[]> =>
+    store.leases.claim({ workerId, limit: 10, now });
+
+  const claimed = async (store: Store, workerId: string, now = 0): Promise<string[]> =>
+    (await claim(store, workerId, now)).map(({ runId }) => runId);
+
+  const left = async (store: Store, rest: Rest): Promise<Lease> => {
+    const lease = await ownRun(store);
+    await store.leases.release(lease, rest);
+    await store.leases.enlist("w2");
+    return lease;
+  };
+
+  test("L2: a new run is claimed once, and by one worker", async () => {
+    const store = await open();
+    const runId = await createRun(store);
+    await store.leases.enlist("w1");
+    await store.leases.enlist("w2");
+    expect(await claimed(store, "w1")).toEqual([runId]);
+    expect(await claimed(store, "w2")).toEqual([]);
+  });
+
+  test("L2: no more runs are claimed than asked for", async () => {
+    const store = await open();
+    for (const name of ["a", "b", "c"]) await createRun(store, name);
+    await store.leases.enlist("w1");
+    expect((await store.leases.claim({ workerId: "w1", limit: 2, now: 0 })).length).toBe(2);
+    expect((await store.leases.claim({ workerId: "w1", limit: 2, now: 0 })).length).toBe(1);
+  });
+
+  test("L2: the runs of a worker that is gone are claimed by the next, at a higher epoch", async () => {
+    const store = await open();
+    const lost = await ownRun(store);
+    await store.leases.enlist("w2");
+    expect(await claimed(store, "w2")).toEqual([]);
+    await store.leases.dismiss("w1");
+    const [lease] = await claim(store, "w2");
+    expect(lease?.runId).toBe(lost.runId);
+    expect((lease?.epoch ?? 0) > lost.epoch).toBe(true);
+    await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
+  });
+
+  test("L2: an ended run is never claimed or seized", async () => {
+    const store = await open();
+    const { runId } = await left(store, { kind: "ended" });
+    expect(await claimed(store, "w2", 1e15)).toEqual([]);
+    expect(await store.leases.seize(runId, "w2")).toBeUndefined();
+  });
+
+  test("L2: a suspended run is claimed when its time has come, not before", async () => {
+    const store = await open();
+    const { runId } = await left(store, { kind: "suspended", wakeAt: 100 });
+    expect(await claimed(store, "w2", 99)).toEqual([]);
+    expect(await claimed(store, "w2", 100)).toEqual([runId]);
+  });
+
+  test("L2: a run left as ready is claimed at once", async () => {
+    const store = await open();
+    const { runId } = await left(store, { kind: "ready" });
+    expect(await claimed(store, "w2")).toEqual([runId]);
+  });
+
+  test("L3: mail wakes a suspended run, whether it came before or after it was left", async () => {
+    for (const early of [true, false]) {
+      const store = await open();
+      const lease = await ownRun(store);
+      const { runId } = lease;
+      const body = { type: "resolve", taskId: rootTask, wait: "x", value: 1 } as const;
+      const put = (): Promise<boolean> => store.mailbox.put({ id: "m", runId, from: "x", at: 1, body });
+      if (early) await put();
+      await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+      if (!early) expect(await claimed(store, "w1")).toEqual([]);
+      if (!early) await put();
+      expect(await claimed(store, "w1")).toEqual([runId]);
+    }
+  });
+
+  test("L1: seizing fences the owner, who then neither checks nor releases", async () => {
+    const store = await open();
+    const lost = await ownRun(store);
+    const lease = await store.leases.seize(lost.runId, "w2");
+    await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
+    await expect(store.leases.release(lost, { kind: "ended" })).rejects.toMatchObject({ code: "lease_lost" });
+    if (lease === undefined) throw new Error("the run could not be seized");
+    await store.leases.check(lease);
+  });
+
+  test("L4: a lease that was released is lost", async () => {
+    const store = await open();
+    const lease = await left(store, { kind: "ready" });
+    await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
+    await expect(store.leases.release(lease, { kind: "ended" })).rejects.toMatchObject({
+      code: "lease_lost",
+    });
+    expect(await claimed(store, "w2")).toEqual([lease.runId]);
+  });
+
+  test("a worker that claims a run again after leaving it gets a new epoch", async () => {
+    const store = await open();
+    const lease = await left(store, { kind: "ready" });
+    const [again] = await claim(store, "w1");
+    expect((again?.epoch ?? 0) > lease.epoch).toBe(true);
+  });
+}

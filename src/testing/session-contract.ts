@@ -1,0 +1,82 @@
+import {
+  formatRunId,
+  formatSessionId,
+  userMessage,
+  type SessionChange,
+  type SessionEntry,
+} from "../kernel/index.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { agentId, sessionId } from "./store-fixtures.ts";
+
+/** What every `Sessions` must do. */
+export function sessionContract({ test, expect, open }: ContractHarness): void {
+  const runId = formatRunId("a");
+  const entry = (id: string, parentId: string | null, at = 1): SessionEntry => ({
+    type: "message",
+    id,
+    parentId,
+    at,
+    runId,
+    message: userMessage(id),
+  });
+  const append = (
+    which: SessionEntry,
+    visibility: "pending" | "hidden" | "visible" = "visible",
+    session = sessionId,
+  ): SessionChange => ({ type: "append", sessionId: session, agentId, entry: which, visibility });
+
+  test("N1: entries come back as they were, in the order of appending", async () => {
+    const { sessions } = await open();
+    const tree = [entry("a", null), entry("b", "a"), entry("c", "a")];
+    await sessions.apply(tree.map((each) => append(each)));
+    expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual(tree);
+  });
+
+  test("N1: an entry without its parent is refused, and nothing of its change is applied", async () => {
+    const { sessions } = await open();
+    const changes = [append(entry("a", null)), append(entry("b", "nowhere"))];
+    await expect(sessions.apply(changes)).rejects.toMatchObject({ code: "not_found" });
+    expect(await sessions.read(sessionId)).toEqual([]);
+  });
+
+  test("S2: appending an entry again changes nothing", async () => {
+    const { sessions } = await open();
+    await sessions.apply([append(entry("a", null), "pending")]);
+    await sessions.apply([append({ ...entry("a", null), at: 9 }, "visible")]);
+    expect(await sessions.read(sessionId, { hiddenToo: true })).toEqual([
+      { entry: entry("a", null), visibility: "pending" },
+    ]);
+  });
+
+  test("S1: what a run wrote is hidden until it is closed, then visible at once", async () => {
+    const { sessions } = await open();
+    await sessions.apply([append(entry("a", null), "pending"), append(entry("b", "a"), "hidden")]);
+    expect(await sessions.read(sessionId)).toEqual([]);
+    expect((await sessions.read(sessionId, { hiddenToo: true })).length).toBe(2);
+    await sessions.apply([{ type: "reveal", sessionId, runId: formatRunId("other") }]);
+    expect(await sessions.read(sessionId)).toEqual([]);
+    await sessions.apply([{ type: "reveal", sessionId, runId }]);
+    expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual(["a", "b"]);
+  });
+
+  test("what a run wrote can be removed, and only that", async () => {
+    const { sessions } = await open();
+    const kept = { ...entry("a", null), runId: null };
+    await sessions.apply([append(kept), append(entry("b", "a"))]);
+    await sessions.apply([{ type: "remove", sessionId, runId }]);
+    expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual([kept]);
+  });
+
+  test("sessions are listed newest first, and a deleted one is gone", async () => {
+    const { sessions } = await open();
+    const older = formatSessionId("older");
+    const newer = formatSessionId("newer");
+    await sessions.apply([append(entry("a", null, 1), "visible", older)]);
+    await sessions.apply([append(entry("a", null, 5), "visible", newer)]);
+    expect((await sessions.list({ agentId })).map((each) => each.sessionId)).toEqual([newer, older]);
+    expect((await sessions.list({ limit: 1 })).length).toBe(1);
+    await sessions.delete(newer);
+    expect(await sessions.read(newer)).toEqual([]);
+    expect((await sessions.list()).map((each) => each.sessionId)).toEqual([older]);
+  });
+}

@@ -1,0 +1,19 @@
+import { blobContract } from "./blob-contract.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { eventLogContract } from "./event-log-contract.ts";
+import { inboxContract } from "./inbox-contract.ts";
+import { journalContract } from "./journal-contract.ts";
+import { leaseContract } from "./lease-contract.ts";
+import { mailboxContract } from "./mailbox-contract.ts";
+import { sessionContract } from "./session-contract.ts";
+
+/** The suites of a store's seven contracts, by name. */
+export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
+  journal: journalContract,
+  events: eventLogContract,
+  mailbox: mailboxContract,
+  inbox: inboxContract,
+  sessions: sessionContract,
+  blobs: blobContract,
+  leases: leaseContract,
+});

@@ -1,0 +1,92 @@
+import {
+  eventDraft,
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  formatTaskId,
+  Priority,
+  stepAt,
+  Supervision,
+  type Commit,
+  type Event,
+  type EventDraft,
+  type JsonValue,
+  type Lease,
+  type RunId,
+  type RunRecord,
+  type StepRecord,
+  type Store,
+} from "../kernel/index.ts";
+
+export const agentId = formatAgentId({ name: "tester" });
+export const sessionId = formatSessionId("1");
+export const rootTask = formatTaskId(0);
+
+export function runRecord(name = "a"): RunRecord {
+  return {
+    runId: formatRunId(name),
+    agentId,
+    sessionId,
+    tenantId: null,
+    priority: Priority.NORMAL,
+    agentVersion: null,
+    createdAt: 1,
+  };
+}
+
+export function placed(runId: RunId, seq: number, draft: EventDraft): Event {
+  return { ...draft, seq, runId, taskId: rootTask, agentId, parentId: null, at: seq };
+}
+
+export function turnStart(runId: RunId, seq: number): Event {
+  return placed(runId, seq, eventDraft("turn_start", { turn: seq }));
+}
+
+export function runEnd(runId: RunId, seq: number): Event {
+  const usage = {
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+    costUsd: 0,
+  };
+  return placed(runId, seq, eventDraft("run_end", { status: "completed", usage, costUsd: 0, turns: 0 }));
+}
+
+export function stepRecord(index: number, value: JsonValue): StepRecord {
+  return {
+    taskId: rootTask,
+    address: stepAt("", index),
+    kind: "step",
+    name: "work",
+    digest: `digest-${index}`,
+    outcome: { kind: "ok", value },
+  };
+}
+
+/** A run with its first commit, in which it starts. */
+export async function createRun(store: Store, name = "a"): Promise<RunId> {
+  const record = runRecord(name);
+  const ids = { next: () => name };
+  const supervision = Supervision.root(agentId, { ids, sessionId }).toJSON();
+  const start = eventDraft("run_start", { agentId, sessionId, input: "hello", supervision, metadata: {} });
+  const first: Commit = { number: 0, at: 1, events: [placed(record.runId, 0, start)] };
+  await store.journal.create(record, first);
+  return record.runId;
+}
+
+/** A run and the lease of a living worker on it. */
+export async function ownRun(store: Store, name = "a"): Promise<Lease> {
+  const runId = await createRun(store, name);
+  await store.leases.enlist("w1");
+  const lease = await store.leases.seize(runId, "w1");
+  if (lease === undefined) throw new Error(`the new run ${runId} could not be seized`);
+  return lease;
+}
+
+export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const list: Item[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}

@@ -1,0 +1,10 @@
+import { describe, expect, test } from "vitest";
+import { memoryStore } from "../../src/runtime/stores/memory/store.ts";
+import { sha256 } from "../../src/runtime/sha256.ts";
+import { storeContracts } from "../../src/testing/index.ts";
+
+for (const [name, contract] of Object.entries(storeContracts)) {
+  describe(`memory store, ${name}`, () => {
+    contract({ test, expect, open: async () => memoryStore({ hash: sha256 }) });
+  });
+}

@@ -1,0 +1,216 @@
+import {
+  type HeadcountCommand,
+  priorities,
+  Priority,
+  type RefusalReason,
+  type SeatStatus,
+  type SpawnBudget,
+  type TaskId,
+} from "../../src/kernel/index.ts";
+
+export interface OracleReply {
+  readonly kind: "granted" | "pending" | "refused" | "done" | "ignored";
+  readonly reason?: RefusalReason;
+  readonly victim?: TaskId;
+}
+
+export interface OracleRow {
+  readonly taskId: TaskId;
+  readonly parentId: TaskId | null;
+  readonly priority: Priority;
+  readonly status: SeatStatus;
+  readonly idle: boolean;
+  readonly shielded: boolean;
+  readonly yieldsTo: TaskId | null;
+}
+
+interface Person {
+  readonly id: TaskId;
+  /** As hired; those who ended stay in the family. */
+  readonly parent: Person | null;
+  priority: Priority;
+  newcomer: boolean;
+  idle: boolean;
+  safe: boolean;
+  gone: boolean;
+}
+
+interface Chair {
+  sitter: Person | null;
+  promisedTo: Person | null;
+}
+
+/**
+ * The headcount rules as a room: `maxAgents` chairs and one line of people, in the order in which they joined it. Nobody
+ * has a status: where a person is says it. So two cannot have one seat (H1), and who stands has none (H2).
+ */
+export class HeadcountOracle {
+  readonly #allowPreempt: boolean;
+  readonly #rootId: TaskId;
+  readonly #chairs: Chair[];
+  /** In the order of hiring. */
+  #staff: Person[] = [];
+  #line: Person[] = [];
+
+  constructor(budget: SpawnBudget, rootId: TaskId, priority: Priority) {
+    this.#allowPreempt = budget.allowPreempt;
+    this.#rootId = rootId;
+    this.#chairs = Array.from({ length: budget.maxAgents }, () => ({ sitter: null, promisedTo: null }));
+    this.#join(rootId, null, priority);
+    this.#tidy();
+  }
+
+  rows(): readonly OracleRow[] {
+    return this.#staff.map((person) => ({
+      taskId: person.id,
+      parentId: this.#ancestors(person).find((each) => !each.gone)?.id ?? null,
+      priority: person.priority,
+      status: this.#status(person),
+      idle: person.idle,
+      shielded: person.safe,
+      yieldsTo: this.#chairOf(person)?.promisedTo?.id ?? null,
+    }));
+  }
+
+  /** Who gets the next free seat, and who then. */
+  queue(): readonly TaskId[] {
+    return this.#ranked().map((person) => person.id);
+  }
+
+  apply(command: HeadcountCommand): OracleReply {
+    const reply = this.#obey(command);
+    this.#tidy();
+    return reply;
+  }
+
+  #obey(command: HeadcountCommand): OracleReply {
+    if (command.type === "acquire") return this.#hire(command.taskId, command.parentId, command.priority);
+    if (command.type === "crash") {
+      for (const person of this.#staff) if (this.#status(person) === "pausing") this.#standUp(person);
+      return { kind: "done" };
+    }
+    const person = this.#named(command.taskId);
+    if (person === undefined) return { kind: "ignored" };
+    if (command.type === "settle") {
+      if (this.#status(person) !== "pausing") return { kind: "ignored" };
+      this.#standUp(person);
+    }
+    if (command.type === "release") this.#leave(person);
+    if (command.type === "progress") person.safe = false;
+    if (command.type === "wake") person.idle = false;
+    if (command.type === "suspend") {
+      person.idle = true;
+      if (this.#status(person) === "pausing") this.#standUp(person);
+    }
+    if (command.type === "reprioritize") this.#rank(person, command.priority);
+    return { kind: "done" };
+  }
+
+  #hire(id: TaskId, parentId: TaskId, priority: Priority): OracleReply {
+    const parent = this.#named(parentId);
+    if (this.#named(id) !== undefined) return { kind: "refused", reason: "already_hired" };
+    if (parent === undefined) return { kind: "refused", reason: "unknown_parent" };
+    if (this.#chairs.some((chair) => chair.sitter === null)) {
+      this.#join(id, parent, priority);
+      return { kind: "granted" };
+    }
+    if (priority !== Priority.HIGH && priority !== Priority.CRITICAL)
+      return { kind: "refused", reason: "full" };
+    if (!this.#allowPreempt) return { kind: "refused", reason: "preemption_off" };
+
+    const candidates = this.#staff.filter(
+      (each) => this.#mayLose(each) && each.priority < priority && !this.#isFamily(each, parent),
+    );
+    const lowest = candidates.filter((one) => candidates.every((other) => one.priority <= other.priority));
+    const victim = lowest.at(-1);
+    if (victim === undefined) return { kind: "refused", reason: "nobody_below" };
+    this.#promise(victim, this.#join(id, parent, priority));
+    return victim.idle ? { kind: "granted" } : { kind: "pending", victim: victim.id };
+  }
+
+  /** H8: a demoted task yields to the first in line above it who has no chair to wait for. */
+  #rank(person: Person, priority: Priority): void {
+    const demoted = priority < person.priority;
+    person.priority = priority;
+    if (!demoted || !this.#mayLose(person)) return;
+    const waiter = this.#ranked().find(
+      (each) =>
+        each.priority > priority &&
+        this.#chairs.every((chair) => chair.promisedTo !== each) &&
+        !this.#isFamily(person, each),
+    );
+    if (waiter !== undefined) this.#promise(person, waiter);
+  }
+
+  #join(id: TaskId, parent: Person | null, priority: Priority): Person {
+    const person = { id, parent, priority, newcomer: true, idle: false, safe: false, gone: false };
+    this.#staff.push(person);
+    this.#line.push(person);
+    return person;
+  }
+
+  #promise(victim: Person, to: Person): void {
+    for (const chair of this.#chairs) if (chair.sitter === victim) chair.promisedTo = to;
+    if (victim.idle) this.#standUp(victim);
+  }
+
+  #standUp(person: Person): void {
+    for (const chair of this.#chairs) if (chair.sitter === person) chair.sitter = null;
+    this.#line.push(person);
+  }
+
+  #leave(person: Person): void {
+    person.gone = true;
+    for (const chair of this.#chairs) if (chair.sitter === person) chair.sitter = null;
+    this.#staff = this.#staff.filter((each) => each !== person);
+    this.#line = this.#line.filter((each) => each !== person);
+  }
+
+  /** A promise to somebody who no longer stands is void; an empty chair is for who was promised it, or the first in line. */
+  #tidy(): void {
+    for (;;) {
+      for (const chair of this.#chairs) {
+        if (chair.promisedTo !== null && !this.#line.includes(chair.promisedTo)) chair.promisedTo = null;
+      }
+      const empty = this.#chairs.filter((each) => each.sitter === null);
+      const chair = empty.find((each) => each.promisedTo !== null) ?? empty[0];
+      const next = chair?.promisedTo ?? this.#ranked()[0];
+      if (chair === undefined || next === undefined) return;
+      chair.sitter = next;
+      this.#line = this.#line.filter((each) => each !== next);
+      next.safe = !next.newcomer;
+      next.newcomer = false;
+    }
+  }
+
+  #ranked(): readonly Person[] {
+    return priorities.flatMap((priority) => this.#line.filter((person) => person.priority === priority));
+  }
+
+  #named(id: TaskId): Person | undefined {
+    return this.#staff.find((person) => person.id === id);
+  }
+
+  #chairOf(person: Person): Chair | undefined {
+    return this.#chairs.find((chair) => chair.sitter === person);
+  }
+
+  #status(person: Person): SeatStatus {
+    const chair = this.#chairOf(person);
+    if (chair === undefined) return person.newcomer ? "pending" : "paused";
+    return chair.promisedTo === null ? "seated" : "pausing";
+  }
+
+  /** H3, all of it that does not depend on who wants the seat. */
+  #mayLose(person: Person): boolean {
+    return this.#status(person) === "seated" && person.id !== this.#rootId && !person.safe;
+  }
+
+  #isFamily(elder: Person, person: Person): boolean {
+    return elder === person || this.#ancestors(person).includes(elder);
+  }
+
+  #ancestors(person: Person): readonly Person[] {
+    return person.parent === null ? [] : [person.parent, ...this.#ancestors(person.parent)];
+  }
+}
