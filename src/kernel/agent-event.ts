@@ -43,6 +43,8 @@ export interface AgentEvents {
     readonly message: string;
   };
   retry_end: { readonly attempt: number; readonly success: boolean };
+  memory_recall: { readonly episodes: number; readonly facts: number };
+  memory_write: { readonly kind: "block" | "episode" | "fact" };
   /** A hook or extension threw; the run went on. */
   hook_error: { readonly hook: string; readonly failure: Failure };
   extension_error: { readonly extension: string; readonly event: string; readonly failure: Failure };

@@ -7,6 +7,7 @@ import { noUsage, type Usage } from "./usage.ts";
  * the result. It is not stored; a replay builds it anew from the journal.
  */
 export interface AgentSession {
+  /** The session it continues; a worker's is derived from its parent's. */
   readonly id: string;
   readonly instructions: string;
   messages: Transcript;

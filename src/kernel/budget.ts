@@ -13,6 +13,6 @@ export type BudgetVerdict =
 export interface Budget {
   readonly limits: ExecutionBudget;
   /** Whether another turn may start. */
-  allowsStep(): BudgetVerdict;
+  allowsTurn(): BudgetVerdict;
   spent(): Usage;
 }

@@ -1,10 +1,15 @@
 import type { Event } from "./event.ts";
 import type { HeadcountCommand } from "./headcount.ts";
 import type { TaskId } from "./identity.ts";
+import type { InboxChange } from "./inbox.ts";
 import type { LedgerCommand } from "./ledger.ts";
+import type { Mail } from "./mailbox.ts";
+import type { Resolution } from "./resolution.ts";
 import type { SessionChange } from "./sessions.ts";
 import type { StepAddress } from "./step-address.ts";
 import type { StepRecord } from "./step-record.ts";
+import type { TaskChange } from "./task.ts";
+import type { TopicChange } from "./topics.ts";
 
 /**
  * What one step leaves behind, all or nothing: one row of the run's journal. A run's state is the fold of its commits; seats and
@@ -20,10 +25,17 @@ export interface Commit {
   readonly voids?: readonly { readonly taskId: TaskId; readonly address: StepAddress }[];
   /** E1: their seqs follow on from the commit before. */
   readonly events?: readonly Event[];
+  readonly tasks?: readonly TaskChange[];
+  /** Values that came for waits; each is taken by the first `wait` step recorded under its name. */
+  readonly resolves?: readonly Resolution[];
   readonly headcount?: readonly HeadcountCommand[];
   /** The next reservation rides here with the record before it (B3). */
   readonly ledger?: readonly LedgerCommand[];
   readonly sessions?: readonly SessionChange[];
   /** All mail up to this place is consumed (P3). */
   readonly mailThrough?: number;
+  /** For other runs, such as a reply; dropped where the run is gone. */
+  readonly mail?: readonly Mail[];
+  readonly inbox?: readonly InboxChange[];
+  readonly topics?: readonly TopicChange[];
 }

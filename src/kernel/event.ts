@@ -3,6 +3,7 @@ import type { ApprovalEvents } from "./approval-event.ts";
 import type { ArchitectureEvents } from "./architecture-event.ts";
 import type { BudgetEvents } from "./budget-event.ts";
 import type { EngineEvents } from "./engine-event.ts";
+import type { FlowEvents } from "./flow-event.ts";
 import type { GuardrailEvents } from "./guardrail-event.ts";
 import type { AgentId, RunId, TaskId } from "./identity.ts";
 import type { RunEvents } from "./run-event.ts";
@@ -20,6 +21,7 @@ export interface EventData
     SpawnEvents,
     GuardrailEvents,
     ApprovalEvents,
+    FlowEvents,
     ArchitectureEvents {}
 
 export type EventType = keyof EventData;

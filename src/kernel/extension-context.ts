@@ -1,5 +1,6 @@
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { SessionId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
 import type { Model } from "./model.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
@@ -17,7 +18,7 @@ export interface SessionView {
   append(entry: {
     readonly type: "custom";
     readonly customType: string;
-    readonly data: unknown;
+    readonly data: JsonValue;
   }): Promise<string>;
 }
 

@@ -1,4 +1,3 @@
-import type { BudgetDimension } from "./budget-exhausted-error.ts";
 import type { DeepReadonly } from "./frozen.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
@@ -54,7 +53,7 @@ export interface HookPayloads {
     status: "ok" | "error" | "denied";
     durationMs: number;
   };
-  guardrail_trip: Base & { guardrail: string; reason: string; dimension?: BudgetDimension };
+  guardrail_trip: Base & { guardrail: string; reason: string };
   handoff: Base & { target: AgentId; childTaskId: TaskId | null; task: string };
   flow_start: Base & { flow: string };
   flow_end: Base & { flow: string; status: RunStatus };

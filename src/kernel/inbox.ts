@@ -1,10 +1,16 @@
 import type { AgentId } from "./identity.ts";
 import type { Message } from "./message.ts";
 
-export interface DeadLetter {
+/** A message, with how often it was handed back. */
+export interface Delivery {
   readonly message: Message;
   readonly deliveries: number;
 }
+
+/** A change to inboxes that rides in a run's commit: sent with the step that sent, acknowledged with the task that ends. */
+export type InboxChange =
+  | { readonly type: "deliver"; readonly message: Message }
+  | { readonly type: "ack" | "nack"; readonly agentId: AgentId; readonly messageIds: readonly string[] };
 
 /**
  * Where messages to an agent wait for an activation of it. Every store passes `inboxContract`, which checks:
@@ -17,10 +23,13 @@ export interface DeadLetter {
 export interface Inbox {
   /** False: it was here before. */
   deliver(message: Message): Promise<boolean>;
-  peek(agentId: AgentId, limit?: number): Promise<readonly Message[]>;
+  /** 100 unless told. */
+  peek(agentId: AgentId, limit?: number): Promise<readonly Delivery[]>;
   ack(agentId: AgentId, messageIds: readonly string[]): Promise<void>;
   nack(agentId: AgentId, messageIds: readonly string[]): Promise<void>;
-  deadLetters(agentId: AgentId): Promise<readonly DeadLetter[]>;
+  deadLetters(agentId: AgentId): Promise<readonly Delivery[]>;
+  /** Those of these agents for whom a message waits. */
+  waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]>;
 }
 
 /** One activation's view of its inbox. */

@@ -1,5 +1,6 @@
 export type { AgentContext } from "./agent-context.ts";
 export type { AgentEvents } from "./agent-event.ts";
+export type { AgentPhase } from "./agent-phase.ts";
 export { agentSession, type AgentSession } from "./agent-session.ts";
 export type { Agent } from "./agent.ts";
 export type { ApprovalEvents } from "./approval-event.ts";
@@ -39,6 +40,7 @@ export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "
 export type { Clock } from "./clock.ts";
 export type { Commit } from "./commit.ts";
 export type { CompactionStrategy } from "./compaction-strategy.ts";
+export type { Compaction, CompactionRequest, CompactionResult } from "./compaction.ts";
 export {
   type AssistantPart,
   type ContentPart,
@@ -58,6 +60,7 @@ export type { Delta } from "./delta.ts";
 export type { Dependencies, FastFlags } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
+export type { EphemeralSource } from "./ephemeral-source.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";
 export { chainHead, contentHash } from "./event-chain.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";
@@ -73,6 +76,7 @@ export type {
 export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./extension.ts";
 export type { FaultCode, ModelFaultCode, Retry, SubclassCode } from "./fault-code.ts";
 export { type Failure, Fault, type FaultOptions } from "./fault.ts";
+export type { FlowEvents } from "./flow-event.ts";
 export { deepFreeze, type DeepReadonly } from "./frozen.ts";
 export type { GuardrailEvents } from "./guardrail-event.ts";
 export type { Guardrail, GuardrailDecision, GuardrailStage } from "./guardrail.ts";
@@ -121,7 +125,7 @@ export {
   type TopicAddress,
   type TopicId,
 } from "./identity.ts";
-export type { DeadLetter, Inbox, TaskInbox } from "./inbox.ts";
+export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { Journal, RunRecord } from "./journal.ts";
 export { assertJson, canonicalJson, type Codec, isJson, type JsonObject, type JsonValue } from "./json.ts";
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
@@ -184,7 +188,12 @@ export { closeOpenCalls } from "./open-calls.ts";
 export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
+export type { PromptQuery, PromptSource } from "./prompt-source.ts";
 export type { Random } from "./random.ts";
+export type { Resolution } from "./resolution.ts";
+export type { ResourceSource } from "./resource-source.ts";
+export { RetryPolicy } from "./retry-policy.ts";
+export { defaultRetrySettings, retryDelayMs, type RetrySettings } from "./retry-settings.ts";
 export { reviveFault } from "./revive-fault.ts";
 export type {
   AskOutcome,
@@ -205,6 +214,7 @@ export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
 export type { RunHandle } from "./run-handle.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
+export type { Runtime, SubmitOptions } from "./runtime.ts";
 export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
@@ -225,8 +235,10 @@ export type { Store } from "./store.ts";
 export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";
 export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
+export type { TaskChange, TaskRecord } from "./task.ts";
 export type { Attributes, Span, Telemetry } from "./telemetry.ts";
 export type { ToolCall, ToolHost, ToolProgress } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
+export type { TopicChange, Topics } from "./topics.ts";
 export { Transcript } from "./transcript.ts";
 export { addUsage, noUsage, totalTokens, type Usage } from "./usage.ts";

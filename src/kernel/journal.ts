@@ -16,8 +16,8 @@ export interface RunRecord {
 }
 
 /**
- * The durable memory of runs, and the one door by which an owner writes: what a commit holds for the event log, the sessions and
- * the mailbox is applied with it or not at all. Every store passes `journalContract`, which checks:
+ * The durable memory of runs, and the one door by which an owner writes: what a commit holds for the event log, sessions,
+ * mailboxes, inboxes and topics is applied with it or not at all. Every store passes `journalContract`, which checks:
  *
  * - J1 First writer wins: appending under a number that is taken changes nothing and returns the commit that stands there, so a
  *   writer that does not know whether its write arrived may write again.

@@ -1,4 +1,4 @@
-import type { RunId } from "./identity.ts";
+import type { AgentId, RunId } from "./identity.ts";
 
 /** The right to write for one run. A later lease of the same run has a higher epoch and ends this one (J3). */
 export interface Lease {
@@ -16,6 +16,8 @@ export type Rest =
 export interface ClaimOptions {
   readonly workerId: string;
   readonly limit: number;
+  /** Only runs of these agents; absent: of any. */
+  readonly agentIds?: readonly AgentId[];
   /** Epoch milliseconds; decides whose wake time has come. */
   readonly now: number;
 }
@@ -28,6 +30,8 @@ export interface ClaimOptions {
  *   by a worker that is gone. Never an ended run, never one whose owner lives.
  * - L3 Mail that came before `release` and was not consumed makes the run ready: no wake is lost.
  * - L4 A lease that was lost releases nothing.
+ * - L5 When more runs are ready than asked for, tenants are served in turn; within one, the higher priority first, then the
+ *   longest ready.
  */
 export interface Leases {
   /** Workers that do not say so are gone; a store that can tell a dead process by itself does. */

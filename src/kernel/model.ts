@@ -79,6 +79,9 @@ export type ModelStreamPart =
 export interface Model {
   readonly provider: string;
   readonly modelId: string;
+  /** Tokens it can read and write in one call, where that is known. */
+  readonly contextWindow?: number;
+  readonly maxOutputTokens?: number;
   generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse>;
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart>;
 }

@@ -48,6 +48,8 @@ export interface SpawnOptions {
   /** `cancel` unless told. */
   readonly onParentEnd?: OnParentEnd;
   readonly onPause?: OnPause;
+  /** The tools it may call. It is still told of all, so that the provider's cache of the prompt holds. */
+  readonly tools?: readonly string[];
 }
 
 export interface TaskHandle {

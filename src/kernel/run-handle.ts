@@ -3,6 +3,7 @@ import type { Delta } from "./delta.ts";
 import type { Event } from "./event.ts";
 import type { TailOptions } from "./event-log.ts";
 import type { RunId, SessionId, TaskId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
 import type { TopUp } from "./ledger.ts";
 import type { Priority } from "./priority.ts";
 import type { RunResult } from "./run-result.ts";
@@ -19,6 +20,12 @@ export interface RunHandle {
   resume(): Promise<void>;
   topUp(add: Partial<TopUp>, taskId?: TaskId): Promise<void>;
   reprioritize(taskId: TaskId, priority: Priority): Promise<void>;
+  /** For the turn that comes next; wakes a run that waits. */
+  steer(input: JsonValue): Promise<void>;
+  /** For after the last turn. */
+  followUp(input: JsonValue): Promise<void>;
+  /** Resolves a `waitForSignal` of a task; of the root unless told. */
+  signal(name: string, value?: JsonValue, taskId?: TaskId): Promise<void>;
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
   /** A new run that shares everything up to the event `at` (its seq). */
   fork(options: { readonly at: number }): Promise<RunHandle>;

@@ -6,24 +6,24 @@ import type { Priority } from "./priority.ts";
 export interface SpawnEvents {
   spawn_start: { readonly childTaskId: TaskId; readonly agentId: AgentId; readonly priority: Priority };
   /** Promised the seat of `victim`, which is told to pause. */
-  spawn_pending: {
+  spawn_wait: {
     readonly childTaskId: TaskId;
     readonly agentId: AgentId;
     readonly priority: Priority;
     readonly victim: TaskId;
   };
-  spawn_refused: {
+  spawn_refuse: {
     readonly agentId: AgentId;
     readonly priority: Priority;
     readonly reason: RefusalReason;
     readonly holders: readonly SeatHolder[];
   };
-  seat_granted: { readonly taskId: TaskId };
-  seat_pausing: { readonly taskId: TaskId; readonly yieldsTo: TaskId };
-  seat_paused: { readonly taskId: TaskId };
-  seat_recalled: { readonly taskId: TaskId };
+  seat_grant: { readonly taskId: TaskId };
+  seat_yield: { readonly taskId: TaskId; readonly yieldsTo: TaskId };
+  seat_pause: { readonly taskId: TaskId };
+  seat_recall: { readonly taskId: TaskId };
   /** Was told to pause, and need not. */
-  seat_kept: { readonly taskId: TaskId };
+  seat_keep: { readonly taskId: TaskId };
   task_reprioritize: {
     readonly taskId: TaskId;
     readonly from: Priority;

@@ -5,8 +5,9 @@ import type { Journal } from "./journal.ts";
 import type { Leases } from "./lease.ts";
 import type { Mailbox } from "./mailbox.ts";
 import type { Sessions } from "./sessions.ts";
+import type { Topics } from "./topics.ts";
 
-/** Where runs and sessions live. Seven contracts over one set of data: memory, one SQLite file, or PostgreSQL. */
+/** Where runs and sessions live. Eight contracts over one set of data: memory, one SQLite file, or PostgreSQL. */
 export interface Store {
   readonly journal: Journal;
   readonly events: EventLog;
@@ -15,5 +16,8 @@ export interface Store {
   readonly sessions: Sessions;
   readonly blobs: Blobs;
   readonly leases: Leases;
+  readonly topics: Topics;
+  /** Calls back, soon, after anyone wrote what may make a run ready or a message wait: in this process or another. */
+  onChange(listener: () => void): () => void;
   close(): Promise<void>;
 }

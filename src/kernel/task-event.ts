@@ -21,6 +21,6 @@ export interface TaskEvents {
   task_continue_as_new: { readonly nextTaskId: TaskId };
   /** J8: the journal of one task has grown long. */
   journal_warning: { readonly steps: number };
-  message_receive: { readonly messageId: string; readonly from: AgentId | null };
-  message_dead_letter: { readonly messageId: string; readonly deliveries: number };
+  mail_receive: { readonly messageId: string; readonly from: AgentId | null };
+  mail_dead_letter: { readonly messageId: string; readonly deliveries: number };
 }

@@ -1,4 +1,4 @@
-import { formatAgentId, type Message } from "../kernel/index.ts";
+import { formatAgentId, type Delivery, type Message } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 
 /** What every `Inbox` must do. */
@@ -7,7 +7,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   const ann = formatAgentId({ name: "ann" });
   const bob = formatAgentId({ name: "bob" });
   const message = (id: string, from = ann): Message => ({ id, from, to, body: { n: id }, sentAt: 1 });
-  const ids = (messages: readonly Message[]): string[] => messages.map(({ id }) => id);
+  const ids = (deliveries: readonly Delivery[]): string[] => deliveries.map(({ message: { id } }) => id);
 
   test("I1: the same message twice is one message, also after it was acknowledged", async () => {
     const { inbox } = await open();
@@ -24,8 +24,9 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     for (const each of sent) await inbox.deliver(each);
     await inbox.nack(to, ["a1"]);
     const drained = await inbox.peek(to);
-    expect(ids(drained.filter(({ from }) => from === ann))).toEqual(["a1", "a2"]);
-    expect(ids(drained.filter(({ from }) => from === bob))).toEqual(["b1", "b2"]);
+    expect(ids(drained.filter((each) => each.message.from === ann))).toEqual(["a1", "a2"]);
+    expect(ids(drained.filter((each) => each.message.from === bob))).toEqual(["b1", "b2"]);
+    expect(drained.map(({ deliveries }) => deliveries)).toEqual([1, 0, 0, 0]);
   });
 
   test("I3: peeking takes nothing away and is bounded", async () => {
@@ -54,6 +55,14 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(dead?.message).toEqual(message("bad"));
     expect(ids(await inbox.peek(to))).toEqual(["good"]);
     expect(await inbox.deliver(message("bad"))).toBe(false);
+  });
+
+  test("those are named for whom a message waits", async () => {
+    const { inbox } = await open();
+    await inbox.deliver(message("a"));
+    expect(await inbox.waiting([bob, to])).toEqual([to]);
+    await inbox.ack(to, ["a"]);
+    expect(await inbox.waiting([bob, to])).toEqual([]);
   });
 
   test("agents do not see each other's messages", async () => {

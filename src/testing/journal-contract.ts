@@ -1,4 +1,4 @@
-import type { Commit, JsonValue } from "../kernel/index.ts";
+import { formatAgentId, formatRunId, formatTopicId, type Commit, type JsonValue } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import {
   all,
@@ -119,6 +119,37 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect((await all(store.journal.read(lease.runId))).length).toBe(1);
     await store.journal.append(lease, { number: 1, at: 2, sessions: [append] });
     expect((await store.sessions.read(sessionId)).map((each) => each.entry)).toEqual([entry]);
+  });
+
+  test("what a commit sends to inboxes, other runs and topics arrives with it, or not at all", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const other = await createRun(store, "other");
+    const reader = formatAgentId({ name: "reader" });
+    const topicId = formatTopicId({ type: "news", source: "eu" });
+    const message = { id: "m1", from: agentId, to: reader, body: "hi", sentAt: 1 };
+    const gone = formatRunId("gone");
+    const body = { type: "pause" } as const;
+    const commit: Commit = {
+      number: 1,
+      at: 2,
+      inbox: [{ type: "deliver", message }],
+      mail: [
+        { id: "x", runId: other, from: "a", at: 2, body },
+        { id: "x", runId: gone, from: "a", at: 2, body },
+      ],
+      topics: [{ type: "follow", topicId, agentId: reader }],
+    };
+    const late = store.journal.append({ ...lease, epoch: lease.epoch - 1 }, commit);
+    await expect(late).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await store.inbox.peek(reader)).toEqual([]);
+    await store.journal.append(lease, commit);
+    expect(await store.inbox.peek(reader)).toEqual([{ message, deliveries: 0 }]);
+    expect((await store.mailbox.read(other)).map(({ id }) => id)).toEqual(["x"]);
+    expect(await store.topics.followers(topicId)).toEqual([reader]);
+    const ack = { type: "ack", agentId: reader, messageIds: ["m1"] } as const;
+    await store.journal.append(lease, { number: 2, at: 3, inbox: [ack] });
+    expect(await store.inbox.peek(reader)).toEqual([]);
   });
 
   test("seats and money come back as the commands they were", async () => {

@@ -1,6 +1,6 @@
-import type { Lease, Rest, Store } from "../kernel/index.ts";
+import { formatAgentId, Priority, type Lease, type Rest, type Store } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { createRun, ownRun, rootTask } from "./store-fixtures.ts";
+import { createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
 
 /** What every `Leases` must do. */
 export function leaseContract({ test, expect, open }: ContractHarness): void {
@@ -99,6 +99,51 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
       code: "lease_lost",
     });
     expect(await claimed(store, "w2")).toEqual([lease.runId]);
+  });
+
+  test("L5: tenants are served in turn; within one, the higher priority first, then the longest ready", async () => {
+    const store = await open();
+    const create = (name: string, tenantId: string, priority: Priority): Promise<boolean> =>
+      store.journal.create({ ...runRecord(name), tenantId, priority }, { number: 0, at: 1 });
+    await create("a1", "a", Priority.NORMAL);
+    await create("a2", "a", Priority.NORMAL);
+    await create("a3", "a", Priority.HIGH);
+    await create("b1", "b", Priority.LOW);
+    await store.leases.enlist("w1");
+    const order: string[] = [];
+    for (let count = 0; count < 4; count++) {
+      const [lease] = await store.leases.claim({ workerId: "w1", limit: 1, now: 0 });
+      if (lease !== undefined) order.push(lease.runId.slice("run_".length));
+    }
+    expect(order).toEqual(["a3", "b1", "a1", "a2"]);
+  });
+
+  test("only the runs of the agents named are claimed", async () => {
+    const store = await open();
+    const runId = await createRun(store);
+    await store.leases.enlist("w1");
+    const claimFor = (name: string): Promise<readonly Lease[]> =>
+      store.leases.claim({ workerId: "w1", limit: 9, now: 0, agentIds: [formatAgentId({ name })] });
+    expect(await claimFor("stranger")).toEqual([]);
+    expect((await claimFor("tester")).map((lease) => lease.runId)).toEqual([runId]);
+  });
+
+  test("whoever listens is told of a new run, of mail and of a run left behind", async () => {
+    const store = await open();
+    let told = Promise.withResolvers<void>();
+    const stop = store.onChange(() => told.resolve());
+    const expectTold = async (): Promise<void> => {
+      await told.promise;
+      told = Promise.withResolvers<void>();
+    };
+    const lease = await ownRun(store);
+    await expectTold();
+    const body = { type: "pause" } as const;
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 1, body });
+    await expectTold();
+    await store.leases.release(lease, { kind: "ready" });
+    await expectTold();
+    stop();
   });
 
   test("a worker that claims a run again after leaving it gets a new epoch", async () => {

@@ -6,8 +6,9 @@ import { journalContract } from "./journal-contract.ts";
 import { leaseContract } from "./lease-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
 import { sessionContract } from "./session-contract.ts";
+import { topicContract } from "./topic-contract.ts";
 
-/** The suites of a store's seven contracts, by name. */
+/** The suites of a store's eight contracts, by name. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   events: eventLogContract,
@@ -16,4 +17,5 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   sessions: sessionContract,
   blobs: blobContract,
   leases: leaseContract,
+  topics: topicContract,
 });

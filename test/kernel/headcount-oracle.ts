@@ -1,5 +1,7 @@
 import {
+  type Headcount,
   type HeadcountCommand,
+  type HeadcountTask,
   priorities,
   Priority,
   type RefusalReason,
@@ -12,16 +14,6 @@ export interface OracleReply {
   readonly kind: "granted" | "pending" | "refused" | "done" | "ignored";
   readonly reason?: RefusalReason;
   readonly victim?: TaskId;
-}
-
-export interface OracleRow {
-  readonly taskId: TaskId;
-  readonly parentId: TaskId | null;
-  readonly priority: Priority;
-  readonly status: SeatStatus;
-  readonly idle: boolean;
-  readonly shielded: boolean;
-  readonly yieldsTo: TaskId | null;
 }
 
 interface Person {
@@ -60,8 +52,8 @@ export class HeadcountOracle {
     this.#tidy();
   }
 
-  rows(): readonly OracleRow[] {
-    return this.#staff.map((person) => ({
+  describe(): string {
+    const people = this.#staff.map((person) => ({
       taskId: person.id,
       parentId: this.#ancestors(person).find((each) => !each.gone)?.id ?? null,
       priority: person.priority,
@@ -70,11 +62,10 @@ export class HeadcountOracle {
       shielded: person.safe,
       yieldsTo: this.#chairOf(person)?.promisedTo?.id ?? null,
     }));
-  }
-
-  /** Who gets the next free seat, and who then. */
-  queue(): readonly TaskId[] {
-    return this.#ranked().map((person) => person.id);
+    return describe(
+      people,
+      this.#ranked().map((person) => person.id),
+    );
   }
 
   apply(command: HeadcountCommand): OracleReply {
@@ -213,4 +204,33 @@ export class HeadcountOracle {
   #ancestors(person: Person): readonly Person[] {
     return person.parent === null ? [] : [person.parent, ...this.#ancestors(person.parent)];
   }
+}
+
+/** All that can be observed of a state, in words. */
+export function describeHeadcount({ tasks }: Headcount): string {
+  const all = Object.values(tasks);
+  const waiting = all.flatMap(({ taskId, priority, queued }) =>
+    queued === null ? [] : [{ taskId, priority, queued }],
+  );
+  waiting.sort((one, other) => other.priority - one.priority || one.queued - other.queued);
+  return describe(
+    all.toSorted((one, other) => one.hired - other.hired),
+    waiting.map((task) => task.taskId),
+  );
+}
+
+export function describeReply({ kind, reason, victim }: OracleReply): string {
+  return [kind, reason, victim].filter((each) => each !== undefined).join(" ");
+}
+
+function describe(
+  tasks: readonly Omit<HeadcountTask, "hired" | "queued">[],
+  queue: readonly TaskId[],
+): string {
+  const lines = tasks.map(
+    (task) =>
+      `${task.taskId} of ${task.parentId} ${task.priority} ${task.status}${task.idle ? " idle" : ""}` +
+      `${task.shielded ? " shielded" : ""}${task.yieldsTo === null ? "" : ` yields to ${task.yieldsTo}`}`,
+  );
+  return `${lines.join(", ")}; queue: ${queue.join(" ")}`;
 }

@@ -1,7 +1,10 @@
 import {
+  executionBudget,
+  formatTaskId,
+  priorities,
   Priority,
-  type Account,
   type Decision,
+  type ExecutionBudget,
   type Exhaustion,
   type Ledger,
   type LedgerCommand,
@@ -12,6 +15,7 @@ import {
   type Spend,
   type SpendDimension,
   type TaskId,
+  type TopUp,
   type UnknownPrice,
 } from "../../src/kernel/index.ts";
 
@@ -36,22 +40,9 @@ interface Bill {
   readonly unpriced: boolean;
 }
 
-interface Hold {
-  readonly id: string;
-  readonly purse: Purse;
-  readonly attempt: number;
-  readonly amount: Spend;
-  readonly priced: boolean;
-}
-
-interface Waiter {
-  readonly request: ReserveCommand;
-  readonly purse: Purse;
-}
-
 const nameOf: Record<Unit, SpendDimension> = { tokens: "tokens", nanoUsd: "costUsd", turns: "turns" };
 const units = Object.keys(nameOf) as readonly Unit[];
-const zero: Spend = { tokens: 0, nanoUsd: 0, turns: 0 };
+const { BACKGROUND, CRITICAL } = Priority;
 
 /**
  * What `stepLedger` has to do, written to be plainly right and not to be fast: a flat list of bills, one of open holds
@@ -64,57 +55,37 @@ export class LedgerOracle {
   /** Of the classes with a weight, while anybody waits in one. */
   readonly #passes = new Map<Priority, number>();
   #purses: Purse[] = [];
-  #holds: Hold[] = [];
-  #queue: Waiter[] = [];
+  #holds: Reservation[] = [];
+  #queue: ReserveCommand[] = [];
   #overrun: Overrun | null = null;
-  #warnings: Exhaustion[] = [];
-  #overran: Overrun | null = null;
+  #said: { warnings: Exhaustion[]; overrun: Overrun | null } = { warnings: [], overrun: null };
 
   constructor(unknownPrice: UnknownPrice) {
     this.#unknownPrice = unknownPrice;
   }
 
-  get openIds(): readonly string[] {
-    return this.#holds.map(({ id }) => id);
-  }
-
-  get waitingIds(): readonly string[] {
-    return this.#queue.map(({ request }) => request.id);
-  }
-
-  heldBy(id: string): Spend {
-    return this.#holds.find((hold) => hold.id === id)?.amount ?? zero;
-  }
-
   apply(command: LedgerCommand): LedgerOutcome {
-    this.#warnings = [];
-    this.#overran = null;
+    this.#said = { warnings: [], overrun: null };
     const applied = this.#book(command);
-    const decisions = applied ? this.#serve() : [];
-    return { applied, decisions, warnings: this.#warnings, overrun: this.#overran };
+    return { applied, decisions: applied ? this.#serve() : [], ...this.#said };
   }
 
   /** All of a ledger but how it remembers the serving order. */
   view(): Omit<Ledger, "passes"> {
-    return {
-      unknownPrice: this.#unknownPrice,
-      accounts: Object.fromEntries(this.#purses.map((purse) => [purse.taskId, this.#account(purse)])),
-      open: Object.fromEntries(this.#holds.map((hold) => [hold.id, reservation(hold)])),
-      waiting: this.#queue.map(({ request }) => request),
-      overrun: this.#overrun,
-    };
-  }
-
-  #account(purse: Purse): Account {
-    const { taskId, parent, priority, caps, warnAt, warned, closed } = purse;
-    const lost = this.#bills.filter((bill) => bill.lost);
-    const unpriced = this.#bills.filter((bill) => bill.unpriced && isUnder(bill.purse, purse)).length;
-    const children = this.#purses.filter((each) => each.parent === purse).length;
-    return {
-      ...{ taskId, parentId: parent?.taskId ?? null, priority, caps, warnAt, warned, closed },
-      ...{ spent: sum(this.#bills, purse), reserved: sum(this.#holds, purse), lost: sum(lost, purse) },
-      ...{ unpriced, children },
-    };
+    const accounts: Ledger["accounts"] = Object.fromEntries(
+      this.#purses.map((purse) => {
+        const { parent, ...fields } = purse;
+        const bills = this.#bills.filter((bill) => isUnder(bill.purse, purse));
+        const sums = { spent: this.#spent(purse), reserved: this.#reserved(purse) };
+        const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
+        const unpriced = bills.filter((bill) => bill.unpriced).length;
+        const children = this.#purses.filter((each) => each.parent === purse).length;
+        const parentId = parent?.taskId ?? null;
+        return [purse.taskId, { ...fields, parentId, ...sums, lost, unpriced, children }];
+      }),
+    );
+    const open = Object.fromEntries(this.#holds.map((hold) => [hold.id, hold]));
+    return { unknownPrice: this.#unknownPrice, accounts, open, waiting: this.#queue, overrun: this.#overrun };
   }
 
   #book(command: LedgerCommand): boolean {
@@ -129,7 +100,7 @@ export class LedgerOracle {
       case "refund":
         return this.#end(command.id, command.type === "lose");
       case "withdraw":
-        return this.#withdraw(command.id);
+        return this.#leave(this.#queue.filter(({ id }) => id === command.id));
       case "charge":
         return this.#charge(command);
       case "topUp":
@@ -139,15 +110,15 @@ export class LedgerOracle {
       case "close":
         return this.#close(command.taskId);
       case "crash":
-        for (const id of this.openIds) this.#end(id, true);
+        for (const { id } of this.#holds) this.#end(id, true);
         this.#leave(this.#queue);
         return true;
     }
   }
 
   #open({ taskId, parentId, budget, priority, warnAt = 0.8 }: CommandOf<"open">): boolean {
-    const parent = parentId === null ? null : this.#purse(parentId);
-    if (parent === undefined || this.#purse(taskId) !== undefined) return false;
+    const parent = parentId === null ? null : this.#find(parentId);
+    if (parent === undefined || this.#find(taskId) !== undefined) return false;
     const { maxTokens, maxCostUsd, maxTurns } = budget;
     const nanoUsd = maxCostUsd === null ? null : nanos(maxCostUsd);
     const caps = { tokens: maxTokens, nanoUsd, turns: maxTurns };
@@ -156,55 +127,53 @@ export class LedgerOracle {
   }
 
   #reserve(request: ReserveCommand): boolean {
-    const purse = this.#purse(request.taskId);
+    const purse = this.#find(request.taskId);
     if (purse === undefined || purse.closed) return false;
-    if ([...this.openIds, ...this.waitingIds].includes(request.id)) return false;
+    if ([...this.#holds, ...this.#queue].some(({ id }) => id === request.id)) return false;
     this.#arrive(purse.priority);
-    this.#queue.push({ request, purse });
+    this.#queue = [...this.#queue, request];
     return true;
   }
 
   #settle({ id, tokens, costUsd }: CommandOf<"settle">): boolean {
-    const hold = this.#holds.find((each) => each.id === id);
+    const hold = this.#release(id);
     if (hold === undefined) return false;
-    const { purse, amount, priced } = hold;
-    const nanoUsd = costUsd === null ? amount.nanoUsd : nanos(costUsd);
-    const billed = { tokens, nanoUsd, turns: amount.turns };
-    this.#release(hold);
+    const { held, priced } = hold;
+    const purse = this.#purseOf(hold);
+    const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
     this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null });
-    const above = units.find((unit) => billed[unit] > amount[unit] && (unit !== "nanoUsd" || priced));
-    if (above !== undefined) this.#record(exhaustion(purse, above, amount, billed), id);
-    // No bound to bill above when the price was not known: then it is the caps that tell.
-    else if (!priced && costUsd !== null) this.#recordPassedCap(purse, id);
+    const above = units.find((unit) => billed[unit] > held[unit] && (unit !== "nanoUsd" || priced));
+    if (above !== undefined) this.#overran(id, [exhaustion(purse, above, held, billed)]);
+    // Without a known price there is no bound to bill above: then it is the caps that tell.
+    else if (!priced && costUsd !== null) this.#overran(id, this.#passedCaps(purse));
     return true;
   }
 
   #end(id: string, lost: boolean): boolean {
-    const hold = this.#holds.find((each) => each.id === id);
+    const hold = this.#release(id);
     if (hold === undefined) return false;
-    this.#release(hold);
-    const { purse, amount, priced } = hold;
-    this.#bill({ purse, amount: lost ? amount : zero, lost, unpriced: lost && !priced });
+    const amount = lost ? hold.held : total([]);
+    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced });
     return true;
   }
 
-  #withdraw(id: string): boolean {
-    const leaving = this.#queue.filter(({ request }) => request.id === id);
-    this.#leave(leaving);
-    return leaving.length > 0;
+  #release(id: string): Reservation | undefined {
+    const hold = this.#holds.find((each) => each.id === id);
+    this.#holds = this.#holds.filter((each) => each !== hold);
+    return hold;
   }
 
   #charge({ taskId, tokens, costUsd, turns }: CommandOf<"charge">): boolean {
-    const purse = this.#purse(taskId);
+    const purse = this.#find(taskId);
     if (purse === undefined) return false;
-    const amount = { tokens, nanoUsd: costUsd === null ? 0 : nanos(costUsd), turns };
+    const amount = { tokens, nanoUsd: nanos(costUsd ?? 0), turns };
     this.#bill({ purse, amount, lost: false, unpriced: costUsd === null && tokens > 0 });
-    this.#recordPassedCap(purse, null);
+    this.#overran(null, this.#passedCaps(purse));
     return true;
   }
 
   #topUp({ taskId, add }: CommandOf<"topUp">): boolean {
-    const purse = this.#purse(taskId);
+    const purse = this.#find(taskId);
     if (purse === undefined) return false;
     const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
     const more = { tokens: maxTokens, nanoUsd: nanos(maxCostUsd), turns: maxTurns };
@@ -218,18 +187,18 @@ export class LedgerOracle {
   }
 
   #reprioritize({ taskId, priority }: CommandOf<"reprioritize">): boolean {
-    const purse = this.#purse(taskId);
+    const purse = this.#find(taskId);
     if (purse === undefined) return false;
-    if (this.#queue.some((waiter) => waiter.purse === purse)) this.#arrive(priority);
+    if (this.#queue.some((each) => each.taskId === taskId)) this.#arrive(priority);
     purse.priority = priority;
-    this.#forgetPasses();
+    this.#leave([]);
     return true;
   }
 
   #close(taskId: TaskId): boolean {
-    const purse = this.#purse(taskId);
+    const purse = this.#find(taskId);
     if (purse === undefined) return false;
-    if ([...this.#holds, ...this.#queue].some((each) => each.purse === purse)) return false;
+    if ([...this.#holds, ...this.#queue].some((each) => each.taskId === taskId)) return false;
     purse.closed = true;
     for (let before = -1; before !== this.#purses.length;) {
       before = this.#purses.length;
@@ -239,58 +208,61 @@ export class LedgerOracle {
     return true;
   }
 
-  #purse(taskId: TaskId): Purse | undefined {
+  #find(taskId: TaskId): Purse | undefined {
     return this.#purses.find((purse) => purse.taskId === taskId);
   }
 
-  #release(hold: Hold): void {
-    this.#holds = this.#holds.filter((each) => each !== hold);
+  /** Of a call that is open or waits: its task is not closed then. */
+  #purseOf({ taskId }: { readonly taskId: TaskId }): Purse {
+    return this.#find(taskId) as Purse;
+  }
+
+  #spent(top: Purse): Spend {
+    return total(this.#bills.filter(({ purse }) => isUnder(purse, top)).map(({ amount }) => amount));
+  }
+
+  #reserved(top: Purse): Spend {
+    return total(this.#holds.filter((hold) => isUnder(this.#purseOf(hold), top)).map(({ held }) => held));
   }
 
   #bill(bill: Bill): void {
     this.#bills.push(bill);
     for (const purse of chainOf(bill.purse)) {
-      const spent = sum(this.#bills, purse);
+      const spent = this.#spent(purse);
       for (const unit of units) {
         const cap = purse.caps[unit];
         if (cap === null || spent[unit] === 0 || purse.warned.includes(nameOf[unit])) continue;
         if (spent[unit] * 10 < cap * Math.round(purse.warnAt * 10)) continue;
-        this.#warnings.push(exhaustion(purse, unit, purse.caps, spent));
+        this.#said.warnings.push(exhaustion(purse, unit, purse.caps, spent));
         purse.warned = [...purse.warned, nameOf[unit]];
       }
     }
   }
 
-  #record(found: Exhaustion, reservationId: string | null): void {
-    this.#overrun = { ...found, reservationId };
-    this.#overran = this.#overrun;
+  #passedCaps(purse: Purse): readonly Exhaustion[] {
+    return chainOf(purse).flatMap((each) => excess(each, total([this.#spent(each), this.#reserved(each)])));
   }
 
-  #recordPassedCap(purse: Purse, reservationId: string | null): void {
-    const [passed] = chainOf(purse).flatMap((each) => excess(each, this.#promised(each)));
-    if (passed !== undefined) this.#record(passed, reservationId);
-  }
-
-  /** What is spent and held. */
-  #promised(purse: Purse): Spend {
-    return plus(sum(this.#bills, purse), sum(this.#holds, purse));
+  #overran(reservationId: string | null, [first]: readonly Exhaustion[]): void {
+    if (first === undefined) return;
+    this.#overrun = { ...first, reservationId };
+    this.#said.overrun = this.#overrun;
   }
 
   /** A class that nobody waits in starts level with the one served next, and not below where it was. */
   #arrive(priority: Priority): void {
-    const busy = this.#queue.map(({ purse }) => purse.priority).filter((each) => each !== 0);
-    if (priority === Priority.BACKGROUND || busy.includes(priority)) return;
+    const busy = this.#queue
+      .map((each) => this.#purseOf(each).priority)
+      .filter((each) => each !== BACKGROUND);
+    if (priority === BACKGROUND || busy.includes(priority)) return;
     const level = busy.length === 0 ? 0 : Math.min(...busy.map((each) => this.#pass(each)));
     this.#passes.set(priority, Math.max(this.#pass(priority), level));
   }
 
-  #leave(leaving: readonly Waiter[]): void {
-    this.#queue = this.#queue.filter((waiter) => !leaving.includes(waiter));
-    this.#forgetPasses();
-  }
-
-  #forgetPasses(): void {
-    if (this.#queue.every(({ purse }) => purse.priority === Priority.BACKGROUND)) this.#passes.clear();
+  #leave(leaving: readonly ReserveCommand[]): boolean {
+    this.#queue = this.#queue.filter((each) => !leaving.includes(each));
+    if (this.#queue.every((each) => this.#purseOf(each).priority === BACKGROUND)) this.#passes.clear();
+    return leaving.length > 0;
   }
 
   #pass(priority: Priority): number {
@@ -302,76 +274,72 @@ export class LedgerOracle {
     for (;;) {
       const line = this.#line();
       const at = line.findIndex((_, index) => this.#decide(line, index) !== undefined);
-      const waiter = line[at];
+      const request = line[at];
       const decision = this.#decide(line, at);
-      if (waiter === undefined || decision === undefined) return decisions;
+      if (request === undefined || decision === undefined) return decisions;
       decisions.push(decision);
-      if (decision.kind === "granted") this.#grant(waiter, decision.outputTokens);
-      this.#leave([waiter]);
+      if (decision.kind === "granted") {
+        const { id, taskId, attempt } = request;
+        const { priority } = this.#purseOf(request);
+        const held = bound(request, decision.outputTokens);
+        this.#holds.push({ id, taskId, attempt, held, priced: isPriced(request) });
+        if (priority !== BACKGROUND) this.#passes.set(priority, this.#pass(priority) + CRITICAL / priority);
+      }
+      this.#leave([request]);
     }
   }
 
-  #grant({ request, purse }: Waiter, outputTokens: number): void {
-    const { id, attempt } = request;
-    this.#holds.push({ id, purse, attempt, amount: bound(request, outputTokens), priced: isPriced(request) });
-    const { priority } = purse;
-    if (priority !== Priority.BACKGROUND) this.#passes.set(priority, this.#pass(priority) + 8 / priority);
-  }
-
   /** Whom to serve first, second and so on: the stride schedule played through with everyone who waits. */
-  #line(): readonly Waiter[] {
-    const left = this.#queue.filter(({ purse }) => purse.priority !== Priority.BACKGROUND);
+  #line(): readonly ReserveCommand[] {
+    const classOf = (request: ReserveCommand): Priority => this.#purseOf(request).priority;
+    let left = this.#queue.filter((each) => classOf(each) !== BACKGROUND);
     if (left.length === 0) return this.#queue;
-    const passes = new Map(left.map(({ purse }) => [purse.priority, this.#pass(purse.priority)]));
-    const passOf = ({ purse }: Waiter): number => passes.get(purse.priority) ?? 0;
-    const line: Waiter[] = [];
+    const passes = new Map(this.#passes);
+    const passOf = (request: ReserveCommand): number => passes.get(classOf(request)) ?? 0;
+    const line: ReserveCommand[] = [];
     while (left.length > 0) {
-      const ranked = left.toSorted(
-        (one, other) => passOf(one) - passOf(other) || other.purse.priority - one.purse.priority,
-      );
-      for (const first of ranked.slice(0, 1)) {
-        line.push(first);
-        left.splice(left.indexOf(first), 1);
-        passes.set(first.purse.priority, passOf(first) + 8 / first.purse.priority);
-      }
+      const [first] = left.toSorted((a, b) => passOf(a) - passOf(b) || classOf(b) - classOf(a));
+      if (first === undefined) break;
+      line.push(first);
+      left = left.filter((each) => each !== first);
+      passes.set(classOf(first), passOf(first) + CRITICAL / classOf(first));
     }
     return line;
   }
 
-  #decide(line: readonly Waiter[], at: number): Decision | undefined {
-    const waiter = line[at];
-    if (waiter === undefined) return undefined;
-    const { request, purse } = waiter;
+  #decide(line: readonly ReserveCommand[], at: number): Decision | undefined {
+    const request = line[at];
+    if (request === undefined) return undefined;
     const { id } = request;
     if (this.#overrun !== null) return { id, kind: "exhausted", exhaustion: this.#overrun };
-    const chain = chainOf(purse);
+    const chain = chainOf(this.#purseOf(request));
     const costCapped = chain.find(({ caps }) => caps.nanoUsd !== null);
     if (!isPriced(request) && this.#unknownPrice === "refuse" && costCapped !== undefined)
       return { id, kind: "unknown_price", taskId: costCapped.taskId };
     const least = bound(request, leastOutput(request));
-    const [hopeless] = chain.flatMap((each) => excess(each, plus(sum(this.#bills, each), least)));
+    const [hopeless] = chain.flatMap((each) => excess(each, total([this.#spent(each), least])));
     if (hopeless !== undefined) return { id, kind: "exhausted", exhaustion: hopeless };
     const inTheWay = line.slice(0, at).flatMap((ahead) => this.#tight(ahead));
-    if (this.#tight(waiter).length > 0 || chain.some((each) => inTheWay.includes(each))) return undefined;
-    const outputTokens = this.#largestOutput(waiter);
+    if (this.#tight(request).length > 0 || chain.some((each) => inTheWay.includes(each))) return undefined;
+    const outputTokens = this.#largestOutput(request);
     return { id, kind: "granted", outputTokens, clamped: outputTokens !== request.output.maxTokens };
   }
 
-  /** The purses in which the waiter does not fit beside the holds. */
-  #tight(waiter: Waiter): readonly Purse[] {
-    const wanted = bound(waiter.request, this.#largestOutput(waiter));
-    return chainOf(waiter.purse).filter(
-      (each) => excess(each, plus(this.#promised(each), wanted)).length > 0,
+  /** The purses in which the call does not fit beside the holds. */
+  #tight(request: ReserveCommand): readonly Purse[] {
+    const wanted = bound(request, this.#largestOutput(request));
+    return chainOf(this.#purseOf(request)).filter(
+      (each) => excess(each, total([this.#spent(each), this.#reserved(each), wanted])).length > 0,
     );
   }
 
   /** With all that is held given back. */
-  #largestOutput({ request, purse }: Waiter): number {
-    const spends = chainOf(purse).map((each) => [each, sum(this.#bills, each)] as const);
+  #largestOutput(request: ReserveCommand): number {
+    const purses = chainOf(this.#purseOf(request)).map((each) => [each, this.#spent(each)] as const);
+    const fits = (output: number): boolean =>
+      purses.every(([each, spent]) => excess(each, total([spent, bound(request, output)])).length === 0);
     let output = request.output.maxTokens;
-    const fits = (): boolean =>
-      spends.every(([each, spent]) => excess(each, plus(spent, bound(request, output))).length === 0);
-    while (output > leastOutput(request) && !fits()) output -= 1;
+    while (output > leastOutput(request) && !fits(output)) output -= 1;
     return output;
   }
 }
@@ -384,16 +352,10 @@ function isUnder(purse: Purse, top: Purse): boolean {
   return purse === top || (purse.parent !== null && isUnder(purse.parent, top));
 }
 
-function sum(amounts: readonly { readonly purse: Purse; readonly amount: Spend }[], top: Purse): Spend {
-  return amounts.filter(({ purse }) => isUnder(purse, top)).reduce((all, one) => plus(all, one.amount), zero);
-}
-
-function plus(one: Spend, other: Spend): Spend {
-  return {
-    tokens: one.tokens + other.tokens,
-    nanoUsd: one.nanoUsd + other.nanoUsd,
-    turns: one.turns + other.turns,
-  };
+function total(amounts: readonly Spend[]): Spend {
+  const sum = { tokens: 0, nanoUsd: 0, turns: 0 };
+  for (const amount of amounts) for (const unit of units) sum[unit] += amount[unit];
+  return sum;
 }
 
 function excess(purse: Purse, used: Spend): readonly Exhaustion[] {
@@ -402,32 +364,115 @@ function excess(purse: Purse, used: Spend): readonly Exhaustion[] {
     .map((unit) => exhaustion(purse, unit, purse.caps, used));
 }
 
-function exhaustion(purse: Purse, unit: Unit, limits: Purse["caps"] | Spend, used: Spend): Exhaustion {
+function exhaustion({ taskId }: Purse, unit: Unit, limits: Purse["caps"], used: Spend): Exhaustion {
   const scale = unit === "nanoUsd" ? 1e9 : 1;
   const limit = (limits[unit] ?? Number.NaN) / scale;
-  return { taskId: purse.taskId, dimension: nameOf[unit], limit, used: used[unit] / scale };
+  return { taskId, dimension: nameOf[unit], limit, used: used[unit] / scale };
 }
 
 function isPriced({ input, output }: ReserveCommand): boolean {
   return input.costUsd !== null && output.usdPerToken !== null;
 }
 
-function bound({ input, output, turns }: ReserveCommand, outputTokens: number): Spend {
-  const { costUsd } = input;
-  const { usdPerToken } = output;
-  const nanoUsd =
-    costUsd === null || usdPerToken === null ? 0 : nanos(costUsd) + outputTokens * nanos(usdPerToken);
-  return { tokens: input.tokens + outputTokens, nanoUsd, turns: turns ?? 1 };
+function bound(request: ReserveCommand, outputTokens: number): Spend {
+  const { input, output, turns = 1 } = request;
+  const nanoUsd = nanos(input.costUsd ?? 0) + outputTokens * nanos(output.usdPerToken ?? 0);
+  return { tokens: input.tokens + outputTokens, nanoUsd: isPriced(request) ? nanoUsd : 0, turns };
 }
 
-function leastOutput({ output: { minTokens, maxTokens } }: ReserveCommand): number {
-  return Math.min(minTokens ?? 1, maxTokens);
-}
-
-function reservation({ id, purse, attempt, amount, priced }: Hold): Reservation {
-  return { id, taskId: purse.taskId, attempt, held: amount, priced };
+function leastOutput({ output: { minTokens = 1, maxTokens } }: ReserveCommand): number {
+  return Math.min(minTokens, maxTokens);
 }
 
 function nanos(usd: number): number {
   return Math.round(usd * 1e9);
+}
+
+const call = { task: 0, attempt: 1, input: 0, output: 1, min: 1, turns: 1 };
+const price: { costUsd: number | null; usdPerToken: number | null } = { costUsd: 0, usdPerToken: 0 };
+type OpenOptions = Partial<ExecutionBudget & { parent: number | null; priority: Priority; warnAt: number }>;
+
+/** Below `t0` and without caps unless told. */
+export function open(task: number, options: OpenOptions = {}): CommandOf<"open"> {
+  const { parent = 0, priority = Priority.NORMAL, warnAt = 0.8, ...budget } = options;
+  const parentId = parent === null ? null : formatTaskId(parent);
+  return { type: "open", ...on(task), parentId, budget: executionBudget(budget), priority, warnAt };
+}
+
+/** Free of charge, one turn and one token of output unless told. */
+export function reserve(id: string, options: Partial<typeof call & typeof price> = {}): ReserveCommand {
+  const { task, attempt, turns, input, output, min, ...usd } = { ...call, ...price, ...options };
+  return {
+    ...{ type: "reserve", id, ...on(task), attempt, turns },
+    input: { tokens: input, costUsd: usd.costUsd },
+    output: { maxTokens: output, minTokens: min, usdPerToken: usd.usdPerToken },
+  };
+}
+
+export const crash = { type: "crash" } as const;
+export const end = (type: "lose" | "refund" | "withdraw", id: string) => ({ type, id }) as const;
+export const settle = (id: string, tokens: number, costUsd: number | null = 0) =>
+  ({ type: "settle", id, tokens, costUsd }) as const;
+export const charge = (task: number, tokens: number, costUsd: number | null = 0, turns = 0) =>
+  ({ type: "charge", ...on(task), tokens, costUsd, turns }) as const;
+export const topUp = (task: number, add: Partial<TopUp>) => ({ type: "topUp", ...on(task), add }) as const;
+export const rank = (task: number, priority: Priority) =>
+  ({ type: "reprioritize", ...on(task), priority }) as const;
+export const close = (task: number) => ({ type: "close", ...on(task) }) as const;
+
+function on(task: number): { readonly taskId: TaskId } {
+  return { taskId: formatTaskId(task) };
+}
+
+/** Reads one number as many small ones, each of which picks a value: cheap to generate, and it shrinks. */
+function pickerOf(seed: number): <Value>(...values: readonly Value[]) => Value {
+  let rest = seed;
+  return <Value>(...values: readonly Value[]) => {
+    const value = values[rest % values.length] as Value;
+    rest = Math.floor(rest / values.length);
+    return value;
+  };
+}
+
+export function anyOpen(task: number, seed: number): LedgerCommand {
+  const pick = pickerOf(seed);
+  const maxTokens = task === 0 ? pick(16, 20, 24, 30, null) : pick(null, 20, null, 10, null, 0);
+  const [maxCostUsd, maxTurns] = [pick(null, 40e-9, null, 20e-9), pick(null, 12, null, 6)];
+  const parent = task === 0 ? null : pick(...[0, 1, 2].slice(0, task));
+  const [priority, warnAt] = [pick(...priorities), pick(0.8, 0.5, 1)];
+  return open(task, { parent, maxTokens, maxCostUsd, maxTurns, priority, warnAt });
+}
+
+const weights: Readonly<Record<LedgerCommand["type"], number>> = {
+  ...{ reserve: 20, settle: 6, lose: 1, refund: 3, withdraw: 1, crash: 1 },
+  ...{ open: 1, close: 1, charge: 1, topUp: 2, reprioritize: 3 },
+};
+const types = Object.entries(weights).flatMap(([type, weight]) =>
+  Array.from({ length: weight }, () => type as LedgerCommand["type"]),
+);
+
+/** Mostly about what is open or waits in the ledger. Bills above the bound are rare. */
+export function anyCommand(seed: number, { open: holds, waiting }: Ledger): LedgerCommand {
+  const pick = pickerOf(seed);
+  const type = pick(...types);
+  const [task, letter] = [pick(0, 1, 2, 3, 4, 3, 4, 5), pick(..."abcdefgh")];
+  const [few, some, turns] = [pick(0, 1, 2, 3), pick(0, 1, 3, 5, 7, 9, 12, 14), pick(1, 0, 2)];
+  const [costUsd, usdPerToken] = [pick(0, 1e-9, 3e-9, 2e-9, null), pick(0, 1e-9, 2e-9)];
+  const { id, held, priced } = pick(...Object.values(holds), { id: letter, held: total([]), priced: false });
+  const above = Math.max(0, pick(...Array(16).keys()) - 14);
+  const part = (amount: number): number => Math.floor((amount * some) / 14) + above;
+  const commands: Readonly<Record<LedgerCommand["type"], LedgerCommand>> = {
+    open: anyOpen(task, seed),
+    reserve: reserve(letter, { task, input: few, output: some, min: turns, turns, costUsd, usdPerToken }),
+    settle: settle(id, part(held.tokens), priced && costUsd !== null ? part(held.nanoUsd) / 1e9 : costUsd),
+    lose: end("lose", id),
+    refund: end("refund", id),
+    withdraw: end("withdraw", pick(...waiting.map((each) => each.id), letter)),
+    charge: charge(task, few, costUsd, turns),
+    topUp: topUp(task, { maxTokens: some, maxCostUsd: few / 1e9, maxTurns: turns }),
+    reprioritize: rank(task, pick(...priorities)),
+    close: close(task),
+    crash,
+  };
+  return commands[type];
 }

@@ -3,9 +3,13 @@ import {
   formatTaskId,
   type Headcount,
   type HeadcountCommand,
+  type HeadcountOutcome,
   type HeadcountTask,
   Priority,
+  type SeatChange,
+  seatHolders,
   seatsTaken,
+  type SeatStatus,
   type SpawnBudget,
   spawnBudget,
   type TaskId,
@@ -27,7 +31,7 @@ export type OpenSeats = (budget: SpawnBudget) => SeatKeeper;
 export type SeatRequest = Omit<Extract<HeadcountCommand, { type: "acquire" }>, "type">;
 
 /** One command, and who worked before and after it. */
-export interface Moment {
+interface Moment {
   readonly budget: SpawnBudget;
   readonly command: HeadcountCommand;
   /** The command asked for a seat for a new task of a known parent and got none. */
@@ -50,73 +54,120 @@ type SeatPromise = keyof typeof seatPromises;
 
 export const promiseNames = Object.keys(seatPromises) as readonly SeatPromise[];
 
+/** One step of a headcount. */
+interface HeadcountMoment {
+  readonly before: Headcount;
+  readonly after: Headcount;
+  readonly command: HeadcountCommand;
+  readonly outcome: HeadcountOutcome;
+}
+
 /** The promises about what only a headcount has. */
-const statePromises: Readonly<
-  Record<string, (state: Headcount, tasks: readonly HeadcountTask[]) => boolean>
+const headcountPromises: Readonly<
+  Record<string, (after: Headcount, tasks: readonly HeadcountTask[], moment: HeadcountMoment) => boolean>
 > = {
-  "H1: a seat is counted for whoever has one and nobody else": (state, tasks) =>
-    seatsTaken(state) === tasks.length - tasks.filter(isWaiting).length,
-  "H2: who has no seat is in the queue, who has one is not": (_state, tasks) =>
+  "H1: a seat is counted for whoever has one and nobody else": (after, tasks) =>
+    seatsTaken(after) === tasks.length - tasks.filter(isWaiting).length,
+  "H2: who has no seat is in the queue, who has one is not": (_after, tasks) =>
     tasks.every((task) => (task.queued !== null) === isWaiting(task)),
-  "H2: every pausing task yields to one that waits, and nobody else yields": ({ tasks }, all) =>
-    all.every(({ status, yieldsTo }) =>
-      status === "pausing" ? yieldsTo !== null && isWaiting(tasks[yieldsTo]) : yieldsTo === null,
+  "H2: every pausing task yields to one that waits, and nobody else yields": (after, tasks) =>
+    tasks.every(({ status, yieldsTo }) =>
+      status === "pausing" ? yieldsTo !== null && isWaiting(after.tasks[yieldsTo]) : yieldsTo === null,
     ),
-  "H2: every pending task has one victim, a paused one at most one": (_state, tasks) =>
+  "H2: every pending task has one victim, a paused one at most one": (_after, tasks) =>
     tasks.every((task) => {
       const victims = tasks.filter((each) => each.yieldsTo === task.taskId).length;
       return victims === 1 || (victims === 0 && task.status !== "pending");
     }),
-  "H3: neither the root nor an ancestor is a victim": ({ rootId, tasks }, all) =>
-    all.every(
+  "H3: neither the root nor an ancestor is a victim": (after, tasks) =>
+    tasks.every(
       ({ taskId, yieldsTo }) =>
-        yieldsTo === null || (taskId !== rootId && !lineage(tasks, yieldsTo).includes(taskId)),
+        yieldsTo === null || (taskId !== after.rootId && !lineage(after, yieldsTo).includes(taskId)),
     ),
-  "H3: only a task with a seat is safe in it": (_state, tasks) =>
+  "H3: only a seated task is safe in its seat": (_after, tasks) =>
     tasks.every((task) => !task.shielded || task.status === "seated"),
-  "H5: no seat is free while somebody waits": (state, tasks) =>
-    seatsTaken(state) === state.budget.maxAgents || !tasks.some(isWaiting),
+  "H5: no seat is free while somebody waits": (after, tasks) =>
+    seatsTaken(after) === after.budget.maxAgents || !tasks.some(isWaiting),
+  "H4: a refusal names who has the seats": (after, _tasks, { outcome }) =>
+    outcome.kind !== "refused" || JSON.stringify(outcome.holders) === JSON.stringify(seatHolders(after)),
+  "H4: a command that is refused or ignored changes nothing": (after, _tasks, { before, outcome }) =>
+    before === after || (outcome.kind !== "refused" && outcome.kind !== "ignored"),
+  "H4: an outcome tells every change, once": (after, tasks, { before, outcome }) => {
+    const told = "changes" in outcome ? outcome.changes : [];
+    return (
+      tasks.every(({ taskId, status }) => {
+        const changes = told.filter((each) => each.taskId === taskId).map((each) => each.change);
+        return changes.join() === changeBetween(before.tasks[taskId]?.status, status);
+      }) && told.every(({ taskId }) => after.tasks[taskId] !== undefined)
+    );
+  },
 };
 
-export function brokenPromises(moment: Moment, state: Headcount): readonly string[] {
-  const tasks = Object.values(state.tasks);
+export function brokenPromises(moment: HeadcountMoment): readonly string[] {
+  const { before, after, command, outcome } = moment;
+  const tasks = Object.values(after.tasks);
+  const seen: Moment = {
+    budget: after.budget,
+    command,
+    turnedAway:
+      outcome.kind === "refused" && ["full", "preemption_off", "nobody_below"].includes(outcome.reason),
+    before: seatHolders(before).map((holder) => holder.taskId),
+    after: seatHolders(after).map((holder) => holder.taskId),
+  };
   return [
-    ...promiseNames.filter((name) => !seatPromises[name](moment)),
-    ...Object.keys(statePromises).filter((name) => statePromises[name]?.(state, tasks) === false),
+    ...promiseNames.filter((name) => !seatPromises[name](seen)),
+    ...Object.keys(headcountPromises).filter(
+      (name) => headcountPromises[name]?.(after, tasks, moment) !== true,
+    ),
   ];
+}
+
+const lawful: Readonly<Record<string, SeatChange["change"] | "">> = {
+  "undefined pending": "",
+  "undefined seated": "granted",
+  "pending seated": "granted",
+  "paused seated": "recalled",
+  "pausing seated": "kept",
+  "seated pausing": "pausing",
+  "seated paused": "paused",
+  "pausing paused": "paused",
+};
+
+function changeBetween(from: SeatStatus | undefined, to: SeatStatus): string {
+  return from === to ? "" : (lawful[`${from} ${to}`] ?? "unlawful");
 }
 
 function isWaiting(task: HeadcountTask | undefined): boolean {
   return task?.status === "paused" || task?.status === "pending";
 }
 
-function lineage(tasks: Headcount["tasks"], from: TaskId): readonly TaskId[] {
-  const parentId = tasks[from]?.parentId ?? null;
-  return parentId === null ? [] : [parentId, ...lineage(tasks, parentId)];
+function lineage(state: Headcount, from: TaskId): readonly TaskId[] {
+  const parentId = state.tasks[from]?.parentId ?? null;
+  return parentId === null ? [] : [parentId, ...lineage(state, parentId)];
 }
 
-/** Fast-check's view of one promise: any sequence of moves keeps it. */
+/** Fast-check's view of one promise: any sequence of what every keeper understands keeps it. */
 export function keeps(promise: SeatPromise, open: OpenSeats): fc.IProperty<[SeatRun]> {
-  const moves = seatRuns(["acquire", "acquire", "acquire", "release", "settle", "reprioritize"]);
+  const moves = seatRuns({ acquire: 3, release: 1, settle: 1, reprioritize: 1 });
   return fc.property(moves, (run) => moments(open, run).every((moment) => seatPromises[promise](moment)));
 }
 
+/** Nothing is asked of the root, which not every keeper lists, nor of a task that is not there. */
 function moments(open: OpenSeats, { budget, wishes }: SeatRun): readonly Moment[] {
   const keeper = open(budget);
-  const hired = new Set([formatTaskId(0)]);
-  return wishes.map((wish) => {
-    const command = commandOf(wish, [...hired]);
+  const root = formatTaskId(0);
+  const hired = new Set<TaskId>();
+  return wishes.flatMap((wish) => {
+    const command = commandAbout(wish, [root, ...hired]);
+    if (command.type === "crash" || command.taskId === root) return [];
+    const isThere = hired.has(command.taskId);
+    if (command.type === "acquire" ? command.parentId === nobody : !isThere) return [];
     const before = keeper.working();
     const refused = !move(keeper, command);
-    const turnedAway = refused && isNewcomer(hired, command);
     if (command.type === "acquire" && !refused) hired.add(command.taskId);
     if (command.type === "release") hired.delete(command.taskId);
-    return { budget, command, turnedAway, before, after: keeper.working() };
+    return { budget, command, turnedAway: refused && !isThere, before, after: keeper.working() };
   });
-}
-
-function isNewcomer(hired: ReadonlySet<TaskId>, command: HeadcountCommand): boolean {
-  return command.type === "acquire" && !hired.has(command.taskId) && hired.has(command.parentId);
 }
 
 /** `false` is a refused seat. */
@@ -134,17 +185,31 @@ export interface SeatRun {
 }
 
 /** A command before it is known who is there: random ids would seldom meet. */
-export interface Wish {
+interface Wish {
   readonly type: HeadcountCommand["type"];
   readonly who: number;
   readonly parent: number;
   readonly rank: number;
 }
 
+export const allCommands = {
+  acquire: 9,
+  release: 3,
+  settle: 4,
+  suspend: 2,
+  wake: 1,
+  progress: 2,
+  reprioritize: 6,
+  crash: 1,
+};
+
 const digit = fc.nat({ max: 20 });
 
-/** A few hirings, to begin with; then each type as often as `types` lists it. */
-export function seatRuns(types: readonly Wish["type"][]): fc.Arbitrary<SeatRun> {
+/** A few hirings, to begin with; then commands of each type as often as its weight says. */
+export function seatRuns(weights: Partial<Record<Wish["type"], number>>): fc.Arbitrary<SeatRun> {
+  const types = Object.entries(weights).flatMap(([type, weight]) =>
+    Array.from({ length: weight }, () => type as Wish["type"]),
+  );
   const wish = fc.record({ type: fc.constantFrom(...types), who: digit, parent: digit, rank: digit });
   const hiring = digit.map((rank): Wish => ({ type: "acquire", who: 2, parent: 1, rank }));
   return fc
@@ -166,8 +231,18 @@ const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 const newcomers = [LOW, HIGH, CRITICAL, NORMAL, HIGH, BACKGROUND, CRITICAL];
 const newRanks = [BACKGROUND, LOW, CRITICAL, BACKGROUND, NORMAL, LOW, HIGH];
 
+export function commandOf(wish: Wish, { tasks }: Headcount): HeadcountCommand {
+  const all = Object.values(tasks);
+  const pausing = all.filter((task) => task.status === "pausing");
+  return commandAbout(
+    wish,
+    all.map((task) => task.taskId),
+    pausing.map((task) => task.taskId),
+  );
+}
+
 /** About somebody in `hired` or, now and then, a task that never was. The last one there does not leave. */
-export function commandOf(wish: Wish, hired: readonly TaskId[], pausing = hired): HeadcountCommand {
+function commandAbout(wish: Wish, hired: readonly TaskId[], pausing = hired): HeadcountCommand {
   const { type, who, parent, rank } = wish;
   if (type === "crash") return { type };
   if (type === "acquire") {
@@ -185,6 +260,6 @@ function pick(from: readonly TaskId[], at: number): TaskId {
 }
 
 function firstUnused(hired: readonly TaskId[]): TaskId {
-  const ordinals = Array.from({ length: hired.length + 1 }, (_, ordinal) => formatTaskId(ordinal));
+  const ordinals = Array.from({ length: hired.length + 1 }, (_, index) => formatTaskId(index + 1));
   return ordinals.find((taskId) => !hired.includes(taskId)) ?? nobody;
 }

@@ -1,51 +1,77 @@
-import type { AgentId, DeadLetter, Inbox, Message } from "../../../kernel/index.ts";
+import type { AgentId, Delivery, Inbox, InboxChange, Message } from "../../../kernel/index.ts";
+import type { Tables } from "./tables.ts";
 
 interface Box {
-  waiting: { readonly message: Message; deliveries: number }[];
-  readonly dead: DeadLetter[];
+  waiting: Delivery[];
+  readonly dead: Delivery[];
   readonly seen: Set<string>;
 }
 
 export class MemoryInbox implements Inbox {
   readonly #boxes = new Map<AgentId, Box>();
+  readonly #tables: Tables;
   readonly #maxDeliveries: number;
 
-  constructor(maxDeliveries: number) {
+  constructor(tables: Tables, maxDeliveries: number) {
+    this.#tables = tables;
     this.#maxDeliveries = maxDeliveries;
   }
 
   async deliver(message: Message): Promise<boolean> {
+    return this.#deliver(message);
+  }
+
+  async peek(agentId: AgentId, limit = 100): Promise<readonly Delivery[]> {
+    return this.#box(agentId).waiting.slice(0, limit);
+  }
+
+  async ack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
+    this.applyNow([{ type: "ack", agentId, messageIds }]);
+  }
+
+  async nack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
+    this.applyNow([{ type: "nack", agentId, messageIds }]);
+  }
+
+  async deadLetters(agentId: AgentId): Promise<readonly Delivery[]> {
+    return [...this.#box(agentId).dead];
+  }
+
+  async waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]> {
+    return agentIds.filter((agentId) => this.#box(agentId).waiting.length > 0);
+  }
+
+  /** For the journal, which applies a commit's changes with the rest of it. */
+  applyNow(changes: readonly InboxChange[]): void {
+    for (const change of changes) {
+      if (change.type === "deliver") {
+        this.#deliver(change.message);
+        continue;
+      }
+      const box = this.#box(change.agentId);
+      const named = new Set(change.messageIds);
+      box.waiting = box.waiting.flatMap((delivery) => {
+        if (!named.has(delivery.message.id)) return [delivery];
+        return change.type === "ack" ? [] : this.#handBack(box, delivery);
+      });
+      this.#tables.announce();
+    }
+  }
+
+  #deliver(message: Message): boolean {
     const box = this.#box(message.to);
     if (box.seen.has(message.id)) return false;
     box.seen.add(message.id);
     box.waiting.push({ message, deliveries: 0 });
+    this.#tables.announce();
     return true;
   }
 
-  async peek(agentId: AgentId, limit = 100): Promise<readonly Message[]> {
-    return this.#box(agentId)
-      .waiting.slice(0, limit)
-      .map(({ message }) => message);
-  }
-
-  async ack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
-    const box = this.#box(agentId);
-    box.waiting = box.waiting.filter(({ message }) => !messageIds.includes(message.id));
-  }
-
-  async nack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
-    const box = this.#box(agentId);
-    box.waiting = box.waiting.filter((each) => {
-      if (!messageIds.includes(each.message.id)) return true;
-      each.deliveries++;
-      if (each.deliveries < this.#maxDeliveries) return true;
-      box.dead.push({ message: each.message, deliveries: each.deliveries });
-      return false;
-    });
-  }
-
-  async deadLetters(agentId: AgentId): Promise<readonly DeadLetter[]> {
-    return [...this.#box(agentId).dead];
+  #handBack(box: Box, { message, deliveries }: Delivery): Delivery[] {
+    const again = { message, deliveries: deliveries + 1 };
+    if (again.deliveries < this.#maxDeliveries) return [again];
+    box.dead.push(again);
+    return [];
   }
 
   #box(agentId: AgentId): Box {

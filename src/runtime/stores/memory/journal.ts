@@ -8,18 +8,28 @@ import {
   type RunRecord,
 } from "../../../kernel/index.ts";
 import type { MemoryBlobs } from "./blobs.ts";
+import type { MemoryInbox } from "./inbox.ts";
+import type { MemoryMailbox } from "./mailbox.ts";
 import type { MemorySessions } from "./sessions.ts";
 import type { RunRow, Tables } from "./tables.ts";
+import type { MemoryTopics } from "./topics.ts";
+
+/** What a commit changes besides its run. */
+interface Neighbours {
+  readonly sessions: MemorySessions;
+  readonly mailbox: MemoryMailbox;
+  readonly inbox: MemoryInbox;
+  readonly topics: MemoryTopics;
+  readonly blobs: MemoryBlobs;
+}
 
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
-  readonly #sessions: MemorySessions;
-  readonly #blobs: MemoryBlobs;
+  readonly #neighbours: Neighbours;
 
-  constructor(tables: Tables, sessions: MemorySessions, blobs: MemoryBlobs) {
+  constructor(tables: Tables, neighbours: Neighbours) {
     this.#tables = tables;
-    this.#sessions = sessions;
-    this.#blobs = blobs;
+    this.#neighbours = neighbours;
   }
 
   async create(record: RunRecord, first: Commit): Promise<boolean> {
@@ -35,10 +45,12 @@ export class MemoryJournal implements Journal {
       epoch: 0,
       owner: null,
       rest: { kind: "ready" },
+      readyAt: this.#tables.tick(),
       watchers: new Set(),
     };
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
+    this.#tables.announce();
     return true;
   }
 
@@ -65,7 +77,7 @@ export class MemoryJournal implements Journal {
   }
 
   async delete(runId: RunId): Promise<void> {
-    await this.#blobs.delete(runId);
+    await this.#neighbours.blobs.delete(runId);
     const row = this.#tables.runs.get(runId);
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
@@ -73,7 +85,16 @@ export class MemoryJournal implements Journal {
 
   /** Refuses before it changes anything. */
   #write(row: RunRow, commit: Commit): void {
-    const { number, steps = [], events = [], sessions = [], mailThrough } = commit;
+    const {
+      number,
+      steps = [],
+      events = [],
+      sessions = [],
+      mail = [],
+      inbox = [],
+      topics = [],
+      mailThrough,
+    } = commit;
     if (number !== row.commits.length) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${row.commits.length}`);
     }
@@ -84,9 +105,12 @@ export class MemoryJournal implements Journal {
       const next = row.events.length + index;
       if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
     }
-    this.#sessions.applyNow(sessions);
+    this.#neighbours.sessions.applyNow(sessions);
     row.commits.push(commit);
     row.events.push(...events);
+    for (const each of mail) this.#neighbours.mailbox.putNow(each);
+    this.#neighbours.inbox.applyNow(inbox);
+    this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
     if (events.some(({ type }) => type === "message_end" || type === "tool_execution_end")) {
       row.deltas = [];

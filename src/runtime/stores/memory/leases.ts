@@ -16,13 +16,17 @@ export class MemoryLeases implements Leases {
     this.#tables.workers.delete(workerId);
   }
 
-  async claim({ workerId, limit, now }: ClaimOptions): Promise<readonly Lease[]> {
-    const leases: Lease[] = [];
-    for (const row of this.#tables.runs.values()) {
-      if (leases.length === limit) break;
-      if (this.#isReady(row, now)) leases.push(take(row, workerId));
-    }
-    return leases;
+  async claim({ workerId, limit, now, agentIds }: ClaimOptions): Promise<readonly Lease[]> {
+    const hosted = agentIds === undefined ? undefined : new Set(agentIds);
+    const ready = [...this.#tables.runs.values()].filter(
+      (row) => this.#isReady(row, now) && (hosted?.has(row.record.agentId) ?? true),
+    );
+    return this.#inTurn(ready)
+      .slice(0, limit)
+      .map((row) => {
+        this.#tables.tenantServed.set(row.record.tenantId, this.#tables.tick());
+        return take(row, workerId);
+      });
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
@@ -38,6 +42,23 @@ export class MemoryLeases implements Leases {
     const row = this.#tables.owned(lease);
     row.owner = null;
     row.rest = rest;
+    row.readyAt = this.#tables.tick();
+    this.#tables.announce();
+  }
+
+  /** L5: one of each tenant, the one served longest ago first, and so round again. */
+  #inTurn(ready: readonly RunRow[]): readonly RunRow[] {
+    const served = this.#tables.tenantServed;
+    const rows = ready.toSorted(
+      (one, other) => other.record.priority - one.record.priority || one.readyAt - other.readyAt,
+    );
+    const tenants = [...Map.groupBy(rows, ({ record }) => record.tenantId)].toSorted(
+      ([one], [other]) => (served.get(one) ?? 0) - (served.get(other) ?? 0),
+    );
+    const rounds = Math.max(0, ...tenants.map(([, own]) => own.length));
+    return Array.from({ length: rounds }, (_, round) =>
+      tenants.flatMap(([, own]) => own.slice(round, round + 1)),
+    ).flat();
   }
 
   #isReady({ owner, rest, mail }: RunRow, now: number): boolean {

@@ -9,10 +9,18 @@ export class MemoryMailbox implements Mailbox {
   }
 
   async put(mail: Mail): Promise<boolean> {
-    const row = this.#tables.run(mail.runId);
-    if (row.mailIds.has(mail.id)) return false;
+    this.#tables.run(mail.runId);
+    return this.putNow(mail);
+  }
+
+  /** False: it was here before, or the run is gone. */
+  putNow(mail: Mail): boolean {
+    const row = this.#tables.runs.get(mail.runId);
+    if (row === undefined || row.mailIds.has(mail.id)) return false;
+    if (row.mail.length === 0) row.readyAt = this.#tables.tick();
     row.mail.push({ ...mail, place: row.mailIds.size });
     row.mailIds.add(mail.id);
+    this.#tables.announce();
     return true;
   }
 

@@ -7,6 +7,7 @@ import { MemoryLeases } from "./leases.ts";
 import { MemoryMailbox } from "./mailbox.ts";
 import { MemorySessions } from "./sessions.ts";
 import { Tables } from "./tables.ts";
+import { MemoryTopics } from "./topics.ts";
 
 export interface MemoryStoreOptions {
   readonly hash: Hash;
@@ -19,14 +20,22 @@ export function memoryStore({ hash, maxDeliveries = 5 }: MemoryStoreOptions): St
   const tables = new Tables();
   const sessions = new MemorySessions();
   const blobs = new MemoryBlobs(hash);
+  const mailbox = new MemoryMailbox(tables);
+  const inbox = new MemoryInbox(tables, maxDeliveries);
+  const topics = new MemoryTopics();
   return {
-    journal: new MemoryJournal(tables, sessions, blobs),
+    journal: new MemoryJournal(tables, { sessions, mailbox, inbox, topics, blobs }),
     events: new MemoryEventLog(tables, hash),
-    mailbox: new MemoryMailbox(tables),
-    inbox: new MemoryInbox(maxDeliveries),
+    mailbox,
+    inbox,
     sessions,
     blobs,
     leases: new MemoryLeases(tables),
+    topics,
+    onChange(listener) {
+      tables.listeners.add(listener);
+      return () => tables.listeners.delete(listener);
+    },
     close: async () => {},
   };
 }

@@ -23,6 +23,8 @@ export interface RunRow {
   epoch: number;
   owner: string | null;
   rest: Rest;
+  /** When it last became ready, by `Tables.tick`. */
+  readyAt: number;
   /** Told of every commit and delta. */
   readonly watchers: Set<() => void>;
 }
@@ -31,6 +33,20 @@ export interface RunRow {
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
   readonly workers = new Set<string>();
+  readonly listeners = new Set<() => void>();
+  /** When a run of each tenant was last claimed. */
+  readonly tenantServed = new Map<string | null, number>();
+  /** Counts, to order what became ready. */
+  #ticks = 0;
+
+  tick(): number {
+    return ++this.#ticks;
+  }
+
+  /** Someone may have something to do. */
+  announce(): void {
+    for (const tell of this.listeners) queueMicrotask(tell);
+  }
 
   run(runId: RunId): RunRow {
     const row = this.runs.get(runId);

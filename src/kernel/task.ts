@@ -1,0 +1,33 @@
+import type { ExecutionBudget } from "./execution-budget.ts";
+import type { AgentId, TaskId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
+import type { Message } from "./message.ts";
+import type { OnParentEnd, OnPause, TaskOutcome } from "./run-context.ts";
+import type { SupervisionJson } from "./supervision.ts";
+
+/** One agent's node in a run's tree, as it was created. */
+export interface TaskRecord {
+  readonly taskId: TaskId;
+  readonly agentId: AgentId;
+  /** The task that spawned it; `null` for the root. */
+  readonly parentId: TaskId | null;
+  readonly supervision: SupervisionJson;
+  readonly budget: ExecutionBudget;
+  /** What it was spawned with, or the state `continueAsNew` left. */
+  readonly input: JsonValue;
+  /** Of an activation: the messages it was started with. */
+  readonly messages: readonly Message[];
+  readonly onParentEnd: OnParentEnd;
+  readonly onPause: OnPause;
+  /** The tools it may call; `null`: all of its agent's. */
+  readonly tools: readonly string[] | null;
+}
+
+/** A change to the tree of tasks, in a commit. */
+export type TaskChange =
+  | { readonly type: "create"; readonly task: TaskRecord }
+  | { readonly type: "end"; readonly taskId: TaskId; readonly outcome: TaskOutcome }
+  /** Ended, and to be gone on with: `resume` and `topUp` (J5). */
+  | { readonly type: "reopen"; readonly taskId: TaskId }
+  /** Its code crashed so often. */
+  | { readonly type: "crash"; readonly taskId: TaskId; readonly crashes: number };

@@ -1,0 +1,23 @@
+import type { AgentId, TopicChange, TopicId, Topics } from "../../../kernel/index.ts";
+
+export class MemoryTopics implements Topics {
+  readonly #followers = new Map<TopicId, Set<AgentId>>();
+
+  async apply(changes: readonly TopicChange[]): Promise<void> {
+    this.applyNow(changes);
+  }
+
+  async followers(topicId: TopicId): Promise<readonly AgentId[]> {
+    return [...(this.#followers.get(topicId) ?? [])];
+  }
+
+  /** For the journal, which applies a commit's changes with the rest of it. */
+  applyNow(changes: readonly TopicChange[]): void {
+    for (const { type, topicId, agentId } of changes) {
+      const followers = this.#followers.get(topicId) ?? new Set();
+      if (type === "follow") followers.add(agentId);
+      else followers.delete(agentId);
+      this.#followers.set(topicId, followers);
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+import { inCopy, type PlantedCopy } from "./planted-copy.ts";
+
+interface Plant {
+  readonly rule: string;
+  readonly file: string;
+  readonly source: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+const plants: readonly Plant[] = [
+  {
+    rule: "the kernel sees no Node module",
+    file: "src/kernel/planted-node-module.ts",
+    source: `import { readFileSync } from "node:fs";\n\nexport const planted = readFileSync;\n`,
+    code: "TS2591",
+    message: "Cannot find name 'node:fs'",
+  },
+  ...["setTimeout", "fetch", "performance", "crypto", "AbortController"].map((name) => ({
+    rule: `the kernel sees no ${name}`,
+    file: `src/kernel/planted-${name.toLowerCase()}.ts`,
+    source: `export const planted = (): unknown => ${name};\n`,
+    code: "TS2304",
+    message: `Cannot find name '${name}'`,
+  })),
+  ...["process", "Buffer"].map((name) => ({
+    rule: `the kernel sees no ${name}`,
+    file: `src/kernel/planted-${name.toLowerCase()}.ts`,
+    source: `export const planted = (): unknown => ${name};\n`,
+    code: "TS2591",
+    message: `Cannot find name '${name}'`,
+  })),
+  arrow("kernel", "runtime", "sha256"),
+  arrow("runtime", "agents", "react"),
+  arrow("agents", "capabilities", "tool"),
+  arrow("capabilities", "runtime", "sha256"),
+  arrow("testing", "runtime", "sha256"),
+];
+
+const typeTest = {
+  file: "test/planted.test-d.ts",
+  source: `type Equal<Left, Right> = [Left, Right] extends [Right, Left] ? true : false;
+
+export const right: Equal<1, 1> = true;
+export const wrong: Equal<1, 2> = true;
+`,
+};
+
+const { control, judgedTypes, planted } = await inCopy(async (copy) => ({
+  control: await compile(copy),
+  judgedTypes: await copy.plant({ [typeTest.file]: typeTest.source }).then(() => compile(copy, "test")),
+  planted: await copy
+    .plant(Object.fromEntries(plants.map(({ file, source }) => [file, source])))
+    .then(() => compile(copy, "src", "src/testing")),
+}));
+
+test("the compiler passes the tree as it is", () => {
+  expect(control).toEqual({ code: 0, errors: [] });
+});
+
+test("the compiler judges type tests: the true one passes, the false one fails", () => {
+  expect(judgedTypes.code).toSatisfy(isFailure);
+  expect(judgedTypes.errors.filter(({ file }) => file === typeTest.file)).toEqual([
+    {
+      file: typeTest.file,
+      line: 4,
+      code: "TS2322",
+      message: "Type 'true' is not assignable to type 'false'.",
+    },
+  ]);
+});
+
+test.for(plants)("the compiler refuses a breach: $rule", ({ file, code, message }) => {
+  expect(planted.code).toSatisfy(isFailure);
+  expect(planted.errors).toContainEqual(
+    expect.objectContaining({ file, code, message: expect.stringContaining(message) }),
+  );
+});
+
+function arrow(from: string, to: string, name: string): Plant {
+  return {
+    rule: `${from} does not import ${to}`,
+    file: `src/${from}/planted-arrow.ts`,
+    source: `export { ${name} as planted } from "../${to}/index.ts";\n`,
+    code: "TS6307",
+    message: `src/${from}/tsconfig.json`,
+  };
+}
+
+async function compile(copy: PlantedCopy, ...projects: readonly string[]) {
+  const { code, stdout } = await copy.run("tsc", "-b", ...projects, "--pretty", "false");
+  const errors = stdout.matchAll(
+    /^(?<file>\S+)\((?<line>\d+),\d+\): error (?<code>TS\d+): (?<message>.*)$/gm,
+  );
+  return {
+    code,
+    errors: [...errors].map(({ groups }) => ({
+      file: groups?.["file"],
+      line: Number(groups?.["line"]),
+      code: groups?.["code"],
+      message: groups?.["message"],
+    })),
+  };
+}
+
+function isFailure(code: number): boolean {
+  return code > 0;
+}

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { inCopy, type PlantedCopy } from "./planted-copy.ts";
+
+type Issue = { readonly file: string } & Readonly<Record<string, readonly { readonly name: string }[]>>;
+
+/** Looks for packages that a user of this package does not get. */
+const asUser = ["--production", "--strict", "--include", "unlisted"];
+
+const reached = `import { assert } from "fast-check";
+import { phantom } from "phantom";
+
+export const planted: unknown = [assert, phantom];
+export const dead = 1;
+export type DeadType = string;
+`;
+
+const { control, planted, plantedAsUser } = await inCopy(async (copy) => ({
+  control: await sweep(copy),
+  planted: await copy
+    .plant({ "src/planted.ts": reached, "src/runtime/planted-dead-file.ts": "export const planted = 1;\n" })
+    .then(() => copy.append("src/index.ts", `export { planted } from "./planted.ts";\n`))
+    .then(() => sweep(copy)),
+  plantedAsUser: await sweep(copy, ...asUser),
+}));
+
+test("the dead code check passes the tree as it is", () => {
+  expect(control).toEqual({ code: 0, findings: [] });
+});
+
+test.for([
+  { rule: "a package is declared before it is imported", finding: "src/planted.ts unlisted phantom" },
+  {
+    rule: "every file is reached",
+    finding: "src/runtime/planted-dead-file.ts files src/runtime/planted-dead-file.ts",
+  },
+  { rule: "every exported value is used", finding: "src/planted.ts exports dead" },
+  { rule: "every exported type is used", finding: "src/planted.ts types DeadType" },
+])("the dead code check refuses a breach: $rule", ({ finding }) => {
+  expect(planted.code).toBe(1);
+  expect(planted.findings).toContain(finding);
+});
+
+test("the dead code check refuses a development package in source, and finds only the planted ones", () => {
+  expect(plantedAsUser).toEqual({
+    code: 1,
+    findings: ["src/planted.ts unlisted fast-check", "src/planted.ts unlisted phantom"],
+  });
+});
+
+async function sweep(copy: PlantedCopy, ...args: readonly string[]) {
+  const { code, stdout } = await copy.runScript("dead-code", ...args, "--reporter", "json");
+  const { issues } = JSON.parse(stdout) as { readonly issues: readonly Issue[] };
+  const findings = issues.flatMap(({ file, ...kinds }) =>
+    Object.entries(kinds).flatMap(([kind, found]) => found.map(({ name }) => `${file} ${kind} ${name}`)),
+  );
+  return { code, findings };
+}

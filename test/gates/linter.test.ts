@@ -1,0 +1,234 @@
+import { expect, test } from "vitest";
+import { inCopy, type PlantedCopy } from "./planted-copy.ts";
+
+interface Plant {
+  readonly rule: string;
+  readonly file: string;
+  readonly source: string;
+  readonly code: string;
+  /** Part of the diagnostic's message or of its help. */
+  readonly message: string;
+}
+
+interface Diagnostic {
+  readonly filename: string;
+  readonly code: string;
+  readonly severity: string;
+  readonly message: string;
+  readonly help?: string;
+}
+
+const kernelImports = {
+  code: "eslint(no-restricted-imports)",
+  message: "the kernel imports nothing but itself",
+};
+const agentImports = {
+  code: "eslint(no-restricted-imports)",
+  message: "agents import themselves and the kernel",
+};
+const deepImport = { code: "eslint(no-restricted-imports)", message: "go through the kernel's index" };
+const testingImports = {
+  code: "eslint(no-restricted-imports)",
+  message: "a suite receives { test, expect }",
+};
+
+const plants: readonly Plant[] = [
+  {
+    rule: "the kernel imports no Node module",
+    file: "src/kernel/planted-node-module.ts",
+    source: `import { readFileSync } from "node:fs";\n\nexport const planted = readFileSync;\n`,
+    ...kernelImports,
+  },
+  {
+    rule: "the kernel imports no package",
+    file: "src/kernel/planted-package.ts",
+    source: `import { z } from "zod";\n\nexport const planted = z.string();\n`,
+    ...kernelImports,
+  },
+  {
+    rule: "the kernel imports no package for its types either",
+    file: "src/kernel/planted-package-type.ts",
+    source: `import type { z } from "zod";\n\nexport type Planted = z.ZodType;\n`,
+    ...kernelImports,
+  },
+  {
+    rule: "the kernel imports no package later",
+    file: "src/kernel/planted-dynamic-import.ts",
+    source: `export const planted = (): Promise<unknown> => import("zod");\n`,
+    ...kernelImports,
+  },
+  {
+    rule: "the kernel imports no other layer",
+    file: "src/kernel/planted-arrow.ts",
+    source: `export { sha256 as planted } from "../runtime/index.ts";\n`,
+    ...kernelImports,
+  },
+  {
+    rule: "the kernel takes no platform types by reference",
+    file: "src/kernel/planted-reference.ts",
+    source: `/// <reference types="node" />\nexport const planted = 1;\n`,
+    code: "typescript(triple-slash-reference)",
+    message: "node",
+  },
+  {
+    rule: "the kernel reads no date",
+    file: "src/kernel/planted-date.ts",
+    source: `export const planted = (): string => new Date().toISOString();\n`,
+    code: "eslint(no-restricted-globals)",
+    message: "'Date'",
+  },
+  {
+    rule: "the kernel reads no date from globalThis",
+    file: "src/kernel/planted-global-date.ts",
+    source: `export const planted = (): number => globalThis.Date.now();\n`,
+    code: "eslint(no-restricted-properties)",
+    message: "take a Clock",
+  },
+  {
+    rule: "the kernel throws no dice",
+    file: "src/kernel/planted-random.ts",
+    source: `export const planted = (): number => Math.random();\n`,
+    code: "eslint(no-restricted-properties)",
+    message: "take a Random",
+  },
+  {
+    rule: "the kernel takes no dice out of Math",
+    file: "src/kernel/planted-taken-random.ts",
+    source: `const { random } = Math;\n\nexport const planted = (): number => random();\n`,
+    code: "eslint(no-restricted-properties)",
+    message: "take a Random",
+  },
+  {
+    rule: "agents import no package",
+    file: "src/agents/planted-package.ts",
+    source: `import { z } from "zod";\n\nexport const planted = z.string();\n`,
+    ...agentImports,
+  },
+  {
+    rule: "agents do not import capabilities",
+    file: "src/agents/architectures/planted-arrow.ts",
+    source: `export { tool as planted } from "../../capabilities/index.ts";\n`,
+    ...agentImports,
+  },
+  {
+    rule: "agents go through the kernel's index",
+    file: "src/agents/planted-deep-import.ts",
+    source: `export type { Json as Planted } from "../kernel/json.ts";\n`,
+    ...agentImports,
+  },
+  {
+    rule: "the runtime does not import agents",
+    file: "src/runtime/planted-arrow.ts",
+    source: `export { react as planted } from "../agents/index.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "the runtime imports the kernel only",
+  },
+  {
+    rule: "the runtime goes through the kernel's index",
+    file: "src/runtime/stores/planted-deep-import.ts",
+    source: `export type { Json as Planted } from "../../kernel/json.ts";\n`,
+    ...deepImport,
+  },
+  {
+    rule: "capabilities go through the kernel's index",
+    file: "src/capabilities/planted-deep-import.ts",
+    source: `export type { Json as Planted } from "../kernel/json.ts";\n`,
+    ...deepImport,
+  },
+  {
+    rule: "published suites import no test runner",
+    file: "src/testing/planted-runner.ts",
+    source: `import { expect } from "vitest";\n\nexport const planted: unknown = expect;\n`,
+    ...testingImports,
+  },
+  {
+    rule: "published suites import no part of a test runner",
+    file: "src/testing/planted-runner-part.ts",
+    source: `import { startVitest } from "vitest/node";\n\nexport const planted: unknown = startVitest;\n`,
+    ...testingImports,
+  },
+  {
+    rule: "files do not import each other in a circle",
+    file: "src/runtime/planted-circle.ts",
+    source: `import { tail } from "./planted-circle-tail.ts";\n\nexport const head = (): number => tail();\n`,
+    code: "import(no-cycle)",
+    message: "Dependency cycle detected",
+  },
+  {
+    rule: "a circle is seen from its other end too",
+    file: "src/runtime/planted-circle-tail.ts",
+    source: `import { head } from "./planted-circle.ts";\n\nexport const tail = (): number => head();\n`,
+    code: "import(no-cycle)",
+    message: "Dependency cycle detected",
+  },
+  {
+    rule: "no promise floats",
+    file: "src/runtime/planted-floating-promise.ts",
+    source: `const later = async (): Promise<void> => {};\n\nexport function planted(): void {\n  later();\n}\n`,
+    code: "typescript(no-floating-promises)",
+    message: "Promises must be awaited",
+  },
+  {
+    rule: "no any",
+    file: "src/runtime/planted-any.ts",
+    source: `export const planted = (value: any): string => String(value);\n`,
+    code: "typescript(no-explicit-any)",
+    message: "Unexpected `any`",
+  },
+  {
+    rule: "source does not print",
+    file: "src/runtime/planted-print.ts",
+    source: `export const planted = (): void => console.log("planted");\n`,
+    code: "eslint(no-console)",
+    message: "Unexpected console statement",
+  },
+  {
+    rule: "file names are in kebab case",
+    file: "src/runtime/PlantedName.ts",
+    source: `export const planted = 1;\n`,
+    code: "unicorn(filename-case)",
+    message: "kebab-case",
+  },
+  {
+    rule: "a file has at most 400 lines of code",
+    file: "src/runtime/planted-long-file.ts",
+    source: Array.from({ length: 401 }, (_, line) => `export const line${line} = ${line};\n`).join(""),
+    code: "eslint(max-lines)",
+    message: "Maximum allowed is 400",
+  },
+];
+
+const { control, planted } = await inCopy(async (copy) => ({
+  control: await lint(copy),
+  planted: await copy
+    .plant(Object.fromEntries(plants.map(({ file, source }) => [file, source])))
+    .then(() => lint(copy)),
+}));
+
+test("the linter passes the tree as it is", () => {
+  expect(control).toEqual({ code: 0, diagnostics: [] });
+});
+
+test.for(plants)("the linter refuses a breach: $rule", ({ file, code, message }) => {
+  expect(planted.code).toBe(1);
+  expect(planted.diagnostics).toContainEqual({
+    file,
+    code,
+    severity: "error",
+    text: expect.stringContaining(message),
+  });
+});
+
+async function lint(copy: PlantedCopy) {
+  const { code, stdout } = await copy.runScript("lint", "--format=json");
+  const { diagnostics } = JSON.parse(stdout) as { readonly diagnostics: readonly Diagnostic[] };
+  return {
+    code,
+    diagnostics: diagnostics.map((diagnostic) => ({
+      file: diagnostic.filename,
+      code: diagnostic.code,
+      severity: diagnostic.severity,
+      text: `${diagnostic.message} ${diagnostic.help ?? ""}`,
+    })),
+  };
+}

@@ -1,0 +1,97 @@
+import {
+  appendFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, sep } from "node:path";
+import { repository, runNode, type Finished } from "./run-node.ts";
+
+const toolFiles = {
+  knip: "knip/bin/knip.js",
+  oxfmt: "oxfmt/bin/oxfmt",
+  oxlint: "oxlint/bin/oxlint",
+  tsc: "typescript/bin/tsc",
+};
+
+type Tool = keyof typeof toolFiles;
+
+const leftOut = new Set([".git", "node_modules", "dist", "coverage", ".reeve"]);
+
+/** A throwaway copy of this repository: what a gate says about it, it would say about the repository. */
+export class PlantedCopy {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  async plant(files: Readonly<Record<string, string>>): Promise<void> {
+    for (const [file, source] of Object.entries(files)) {
+      await mkdir(dirname(join(this.#root, file)), { recursive: true });
+      await writeFile(join(this.#root, file), source, { flag: "wx" });
+    }
+  }
+
+  async append(file: string, source: string): Promise<void> {
+    await appendFile(join(this.#root, file), source);
+  }
+
+  run(tool: Tool, ...args: readonly string[]): Promise<Finished> {
+    return runNode([join(repository, "node_modules", toolFiles[tool]), ...args], this.#root);
+  }
+
+  /** Runs a script of package.json that is one call of one tool, so that the gate and the test cannot drift apart. */
+  async runScript(name: string, ...more: readonly string[]): Promise<Finished> {
+    const [tool, ...args] = ((await readScripts())[name] ?? "").split(" ");
+    if (!isTool(tool)) throw new Error(`the script ${name} is not a call of a known tool`);
+    return this.run(tool, ...args, ...more);
+  }
+}
+
+/** Makes a copy, lets `use` work in it, and removes it. */
+export async function inCopy<Result>(use: (copy: PlantedCopy) => Promise<Result>): Promise<Result> {
+  const root = await mkdtemp(join(tmpdir(), "reeve-gates-"));
+  try {
+    await cp(repository, root, { recursive: true, filter: isCopied });
+    await linkPackages(root);
+    return await use(new PlantedCopy(root));
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+export async function readScripts(): Promise<Readonly<Record<string, string>>> {
+  const manifest: unknown = JSON.parse(await readFile(join(repository, "package.json"), "utf8"));
+  return (manifest as { readonly scripts: Record<string, string> }).scripts;
+}
+
+function isTool(name: string | undefined): name is Tool {
+  return name !== undefined && Object.hasOwn(toolFiles, name);
+}
+
+function isCopied(path: string): boolean {
+  const names = relative(repository, path).split(sep);
+  return !names.some((name) => leftOut.has(name)) && !path.endsWith(".tsbuildinfo");
+}
+
+/**
+ * Links package by package and repeats the links to workspaces: one link for the whole folder would make `reeve` mean
+ * the repository instead of the copy.
+ */
+async function linkPackages(root: string): Promise<void> {
+  const installed = join(repository, "node_modules");
+  await mkdir(join(root, "node_modules"));
+  for (const entry of await readdir(installed, { withFileTypes: true })) {
+    const path = join(installed, entry.name);
+    const target = entry.isSymbolicLink() ? await readlink(path) : path;
+    await symlink(target, join(root, "node_modules", entry.name));
+  }
+}

@@ -1,0 +1,30 @@
+import { execFile } from "node:child_process";
+import { delimiter, dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const repository = fileURLToPath(new URL("../../", import.meta.url));
+
+export interface Finished {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/**
+ * Runs a program to its end and hands back what it said, whatever its exit code. The Node of this process comes
+ * first on the path: some tools start a second one by name. Rejects only when the program did not start or was killed.
+ */
+export function run(program: string, args: readonly string[], cwd: string): Promise<Finished> {
+  const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { cwd, env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : error.code;
+      if (typeof code === "number") resolve({ code, stdout, stderr });
+      else reject(new Error(`${program} ${args.join(" ")} did not finish`, { cause: error }));
+    });
+  });
+}
+
+export function runNode(args: readonly string[], cwd: string): Promise<Finished> {
+  return run(process.execPath, args, cwd);
+}

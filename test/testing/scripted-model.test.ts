@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { userMessage, type ModelStreamPart } from "../../src/kernel/index.ts";
+import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
+
+const request = { messages: [userMessage("hello")] };
+
+async function all(parts: AsyncIterable<ModelStreamPart>): Promise<ModelStreamPart[]> {
+  const list: ModelStreamPart[] = [];
+  for await (const part of parts) list.push(part);
+  return list;
+}
+
+describe("a scripted model", () => {
+  test("answers in order and remembers what it was asked", async () => {
+    const model = scriptedModel(["one", { toolCalls: [{ name: "look", input: { n: 1 } }] }]);
+    expect(await model.generate(request)).toMatchObject({
+      message: { content: [{ text: "one" }] },
+      stopReason: "stop",
+    });
+    expect(await model.generate(request)).toMatchObject({ stopReason: "tool_calls" });
+    expect(model.calls).toEqual([request, request]);
+  });
+
+  test("streams what it generates: the finish carries the same answer", async () => {
+    const reply = { deltas: ["Hel", "lo"], reasoning: "hm", usage: { inputTokens: 7 } };
+    const parts = await all(scriptedModel([reply]).stream(request));
+    expect(parts.map(({ type }) => type)).toEqual(["reasoning_delta", "text_delta", "text_delta", "finish"]);
+    const { type: _type, ...finish } = parts.at(-1) as Extract<ModelStreamPart, { type: "finish" }>;
+    expect(finish).toEqual(await scriptedModel([reply]).generate(request));
+    expect(finish.usage.inputTokens).toBe(7);
+  });
+
+  test("throws the scripted error, when streaming after its deltas", async () => {
+    const reply = { deltas: ["Hel"], error: new Error("cut off") };
+    await expect(scriptedModel([reply]).generate(request)).rejects.toThrow("cut off");
+    const seen: string[] = [];
+    const read = async () => {
+      for await (const part of scriptedModel([reply]).stream(request)) seen.push(part.type);
+    };
+    await expect(read()).rejects.toThrow("cut off");
+    expect(seen).toEqual(["text_delta"]);
+  });
+
+  test("a cut stream ends without a finish", async () => {
+    const parts = await all(scriptedModel([{ deltas: ["Hel"], cut: true }]).stream(request));
+    expect(parts.map(({ type }) => type)).toEqual(["text_delta"]);
+  });
+
+  test("waits by the clock it is handed, and stops waiting when aborted", async () => {
+    const clock = new FakeClock();
+    const model = scriptedModel(
+      [
+        { text: "slow", delayMs: 1_000 },
+        { text: "never", delayMs: 1_000 },
+      ],
+      { clock },
+    );
+    let answered = false;
+    const first = model.generate(request).then(() => (answered = true));
+    await clock.advance(999);
+    expect(answered).toBe(false);
+    await clock.advance(1);
+    await first;
+    const controller = new AbortController();
+    const second = model.generate(request, { signal: controller.signal });
+    controller.abort(new Error("stop"));
+    await expect(second).rejects.toThrow("stop");
+    expect(clock.pending).toBe(0);
+  });
+
+  test("says so when it is asked more than was scripted, or to wait without a clock", async () => {
+    await expect(scriptedModel([]).generate(request)).rejects.toThrow(
+      "has 0 replies and was asked for one more",
+    );
+    await expect(scriptedModel([{ delayMs: 5 }]).generate(request)).rejects.toThrow("needs a clock");
+  });
+});

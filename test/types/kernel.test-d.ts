@@ -1,0 +1,404 @@
+/** Judged by the compiler; nothing here runs. Each `@ts-expect-error` stands above a line that must not compile. */
+import { z } from "zod";
+import {
+  type AgentId,
+  assertJson,
+  BudgetExhaustedError,
+  CancellationError,
+  type DeepReadonly,
+  type Event,
+  eventDraft,
+  type EventData,
+  type EventDraft,
+  type EventType,
+  executionBudget,
+  Fault,
+  type FaultCode,
+  formatAgentId,
+  formatTaskId,
+  type HookCallback,
+  HookEvent,
+  type HookPayload,
+  type Hooks,
+  type Infer,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+  parseRunId,
+  parseSessionId,
+  Priority,
+  type RunId,
+  type RunMeta,
+  type RunStatus,
+  type Schema,
+  type SessionId,
+  type StepAddress,
+  stepAt,
+  type StopReason,
+  type Supervision,
+  type TaskId,
+  type TaskStatus,
+  type TopicId,
+  type Usage,
+} from "../../src/kernel/index.ts";
+
+type Expect<Verdict extends true> = Verdict;
+type Assignable<From, To> = [From] extends [To] ? true : false;
+type IsAny<Type> = 0 extends 1 & Type ? true : false;
+/** Each fits where the other does, and neither is `any`, which fits everywhere. */
+type Equal<One, Other> = IsAny<One> | IsAny<Other> | Differ<One, Other> extends false ? true : false;
+type Differ<One, Other> = [Assignable<One, Other>, Assignable<Other, One>] extends [true, true]
+  ? false
+  : true;
+
+// A tool's input follows from its schema.
+
+const search = z.object({
+  query: z.string(),
+  limit: z.number().optional(),
+  tags: z.array(z.enum(["news", "law"])),
+  within: z.object({ days: z.number() }).nullable(),
+});
+const trimmed = z.string().transform((text) => text.length);
+const ticket = {
+  type: "object",
+  properties: {
+    title: { type: "string" },
+    urgent: { type: "boolean" },
+    votes: { type: "integer" },
+    weight: { type: "number" },
+    state: { enum: ["open", "closed", 3, null] },
+    kind: { const: "ticket" },
+    labels: { type: "array", items: { type: "string" } },
+    grid: { type: "array", items: { type: "array", items: { type: "number" } } },
+    anyList: { type: "array" },
+    nothing: { type: "null" },
+    owner: {
+      type: "object",
+      properties: { name: { type: "string" }, age: { type: "integer" } },
+      required: ["name"],
+    },
+    extra: { type: "object" },
+    free: { description: "whatever comes" },
+    either: { anyOf: [{ type: "string" }, { type: "number" }] },
+  },
+  required: ["title", "state", "kind", "owner"],
+} as const;
+
+interface Ticket {
+  title: string;
+  state: "open" | "closed" | 3 | null;
+  kind: "ticket";
+  owner: { name: string; age?: number };
+  urgent?: boolean;
+  votes?: number;
+  weight?: number;
+  labels?: string[];
+  grid?: number[][];
+  anyList?: JsonValue[];
+  nothing?: null;
+  extra?: JsonObject;
+  free?: JsonValue;
+  either?: JsonValue;
+}
+
+export type InferredInputs = [
+  Expect<Equal<Infer<typeof search>, z.output<typeof search>>>,
+  Expect<Equal<Infer<typeof search>["query"], string>>,
+  Expect<Equal<Infer<typeof search>["tags"], ("news" | "law")[]>>,
+  Expect<Equal<Infer<typeof search>["within"], { days: number } | null>>,
+  // What passed the schema, not what went in.
+  Expect<Equal<Infer<typeof trimmed>, number>>,
+  Expect<Equal<Infer<typeof ticket>["owner"], Ticket["owner"]>>,
+  Expect<Equal<Infer<typeof ticket>["state"], Ticket["state"]>>,
+  Expect<Equal<Infer<typeof ticket>["kind"], "ticket">>,
+  Expect<Equal<Infer<typeof ticket>["labels"], Ticket["labels"]>>,
+  Expect<Equal<Infer<typeof ticket>, Ticket>>,
+  Expect<Equal<Infer<{ readonly type: "string" }>, string>>,
+  Expect<
+    Equal<
+      Infer<{ readonly type: "object"; readonly properties: { readonly a: { readonly type: "null" } } }>,
+      { a?: null }
+    >
+  >,
+  // A schema known only at run time says nothing.
+  Expect<Equal<Infer<JsonSchema>, JsonValue>>,
+  Expect<Assignable<typeof search, Schema>>,
+  Expect<Assignable<typeof ticket, Schema>>,
+];
+
+export function toolInputs(found: Infer<typeof search>, made: Infer<typeof ticket>): void {
+  const query: string = found.query;
+  const owner: string = made.owner.name;
+  // @ts-expect-error -- optional in the zod schema
+  const limit: number = found.limit;
+  // @ts-expect-error -- no such key
+  const missing: unknown = found.page;
+  // @ts-expect-error -- not required in the JSON Schema
+  const age: number = made.owner.age;
+  // @ts-expect-error -- not in the enum
+  const closed: boolean = made.state === "done";
+  // @ts-expect-error -- title is required
+  const incomplete: Infer<typeof ticket> = { state: "open", kind: "ticket", owner: { name: "a" } };
+  void [query, owner, limit, missing, age, closed, incomplete];
+}
+
+// Events.
+
+export type Events = [
+  Expect<Equal<Event["type"], EventType>>,
+  Expect<Equal<Event<"turn_start">["data"], { readonly turn: number }>>,
+  Expect<
+    Equal<EventDraft<"run_cancel">, { readonly type: "run_cancel"; readonly data: EventData["run_cancel"] }>
+  >,
+  Expect<Equal<Event["runId"], RunId>>,
+];
+
+export function eventDrafts(): void {
+  const draft: EventDraft<"turn_start"> = eventDraft("turn_start", { turn: 1 });
+  const among: EventDraft = draft;
+  // @ts-expect-error -- a turn is a number
+  eventDraft("turn_start", { turn: "x" });
+  // @ts-expect-error -- no such event
+  eventDraft("turn_begin", { turn: 1 });
+  // @ts-expect-error -- the data are missing
+  eventDraft("turn_start");
+  // @ts-expect-error -- a key is missing
+  eventDraft("turn_start", {});
+  // @ts-expect-error -- a key too many
+  eventDraft("turn_start", { turn: 1, step: 1 });
+  // @ts-expect-error -- the data of another event
+  const mixed: EventDraft = { type: "turn_start", data: { reason: "user stopped", by: "user" } };
+  void [among, mixed];
+}
+
+export function narrowedEvent(event: Event): number | string | undefined {
+  switch (event.type) {
+    case "turn_start":
+      return event.data.turn;
+    case "run_cancel":
+      return event.data.reason;
+    case "turn_end": {
+      const reason: StopReason = event.data.stopReason;
+      // @ts-expect-error -- a key of run_cancel
+      return event.data.reason ?? reason;
+    }
+    // @ts-expect-error -- no such event
+    case "turn_begin":
+      return undefined;
+    default:
+      // @ts-expect-error -- which event it is is not known here
+      return event.data.turn;
+  }
+}
+
+export function eventsAreReadOnly(event: Event<"turn_start">): void {
+  // @ts-expect-error -- an event is never changed
+  event.seq = 1;
+  // @ts-expect-error -- nor are its data
+  event.data.turn = 2;
+}
+
+// Hooks.
+
+export type HookPayloads = [
+  Expect<Equal<HookPayload<"llm_end">["stopReason"], StopReason | null>>,
+  Expect<Equal<HookPayload<typeof HookEvent.STEP_START>["step"], number>>,
+  Expect<Equal<HookPayload<"run_end">["status"], RunStatus>>,
+  Expect<Assignable<Usage, HookPayload<"run_end">["usage"]>>,
+  Expect<Assignable<HookPayload<"run_end">["usage"], Usage>>,
+  // Ids and JSON stay what they are.
+  Expect<Equal<HookPayload<"run_start">["agentId"], AgentId>>,
+  Expect<Equal<HookPayload<"run_start">["runId"], RunId>>,
+  Expect<Equal<HookPayload<"handoff">["childTaskId"], TaskId | null>>,
+  Expect<Equal<HookPayload<"run_start">["input"], JsonValue>>,
+  Expect<Equal<DeepReadonly<{ id: SessionId }>, { readonly id: SessionId }>>,
+  Expect<Equal<DeepReadonly<{ list: { a: number }[] }>["list"][number], { readonly a: number }>>,
+];
+
+export function hooks(registered: Hooks, watchId: (id: AgentId) => void): void {
+  registered.on(HookEvent.LLM_END, ({ usage, durationMs }) => void (usage.inputTokens + durationMs));
+  registered.on("tool_end", async ({ status }) => void (status === "denied"));
+  registered.on("run_start", ({ agentId }) => watchId(agentId));
+  const stepEnd: HookCallback<"step_end"> = ({ step }) => void step;
+  registered.on("step_end", stepEnd);
+  // @ts-expect-error -- no such hook
+  registered.on("llm_finish", () => {});
+  // @ts-expect-error -- the payload of another hook
+  registered.on(HookEvent.LLM_START, ({ durationMs }) => void durationMs);
+  // @ts-expect-error -- a hook for another moment
+  registered.on("llm_start", stepEnd);
+  // @ts-expect-error -- not one of the statuses
+  registered.on("tool_end", ({ status }) => void (status === "failed"));
+  registered.on("run_end", (payload) => {
+    // @ts-expect-error -- hooks see and do not change
+    payload.status = "completed";
+    // @ts-expect-error -- all the way down
+    payload.usage.inputTokens = 0;
+  });
+  // @ts-expect-error -- no such constant
+  void HookEvent.LLM_FINISH;
+}
+
+export function deeplyReadOnly(value: DeepReadonly<{ list: { a: number }[]; id: SessionId }>): SessionId {
+  // @ts-expect-error -- a list takes no more
+  value.list.push({ a: 1 });
+  for (const member of value.list) {
+    // @ts-expect-error -- nor do its members change
+    member.a = 2;
+  }
+  return value.id;
+}
+
+// Closed lists.
+
+export type ClosedLists = [
+  Expect<
+    Equal<
+      RunStatus,
+      | "completed"
+      | "max_turns"
+      | "budget_exhausted"
+      | "deadline_exceeded"
+      | "guardrail_tripped"
+      | "cancelled"
+      | "paused"
+      | "failed"
+    >
+  >,
+  Expect<
+    Equal<
+      TaskStatus,
+      "pending" | "running" | "suspended" | "pausing" | "paused" | "completed" | "failed" | "cancelled"
+    >
+  >,
+  Expect<Equal<Priority, 0 | 1 | 2 | 4 | 8>>,
+];
+
+export function everyStatus(status: RunStatus): number {
+  switch (status) {
+    case "completed":
+    case "max_turns":
+    case "budget_exhausted":
+    case "deadline_exceeded":
+    case "guardrail_tripped":
+    case "cancelled":
+    case "paused":
+    case "failed":
+      return 0;
+    default:
+      return status satisfies never;
+  }
+}
+
+export function notEveryStatus(status: RunStatus): number {
+  switch (status) {
+    case "completed":
+      return 0;
+    // @ts-expect-error -- no such status
+    case "succeeded":
+      return 1;
+    default:
+      // @ts-expect-error -- seven are left
+      return status satisfies never;
+  }
+}
+
+// Faults.
+
+export function faults(code: FaultCode): void {
+  void new Fault("not_found", "run run_7 is not in the store");
+  void new Fault("model_rate_limit", "slow down", { details: { retryAfterMs: 100 } });
+  // @ts-expect-error -- CancellationError alone carries this code
+  void new Fault("cancelled", "user stopped");
+  // @ts-expect-error -- with options as well
+  void new Fault("cancelled", "user stopped", {});
+  // @ts-expect-error -- BudgetExhaustedError alone
+  void new Fault("budget_exhausted", "Token budget exceeded: 4200 > 4000");
+  // @ts-expect-error -- MiddlewareTermination alone
+  void new Fault("guardrail_tripped", "PII found");
+  // @ts-expect-error -- it may be one of those
+  void new Fault(code, "m");
+  // @ts-expect-error -- no such code
+  void new Fault("oops", "m");
+  // @ts-expect-error -- no such kind of model error
+  void new Fault("model_oops", "m");
+  // @ts-expect-error -- details are JSON
+  void new Fault("internal", "m", { details: { at: new Date() } });
+  // @ts-expect-error -- no such dimension
+  void new BudgetExhaustedError({ dimension: "beer", limit: 1, used: 2 });
+  // @ts-expect-error -- no such status
+  void new CancellationError("m", { status: "late" });
+}
+
+export function caught(error: unknown): string {
+  if (error instanceof CancellationError) {
+    const code: "cancelled" = error.code;
+    return `${code}: ${error.reason}`;
+  }
+  if (error instanceof BudgetExhaustedError) return `${error.dimension} ${error.used} > ${error.limit}`;
+  if (error instanceof Fault) {
+    // @ts-expect-error -- derived from the code
+    error.retry = "backoff";
+    return error.code;
+  }
+  return "";
+}
+
+// Ids.
+
+export type Ids = [
+  Expect<Assignable<AgentId, string>>,
+  Expect<Equal<Assignable<string, AgentId>, false>>,
+  Expect<Equal<Assignable<RunId, SessionId>, false>>,
+  Expect<Equal<Assignable<SessionId, RunId>, false>>,
+  Expect<Equal<Assignable<TaskId, RunId>, false>>,
+  Expect<Equal<Assignable<TopicId, AgentId>, false>>,
+  Expect<Equal<Assignable<StepAddress, TaskId>, false>>,
+];
+
+export function ids(supervision: Supervision, load: (run: RunId, task: TaskId) => void): void {
+  const [run, task] = [parseRunId("run_7"), formatTaskId(0)];
+  load(run, task);
+  // @ts-expect-error -- the wrong way round
+  load(task, run);
+  // @ts-expect-error -- a session is no run
+  load(parseSessionId("ses_7"), task);
+  // @ts-expect-error -- a plain string is no id
+  load("run_7", "t0");
+  supervision.spawnChild({ parentId: formatAgentId({ name: "lead" }) });
+  // @ts-expect-error -- a run is no agent
+  supervision.spawnChild({ parentId: run });
+  stepAt("", 0);
+  // @ts-expect-error -- a plain string is no scope
+  stepAt("0/left", 0);
+}
+
+// What is frozen is read-only, and JSON is JSON.
+
+export function frozen(supervision: Supervision, meta: RunMeta): void {
+  // @ts-expect-error -- a node is derived, never changed
+  supervision.depth = 1;
+  // @ts-expect-error -- one object for the whole tree
+  supervision.spawnBudget.maxAgents = 99;
+  // @ts-expect-error -- tightened, never widened
+  supervision.executionBudget.maxTokens = null;
+  // @ts-expect-error -- a new badge is issued instead
+  meta.deadline = 0;
+  // @ts-expect-error -- the table of weights
+  Priority.HIGH = 9;
+  // @ts-expect-error -- no such dimension
+  executionBudget({ maxToken: 1 });
+}
+
+export function json(value: unknown): JsonValue {
+  // @ts-expect-error -- unknown until it is asserted
+  const early: JsonValue = value;
+  // @ts-expect-error -- undefined is no JSON
+  const absent: JsonValue = undefined;
+  // @ts-expect-error -- nor is a date
+  const date: JsonValue = new Date();
+  void [early, absent, date];
+  assertJson(value);
+  return value;
+}

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const source = join(import.meta.dirname, "../../src");
+
+/** Comments and string literals, which may hold the word. */
+const prose = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`/g;
+/** The word on its own: not part of a longer name, not a member (`Promise.any`), not a key. */
+const word = /(?<![\w$.])any(?![\w$]|\??\s*[:(])/;
+
+function linesWithAny(text: string): readonly number[] {
+  const code = text.replace(prose, (found) => found.replace(/[^\n]/g, " "));
+  return code.split("\n").flatMap((line, index) => (word.test(line) ? [index + 1] : []));
+}
+
+test("no source file uses any as a type", () => {
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".ts"),
+  );
+  expect(files.length).toBeGreaterThan(0);
+  const found = files.flatMap((file) =>
+    linesWithAny(readFileSync(join(source, file), "utf8")).map((line) => `src/${file}:${line}`),
+  );
+  expect(found).toEqual([]);
+});
+
+test.each([
+  "let x: any;",
+  "f<any>()",
+  "x as any",
+  "const x: any[] = [];",
+  "type A = string | any;",
+  "(a:any) => 1",
+  "Record<string, any>",
+])("the check finds %s", (line) => {
+  expect(linesWithAny(`// first\n${line}\n`)).toEqual([2]);
+});
+
+test.each([
+  "/** Of: any run. */",
+  "let x = 1; // as any",
+  'f(": any")',
+  "let x: anything;",
+  "Promise.any([])",
+  "const anyone = 1;",
+  "f(`as any`)",
+])("the check passes over %s", (line) => {
+  expect(linesWithAny(line)).toEqual([]);
+});
