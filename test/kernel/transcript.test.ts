@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   assistantMessage,
   type ChatMessage,
@@ -97,7 +98,7 @@ describe("a transcript", () => {
     expect(() => Object.assign(transcript, { extra: 1 })).toThrow(TypeError);
   });
 
-  test("is read without end of stack however many messages come at once", () => {
+  test("takes any number of messages at once", () => {
     expect(Transcript.of(numbered(300_000))).toHaveLength(300_000);
   });
 });
@@ -128,6 +129,21 @@ describe("appending", () => {
     ];
     expect(Transcript.empty).toHaveLength(0);
     expect([[...one], [...other]]).toEqual([[userMessage("a")], [userMessage("b")]]);
+  });
+
+  test("to the empty transcript does not tie the messages to it for ever", async () => {
+    vi.resetModules();
+    const { Transcript: Fresh } = await import("../../src/kernel/index.ts");
+    const dropped = appendAndDrop(Fresh.empty);
+    await setImmediate();
+    collectGarbage();
+    expect(dropped.deref()).toBeUndefined();
+
+    function appendAndDrop(empty: Transcript): WeakRef<ChatMessage> {
+      const only = userMessage("dropped");
+      empty.append(only);
+      return new WeakRef(only);
+    }
   });
 
   test("lets branches part ways without disturbing each other, contents and digests alike", () => {
@@ -290,8 +306,12 @@ function backwards<Value>(value: Value): Value {
 }
 
 function heapUsed(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
+
+function collectGarbage(): void {
   if (globalThis.gc === undefined) throw new Error("this test needs --expose-gc");
   globalThis.gc();
   globalThis.gc();
-  return process.memoryUsage().heapUsed;
 }

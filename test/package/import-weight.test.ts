@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { repository, runNode } from "../gates/run-node.ts";
+
+/** Imports its argument and prints the address of every module that was resolved on the way, required or imported. */
+const recorder = `
+  import { registerHooks } from "node:module";
+  const loaded = new Set();
+  registerHooks({
+    resolve(specifier, context, next) {
+      const resolved = next(specifier, context);
+      loaded.add(resolved.url);
+      return resolved;
+    },
+  });
+  await import(process.argv[1]);
+  process.stdout.write(JSON.stringify([...loaded]));
+`;
+
+const heavy = ["sqlite", "http", "https", "http2", "net", "tls", "dgram", "child_process", "worker_threads"];
+
+test("importing reeve loads no package, driver or server", async () => {
+  const loaded = await load("reeve");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/index\.js$/u));
+  expect(loaded.filter(isPackage)).toEqual([]);
+  expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
+});
+
+test("importing the kernel loads the kernel alone: no Node module, no package, no other layer", async () => {
+  const loaded = await load("reeve/kernel");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/kernel\/index\.js$/u));
+  expect(loaded.filter((url) => !url.includes("/dist/kernel/"))).toEqual([]);
+});
+
+test("importing the test doubles and contract suites loads no package", async () => {
+  const loaded = await load("reeve/testing");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/testing\/index\.js$/u));
+  expect(loaded.filter(isPackage)).toEqual([]);
+});
+
+test.for([
+  { kind: "a package", specifier: "zod", seen: /\/node_modules\/zod\// },
+  { kind: "a module of Node", specifier: "node:sqlite", seen: /^node:sqlite$/ },
+  { kind: "what a package requires", specifier: "ajv", seen: /\/node_modules\/fast-deep-equal\// },
+])("the recorder sees $kind", async ({ specifier, seen }) => {
+  expect(await load(specifier)).toContainEqual(expect.stringMatching(seen));
+});
+
+async function load(specifier: string): Promise<readonly string[]> {
+  const args = ["--input-type=module", "--eval", recorder, "--", specifier];
+  const { code, stdout, stderr } = await runNode(args, repository);
+  if (code !== 0) throw new Error(`importing ${specifier} failed: ${stderr}`);
+  return JSON.parse(stdout) as readonly string[];
+}
+
+function isPackage(url: string): boolean {
+  return url.includes("/node_modules/");
+}
