@@ -10,7 +10,7 @@ interface Setup {
 }
 
 /** Three model calls, three lookups, and the close. */
-const writes = 7;
+const writesOfARun = 7;
 
 /** Two towns looked up at once, then a third, then an answer. What the model says depends only on what it is sent. */
 function reply({ messages }: ModelRequest): ScriptedReply {
@@ -100,7 +100,7 @@ describe("a run in one process", () => {
   test("J1, J6: dropped at any write and resumed, it answers the same and repeats only what was in flight", async () => {
     const whole = await uncrashed();
     for (const arrives of [true, false]) {
-      for (let write = 1; write <= writes; write++) {
+      for (let write = 1; write <= writesOfARun; write++) {
         const { options, counts } = setup();
         const died = Promise.withResolvers<void>();
         const store = dyingStore(options.store, write, arrives, died.resolve);
@@ -238,10 +238,9 @@ describe("a run in one process", () => {
     const clock = new FakeClock();
     const model = scriptedModel([(request) => ({ ...reply(request), delayMs: 100 }), "never"], { clock });
     const stubborn = {
-      ...model,
       provider: "x",
       modelId: "x",
-      stream: model.stream,
+      stream: (request: ModelRequest) => model.stream(request),
       generate: (request: ModelRequest) => model.generate(request),
     };
     const { options, counts } = setup({ clock, model: stubborn });

@@ -1,3 +1,4 @@
+import type { TaskId } from "./identity.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import {
   nothing,
@@ -57,18 +58,18 @@ export function findWarnings(account: Account): readonly Exhaustion[] {
   for (const { unit, dimension } of dimensions) {
     const cap = account.caps[unit];
     const used = account.spent[unit];
-    if (cap === null || used === 0 || used < cap * account.warnAt || account.warned.includes(dimension))
-      continue;
+    // A hair below, since the product of a whole number and a share may come out a hair above.
+    const threshold = (cap ?? 0) * account.warnAt * (1 - Number.EPSILON * 4);
+    if (cap === null || used === 0 || used < threshold || account.warned.includes(dimension)) continue;
     found.push({ taskId: account.taskId, dimension, limit: shown(unit, cap), used: shown(unit, used) });
   }
   return found;
 }
 
-/** The dimension in which more was billed than held, in the account's terms. */
-export function findOverbilling(account: Account, held: Spend, billed: Spend): Exhaustion | undefined {
+/** The dimension in which more was billed than held. */
+export function findOverbilling(taskId: TaskId, held: Spend, billed: Spend): Exhaustion | undefined {
   for (const { unit, dimension } of dimensions) {
     if (billed[unit] <= held[unit]) continue;
-    const { taskId } = account;
     return { taskId, dimension, limit: shown(unit, held[unit]), used: shown(unit, billed[unit]) };
   }
   return undefined;

@@ -37,6 +37,8 @@ export class BudgetExhaustedError extends Fault {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasCode(value, "budget_exhausted");
+    return this === BudgetExhaustedError
+      ? hasCode(value, "budget_exhausted")
+      : super[Symbol.hasInstance](value);
   }
 }

@@ -21,6 +21,6 @@ export class CancellationError extends Fault {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasCode(value, "cancelled");
+    return this === CancellationError ? hasCode(value, "cancelled") : super[Symbol.hasInstance](value);
   }
 }

@@ -7,14 +7,15 @@ export type CancelListener = (error: CancellationError) => void;
  * The cooperative stop button of one task. Knows nothing of deadlines: those are `RunMeta`'s (trap R19).
  *
  * - C1 `cancel` reaches every descendant, never a parent. The first reason stands; later calls change nothing.
- * - A child refers to its parent and not the other way round, except while someone listens to the child: tokens that are
- *   created and dropped cost nothing.
+ * - A child refers to its parent, and a parent to a child only while someone listens there or below: tokens that are created
+ *   and dropped cost nothing. Families may be deep: nothing here recurses.
  */
 export class CancellationToken {
   readonly #parent: CancellationToken | undefined;
-  #error: CancellationError | undefined;
+  /** Children with listeners at or below them. */
+  readonly #linked = new Set<CancellationToken>();
   readonly #listeners = new Set<CancelListener>();
-  #leaveParent: (() => void) | undefined;
+  #error: CancellationError | undefined;
   #wait: Promise<CancellationError> | undefined;
   #endWait: (() => void) | undefined;
 
@@ -36,9 +37,21 @@ export class CancellationToken {
     return this.error !== undefined;
   }
 
+  /** Everyone is told, also when a listener throws; the first thing thrown then comes out here. */
   cancel(reason = "cancelled", status: CancellationStatus = "cancelled"): void {
     if (this.error !== undefined) return;
-    this.#settle(new CancellationError(reason, { status }));
+    const error = new CancellationError(reason, { status });
+    this.#error = error;
+    this.#unlink();
+    const thrown: unknown[] = [];
+    const reached: CancellationToken[] = [this];
+    for (let token = reached.pop(); token !== undefined; token = reached.pop()) {
+      token.#error ??= error;
+      reached.push(...[...token.#linked].toReversed());
+      token.#linked.clear();
+      token.#tell(thrown);
+    }
+    if (thrown.length > 0) throw Fault.from(thrown[0]);
   }
 
   /** Throws the `CancellationError` if this token or an ancestor was cancelled. */
@@ -69,10 +82,9 @@ export class CancellationToken {
     // Wrapped, so that one function given twice is two listeners.
     const entry: CancelListener = (cancellation) => listener(cancellation);
     this.#listeners.add(entry);
-    this.#leaveParent ??= this.#parent?.onCancel((cancellation) => this.#settle(cancellation));
+    this.#link();
     return () => {
-      this.#listeners.delete(entry);
-      if (this.#listeners.size === 0) this.#leave();
+      if (this.#listeners.delete(entry)) this.#unlink();
     };
   }
 
@@ -83,27 +95,38 @@ export class CancellationToken {
     if (!this.cancelled) this.#wait = undefined;
   }
 
-  #leave(): void {
-    this.#leaveParent?.();
-    this.#leaveParent = undefined;
-  }
-
-  #settle(error: CancellationError): void {
-    if (this.#error !== undefined && this.#listeners.size === 0) return;
-    this.#error ??= error;
-    const listeners = [...this.#listeners];
-    this.#listeners.clear();
-    this.#leave();
-    const thrown: unknown[] = [];
-    for (const listener of listeners) {
+  #tell(thrown: unknown[]): void {
+    // A listener that another takes away before its turn is not told.
+    for (const listener of this.#listeners) {
+      this.#listeners.delete(listener);
       try {
-        listener(this.#error);
+        if (this.#error !== undefined) listener(this.#error);
       } catch (problem) {
         thrown.push(problem);
       }
     }
-    // Everyone has been told by now; a listener's own fault still reaches whoever cancelled.
-    if (thrown.length > 0) throw Fault.from(thrown[0]);
+  }
+
+  #link(): void {
+    this.#upwards((token, parent) => {
+      if (parent.#linked.has(token)) return false;
+      parent.#linked.add(token);
+      return true;
+    });
+  }
+
+  /** Lets go of every link above that has nothing to listen for any more. */
+  #unlink(): void {
+    this.#upwards((token, parent) => {
+      if (token.#error === undefined && (token.#listeners.size > 0 || token.#linked.size > 0)) return false;
+      return parent.#linked.delete(token);
+    });
+  }
+
+  #upwards(visit: (token: CancellationToken, parent: CancellationToken) => boolean): void {
+    if (this.#parent === undefined || !visit(this, this.#parent)) return;
+    let token = this.#parent;
+    while (token.#parent !== undefined && visit(token, token.#parent)) token = token.#parent;
   }
 }
 

@@ -1,3 +1,4 @@
+import { describeValue } from "./describe-value.ts";
 import { isFaultCode, retryOf, type FaultCode, type Retry, type SubclassCode } from "./fault-code.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -16,7 +17,7 @@ export interface FaultOptions {
 
 const mark: unique symbol = Symbol.for("reeve.fault");
 /** How many causes are stored; a longer or circular chain is cut here. */
-const causesKept = 8;
+export const causesKept = 8;
 
 /**
  * The one error Reeve throws. Switch on `code`, never on `message`. `instanceof` tests the brand, and for subclasses
@@ -41,14 +42,19 @@ export class Fault extends Error {
     return retryOf(this.code);
   }
 
+  /** Never throws, whatever it is given. */
   static is(value: unknown): value is Fault {
-    return (
-      typeof value === "object" &&
-      value !== null &&
-      mark in value &&
-      "code" in value &&
-      isFaultCode(value.code)
-    );
+    try {
+      return (
+        typeof value === "object" &&
+        value !== null &&
+        mark in value &&
+        "code" in value &&
+        isFaultCode(value.code)
+      );
+    } catch {
+      return false;
+    }
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -73,7 +79,7 @@ export function hasCode(value: unknown, code: SubclassCode): boolean {
 
 function toFailure(error: unknown, causesLeft: number): Failure {
   const own = ownFailure(error);
-  const cause = Fault.is(error) || error instanceof Error ? error.cause : undefined;
+  const cause = read(error, "cause");
   if (cause === undefined || cause === null || causesLeft === 0) return own;
   return { ...own, cause: toFailure(cause, causesLeft - 1) };
 }
@@ -83,14 +89,31 @@ function ownFailure(error: unknown): Failure {
     const { code, message, details } = error;
     return details === undefined ? { code, message } : { code, message, details };
   }
-  const details = error instanceof Error ? { details: { name: error.name } } : {};
+  const name = read(error, "name");
+  const details = typeof name === "string" && isError(error) ? { details: { name } } : {};
   return { code: "internal", message: messageOf(error), ...details };
 }
 
 function messageOf(value: unknown): string {
+  if (!isError(value)) return typeof value === "string" ? value : describeValue(value);
+  const [message, name] = [read(value, "message"), read(value, "name")];
+  if (typeof message === "string" && message !== "") return message;
+  return typeof name === "string" ? name : "an error without a message";
+}
+
+function isError(value: unknown): value is Error {
   try {
-    return value instanceof Error ? value.message || value.name : String(value);
+    return value instanceof Error;
   } catch {
-    return "a value that cannot be shown was thrown";
+    return false;
+  }
+}
+
+/** A property of anything at all; what throws when it is read is not there. */
+function read(value: unknown, key: "cause" | "message" | "name"): unknown {
+  try {
+    return typeof value === "object" && value !== null ? (value as Partial<Error>)[key] : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,9 +1,13 @@
-/** `readonly` all the way down. */
-export type DeepReadonly<Value> = Value extends (...args: never[]) => unknown
+import type { JsonValue } from "./json.ts";
+
+type Scalar = string | number | boolean | null | undefined | ((...args: never[]) => unknown);
+
+/** `readonly` all the way down. JSON values are so already, and branded ids are strings. */
+export type DeepReadonly<Value> = JsonValue extends Value
   ? Value
-  : Value extends object
-    ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
-    : Value;
+  : Value extends Scalar
+    ? Value
+    : { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> };
 
 /** Freezes a tree of plain objects and arrays in place. What is frozen already is taken as done. */
 export function deepFreeze<Value>(value: Value): Value {

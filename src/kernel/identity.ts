@@ -63,7 +63,7 @@ export function formatRunId(id: string): RunId {
 }
 
 export function parseRunId(text: string): RunId {
-  requireMatch(/^run_[A-Za-z0-9-]{1,64}$/, text, "run id", "run_ and 1 to 64 letters, digits or -");
+  requireMatch(/^run_[A-Za-z0-9_-]{1,64}$/, text, "run id", "run_ and 1 to 64 letters, digits, _ or -");
   return text as RunId;
 }
 
@@ -75,7 +75,8 @@ export function formatTaskId(ordinal: number): TaskId {
 }
 
 export function parseTaskId(text: string): TaskId {
-  requireMatch(/^t(0|[1-9][0-9]{0,14})$/, text, "task id", "t and a number, such as t0");
+  requireMatch(/^t(0|[1-9][0-9]{0,15})$/, text, "task id", "t and a number, such as t0");
+  formatTaskId(Number(text.slice(1)));
   return text as TaskId;
 }
 
@@ -103,5 +104,8 @@ function requireMatch(pattern: RegExp, value: unknown, what: string, rule: strin
 }
 
 function refused(what: string, value: unknown, rule: string): Fault {
-  return new Fault("invalid_argument", `${describeValue(value)} is not a ${what}: it must be ${rule}`);
+  return new Fault(
+    "invalid_argument",
+    `${describeValue(value)} is not ${/^[aeiou]/.test(what) ? "an" : "a"} ${what}: it must be ${rule}`,
+  );
 }

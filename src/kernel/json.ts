@@ -18,16 +18,16 @@ export interface Codec<Value> {
 
 /**
  * J10: what is stored is JSON, and comes back as it went in. Refused with `not_json`, naming the path: `undefined`
- * (also as an array's hole), functions, symbols, bigints, NaN and infinities, -0, class instances, cycles. An
+ * (also as an array's hole), functions, symbols, bigints, NaN and infinities, -0, class instances, cycles, what cannot be read. An
  * object property that is `undefined` counts as absent.
  */
 export function assertJson(value: unknown, where = "value"): asserts value is JsonValue {
-  const found = findNonJson(value, []);
+  const found = find(value);
   if (found !== undefined) throw new Fault("not_json", `${where}${found.path} ${found.problem}`);
 }
 
 export function isJson(value: unknown): value is JsonValue {
-  return findNonJson(value, []) === undefined;
+  return find(value) === undefined;
 }
 
 /** One text for all values that are equal as JSON: keys sorted, absent properties left out. For digests. */
@@ -43,12 +43,21 @@ export function canonicalJson(value: unknown): string {
 
 /** What is wrong, with the path built from the inside out, so that good values pay nothing for it. */
 interface NonJson {
-  path: string;
+  readonly path: string;
   readonly problem: string;
 }
 
+function find(value: unknown): NonJson | undefined {
+  try {
+    return findNonJson(value, new Set());
+  } catch (error) {
+    const problem = error instanceof RangeError ? "is nested too deep" : "cannot be read";
+    return { path: "", problem };
+  }
+}
+
 /** `open` holds the containers around `value`, to see cycles. */
-function findNonJson(value: unknown, open: object[]): NonJson | undefined {
+function findNonJson(value: unknown, open: Set<object>): NonJson | undefined {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -65,24 +74,38 @@ function findNonJson(value: unknown, open: object[]): NonJson | undefined {
   }
 }
 
-function findInContainer(value: object, open: object[]): NonJson | undefined {
-  if (open.includes(value)) return { path: "", problem: "contains itself" };
-  open.push(value);
+function findInContainer(value: object, open: Set<object>): NonJson | undefined {
+  if (open.has(value)) return { path: "", problem: "contains itself" };
+  if (Object.getOwnPropertySymbols(value).length > 0) {
+    return { path: "", problem: "has a property under a symbol, which JSON cannot hold" };
+  }
+  open.add(value);
   const found = Array.isArray(value) ? findInArray(value, open) : findInObject(value, open);
-  open.pop();
+  open.delete(value);
   return found;
 }
 
-function findInArray(value: readonly unknown[], open: object[]): NonJson | undefined {
+function findInArray(value: readonly unknown[], open: Set<object>): NonJson | undefined {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Array.prototype && !isForeignPrototype(prototype, "flatMap")) return classInstance;
   for (let index = 0; index < value.length; index++) {
     const found = findNonJson(value[index], open);
     if (found !== undefined) return { ...found, path: `[${index}]${found.path}` };
   }
+  if (Object.keys(value).length > value.length) {
+    return { path: "", problem: "is an array with properties of its own, which JSON cannot hold" };
+  }
   return undefined;
 }
 
-function findInObject(value: object, open: object[]): NonJson | undefined {
-  if (!isPlain(value)) return { path: "", problem: "is a class instance; store its plain data instead" };
+function findInObject(value: object, open: Set<object>): NonJson | undefined {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const plain =
+    prototype === Object.prototype || prototype === null || isForeignPrototype(prototype, "isPrototypeOf");
+  if (!plain) return classInstance;
+  if ("toJSON" in value && typeof value.toJSON === "function") {
+    return { path: "", problem: "has a toJSON of its own; store what it returns instead" };
+  }
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined) continue;
     const found = findNonJson(member, open);
@@ -91,8 +114,11 @@ function findInObject(value: object, open: object[]): NonJson | undefined {
   return undefined;
 }
 
-/** A plain object has no prototype, or that of `Object` in any realm. */
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
+const classInstance: NonJson = { path: "", problem: "is a class instance; store its plain data instead" };
+
+/** That of `Object` or `Array` in another realm: known by a method only it has of its own. */
+function isForeignPrototype(prototype: unknown, method: "flatMap" | "isPrototypeOf"): boolean {
+  if (typeof prototype !== "object" || prototype === null || !Object.hasOwn(prototype, method)) return false;
+  const above: unknown = Object.getPrototypeOf(prototype);
+  return method === "isPrototypeOf" ? above === null : isForeignPrototype(above, "isPrototypeOf");
 }

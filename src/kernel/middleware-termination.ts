@@ -22,6 +22,8 @@ export class MiddlewareTermination extends Fault {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    return hasCode(value, "guardrail_tripped");
+    return this === MiddlewareTermination
+      ? hasCode(value, "guardrail_tripped")
+      : super[Symbol.hasInstance](value);
   }
 }

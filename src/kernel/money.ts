@@ -5,26 +5,31 @@ import { Fault } from "./fault.ts";
  * a thousandth of the price of a token at 1 USD per million. Exact up to about 9 million USD.
  */
 const nanoPerUsd = 1e9;
-/** Far below one nano-dollar, far above the noise of a product of two floats. */
-const noise = 1e-4;
 
 /** For what is spent or reserved: rounds up. */
 export function toNanoUsd(usd: number): number {
-  return Math.max(0, Math.ceil(checkedUsd(usd) * nanoPerUsd - noise));
+  const nanoUsd = requireUsd(usd) * nanoPerUsd;
+  return Math.max(0, Math.ceil(nanoUsd - noiseOf(nanoUsd)));
 }
 
 /** For a limit: rounds down. */
 export function toNanoUsdLimit(usd: number): number {
-  return Math.floor(checkedUsd(usd) * nanoPerUsd + noise);
+  const nanoUsd = requireUsd(usd) * nanoPerUsd;
+  return Math.floor(nanoUsd + noiseOf(nanoUsd));
 }
 
 export function fromNanoUsd(nanoUsd: number): number {
   return nanoUsd / nanoPerUsd;
 }
 
-function checkedUsd(usd: number): number {
+export function requireUsd(usd: number): number {
   if (!Number.isFinite(usd) || usd < 0 || usd * nanoPerUsd > Number.MAX_SAFE_INTEGER) {
     throw new Fault("invalid_argument", `${usd} is not an amount of USD: it must be from 0 to 9 million`);
   }
   return usd;
+}
+
+/** Above the noise of a product of two floats, below half a nano-dollar for amounts up to a million USD. */
+function noiseOf(nanoUsd: number): number {
+  return Math.max(1e-4, nanoUsd * Number.EPSILON * 2);
 }

@@ -3,8 +3,6 @@ import type { Account, Decision, Ledger, ReserveCommand } from "./ledger.ts";
 import type { TaskId } from "./identity.ts";
 import { Priority } from "./priority.ts";
 
-type Passes = Partial<Record<Priority, number>>;
-
 /** The accounts a task's spend counts against, from its own to the root's (B6). */
 export function chainOf(accounts: Ledger["accounts"], taskId: TaskId): readonly Account[] {
   const chain: Account[] = [];
@@ -18,10 +16,25 @@ export function chainOf(accounts: Ledger["accounts"], taskId: TaskId): readonly 
 }
 
 export function joinQueue(ledger: Ledger, request: ReserveCommand): Ledger {
-  const priority = priorityOf(ledger, request);
-  const waiting = [...ledger.waiting, request];
-  if (ledger.waiting.length === 0) return { ...ledger, waiting };
-  return { ...ledger, waiting, passes: { ...ledger.passes, [priority]: passOf(ledger, priority) } };
+  const { passes, waiting } = levelPass(ledger, priorityOf(ledger, request));
+  return { ...ledger, passes, waiting: [...waiting, request] };
+}
+
+/** A class that nobody waits in starts level with the one served next: idle time earns no credit, and a change of class none. */
+export function levelPass(ledger: Ledger, priority: Priority): Ledger {
+  const busy = ledger.waiting
+    .map((each) => priorityOf(ledger, each))
+    .filter((each) => each !== Priority.BACKGROUND);
+  if (priority === Priority.BACKGROUND || busy.includes(priority)) return ledger;
+  const level = busy.length === 0 ? 0 : Math.min(...busy.map((each) => ledger.passes[each] ?? 0));
+  const pass = Math.max(ledger.passes[priority] ?? 0, level);
+  return { ...ledger, passes: { ...ledger.passes, [priority]: pass } };
+}
+
+/** While nobody with a weight waits, there is nothing to be fair about. */
+export function settlePasses(ledger: Ledger): Ledger {
+  const weighed = ledger.waiting.some((each) => priorityOf(ledger, each) !== Priority.BACKGROUND);
+  return weighed || Object.keys(ledger.passes).length === 0 ? ledger : { ...ledger, passes: {} };
 }
 
 /**
@@ -48,35 +61,15 @@ export function nextDecision(ledger: Ledger): Decision | undefined {
   return undefined;
 }
 
+/** Takes a request out of the queue. One that was served moves its class back by the stride of its weight. */
 export function leaveQueue(ledger: Ledger, id: string, served: boolean): Ledger {
   const request = ledger.waiting.find((each) => each.id === id);
   if (request === undefined) return ledger;
+  const priority = priorityOf(ledger, request);
   const waiting = ledger.waiting.filter((each) => each !== request);
-  return {
-    ...ledger,
-    waiting,
-    passes: passesAfter(ledger, waiting, served ? priorityOf(ledger, request) : undefined),
-  };
-}
-
-function passesAfter(
-  ledger: Ledger,
-  waiting: readonly ReserveCommand[],
-  served: Priority | undefined,
-): Passes {
-  if (waiting.length === 0) return {};
-  if (served === undefined || served === Priority.BACKGROUND) return ledger.passes;
-  const stride = Priority.CRITICAL / served;
-  return { ...ledger.passes, [served]: passOf(ledger, served) + stride };
-}
-
-/** A class that nobody waited in starts level with the one served next: idle time earns no credit. */
-function passOf(ledger: Ledger, priority: Priority): number {
-  const busy = ledger.waiting.map((each) => priorityOf(ledger, each));
-  const level = Math.min(...busy.map((each) => ledger.passes[each] ?? Number.POSITIVE_INFINITY));
-  const own = ledger.passes[priority];
-  if (own !== undefined && busy.includes(priority)) return own;
-  return Math.max(own ?? 0, Number.isFinite(level) ? level : 0);
+  if (!served || priority === Priority.BACKGROUND) return settlePasses({ ...ledger, waiting });
+  const pass = (ledger.passes[priority] ?? 0) + Priority.CRITICAL / priority;
+  return settlePasses({ ...ledger, waiting, passes: { ...ledger.passes, [priority]: pass } });
 }
 
 /** Every waiting request, in the order in which stride scheduling would serve them if all fitted. */
@@ -91,7 +84,7 @@ function inServingOrder(ledger: Ledger): readonly ReserveCommand[] {
   const background = classes.get(Priority.BACKGROUND) ?? [];
   classes.delete(Priority.BACKGROUND);
   if (classes.size === 0) return background;
-  const passes = new Map([...classes.keys()].map((each) => [each, passOf(ledger, each)]));
+  const passes = new Map([...classes.keys()].map((each) => [each, ledger.passes[each] ?? 0]));
   const order: ReserveCommand[] = [];
   while (classes.size > 0) {
     const priority = lowestPass(passes);

@@ -77,7 +77,7 @@ export class RunMeta {
     return new RunMeta({
       clock,
       ids,
-      runId: options.runId ?? supervision?.runId ?? formatRunId(ids.next()),
+      runId: supervision?.runId ?? options.runId ?? formatRunId(ids.next()),
       cancellation: options.cancellation ?? new CancellationToken(),
       supervision,
       deadline,

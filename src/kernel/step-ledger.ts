@@ -7,6 +7,7 @@ import {
   newAccount,
   subtractSpend,
 } from "./account.ts";
+import { executionBudget } from "./execution-budget.ts";
 import { Fault } from "./fault.ts";
 import type { TaskId } from "./identity.ts";
 import {
@@ -23,9 +24,16 @@ import {
   type ReserveCommand,
   type Spend,
 } from "./ledger.ts";
-import { toNanoUsd } from "./money.ts";
+import { requireUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
 import { boundOf, isPriced } from "./reservation-bound.ts";
-import { chainOf, joinQueue, leaveQueue, nextDecision } from "./reservation-queue.ts";
+import {
+  chainOf,
+  joinQueue,
+  leaveQueue,
+  levelPass,
+  nextDecision,
+  settlePasses,
+} from "./reservation-queue.ts";
 
 /**
  * Applies one command; the state handed in is not changed. Costs O(depth of the task + accounts that are open), and
@@ -50,9 +58,9 @@ function apply(draft: Draft, command: LedgerCommand): boolean {
     case "settle":
       return settle(draft, command);
     case "lose":
-      return draft.end(command.id, ({ held }) => ({ spent: held, lost: held }));
+      return draft.end(command.id, chargedInFull);
     case "refund":
-      return draft.end(command.id, () => ({ spent: nothing, lost: nothing }));
+      return draft.end(command.id, () => ({ spent: nothing, lost: nothing, unpriced: false }));
     case "withdraw":
       return draft.leave(command.id);
     case "charge":
@@ -60,12 +68,11 @@ function apply(draft: Draft, command: LedgerCommand): boolean {
     case "topUp":
       return topUp(draft, command);
     case "reprioritize":
-      return draft.change(command.taskId, () => ({ priority: command.priority }));
+      return reprioritize(draft, command);
     case "close":
       return closeAccount(draft, command.taskId);
     case "crash":
-      for (const id of Object.keys(draft.ledger.open))
-        draft.end(id, ({ held }) => ({ spent: held, lost: held }));
+      for (const id of Object.keys(draft.ledger.open)) draft.end(id, chargedInFull);
       draft.ledger = { ...draft.ledger, waiting: [], passes: {} };
       return true;
   }
@@ -73,21 +80,28 @@ function apply(draft: Draft, command: LedgerCommand): boolean {
 
 function openAccount(draft: Draft, command: Extract<LedgerCommand, { type: "open" }>): boolean {
   const { taskId, parentId, budget, priority, warnAt = 0.8 } = command;
-  const { accounts } = draft.ledger;
-  if (accounts[taskId] !== undefined) return false;
+  const caps = capsOf(executionBudget(budget));
+  if (draft.ledger.accounts[taskId] !== undefined) return false;
   if (parentId !== null && !draft.change(parentId, ({ children }) => ({ children: children + 1 })))
     return false;
-  draft.put(newAccount({ taskId, parentId, priority, caps: capsOf(budget), warnAt }));
+  draft.put(newAccount({ taskId, parentId, priority, caps, warnAt }));
   return true;
 }
 
 function reserve(draft: Draft, command: ReserveCommand): boolean {
   const { id, taskId, input, output, turns = 1 } = command;
-  requireCounts({ "input.tokens": input.tokens, "output.maxTokens": output.maxTokens, turns });
+  const { maxTokens, minTokens = 1 } = output;
+  requireCounts({
+    "input.tokens": input.tokens,
+    "output.maxTokens": maxTokens,
+    "output.minTokens": minTokens,
+    turns,
+  });
+  for (const usd of [input.costUsd, output.usdPerToken]) if (usd !== null) requireUsd(usd);
   const { accounts, open, waiting } = draft.ledger;
   const account = accounts[taskId];
   if (account === undefined || account.closed) return false;
-  if (open[id] !== undefined || waiting.some((each) => each.id === id)) return false;
+  if (Object.hasOwn(open, id) || waiting.some((each) => each.id === id)) return false;
   draft.ledger = joinQueue(draft.ledger, command);
   return true;
 }
@@ -95,16 +109,15 @@ function reserve(draft: Draft, command: ReserveCommand): boolean {
 function settle(draft: Draft, command: Extract<LedgerCommand, { type: "settle" }>): boolean {
   const { id, tokens, costUsd } = command;
   requireCounts({ tokens });
-  const reservation = draft.ledger.open[id];
+  const nanoUsd = costUsd === null ? null : toNanoUsd(costUsd);
+  const reservation = draft.find(id);
   if (reservation === undefined) return false;
-  const { held, taskId } = reservation;
-  const nanoUsd = costUsd === null ? held.nanoUsd : toNanoUsd(costUsd);
-  const billed = { tokens, nanoUsd, turns: held.turns };
-  const account = draft.ledger.accounts[taskId];
-  // A price that was not known at the reservation cannot be billed above it.
-  const bound = reservation.priced ? held : { ...held, nanoUsd };
-  draft.end(id, () => ({ spent: billed, lost: nothing }));
-  const excess = account === undefined ? undefined : findOverbilling(account, bound, billed);
+  const { held, taskId, priced } = reservation;
+  const billed = { tokens, nanoUsd: nanoUsd ?? held.nanoUsd, turns: held.turns };
+  draft.end(id, () => ({ spent: billed, lost: nothing, unpriced: !priced && nanoUsd === null }));
+  // Without a known price there was no bound to bill above; then the caps tell.
+  const bound = priced ? held : { ...held, nanoUsd: billed.nanoUsd };
+  const excess = findOverbilling(taskId, bound, billed) ?? (priced ? undefined : draft.findPassedCap(taskId));
   if (excess !== undefined) draft.overran({ ...excess, reservationId: id });
   return true;
 }
@@ -114,10 +127,13 @@ function charge(draft: Draft, command: Extract<LedgerCommand, { type: "charge" }
   requireCounts({ tokens, turns });
   if (draft.ledger.accounts[taskId] === undefined) return false;
   const amount = { tokens, nanoUsd: costUsd === null ? 0 : toNanoUsd(costUsd), turns };
-  draft.spend(taskId, amount, nothing, nothing, costUsd === null && tokens > 0);
-  const excess = chainOf(draft.ledger.accounts, taskId)
-    .map((account) => findExcess(account, addSpend(account.spent, account.reserved)))
-    .find((each) => each !== undefined);
+  draft.spend(taskId, {
+    spent: amount,
+    released: nothing,
+    lost: nothing,
+    unpriced: costUsd === null && tokens > 0,
+  });
+  const excess = draft.findPassedCap(taskId);
   if (excess !== undefined) draft.overran({ ...excess, reservationId: null });
   return true;
 }
@@ -125,7 +141,7 @@ function charge(draft: Draft, command: Extract<LedgerCommand, { type: "charge" }
 function topUp(draft: Draft, command: Extract<LedgerCommand, { type: "topUp" }>): boolean {
   const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = command.add;
   requireCounts({ maxTokens, maxTurns });
-  const add: Spend = { tokens: maxTokens, nanoUsd: toNanoUsd(maxCostUsd), turns: maxTurns };
+  const add: Spend = { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
   const raised = draft.change(command.taskId, ({ caps }) => ({
     caps: {
       tokens: caps.tokens === null ? null : caps.tokens + add.tokens,
@@ -138,6 +154,15 @@ function topUp(draft: Draft, command: Extract<LedgerCommand, { type: "topUp" }>)
   return raised;
 }
 
+function reprioritize(draft: Draft, command: Extract<LedgerCommand, { type: "reprioritize" }>): boolean {
+  const { taskId, priority } = command;
+  if (draft.ledger.waiting.some((each) => each.taskId === taskId))
+    draft.ledger = levelPass(draft.ledger, priority);
+  const changed = draft.change(taskId, () => ({ priority }));
+  draft.ledger = settlePasses(draft.ledger);
+  return changed;
+}
+
 function closeAccount(draft: Draft, taskId: TaskId): boolean {
   const { open, waiting } = draft.ledger;
   const holder = (each: { readonly taskId: TaskId }): boolean => each.taskId === taskId;
@@ -147,11 +172,23 @@ function closeAccount(draft: Draft, taskId: TaskId): boolean {
   return true;
 }
 
+/** B3: no usage was reported, so it may have cost all that was held. */
+function chargedInFull({ held, priced }: Reservation): Ending {
+  return { spent: held, lost: held, unpriced: !priced };
+}
+
 function requireCounts(counts: Readonly<Record<string, number>>): void {
   for (const [name, count] of Object.entries(counts)) {
     if (Number.isSafeInteger(count) && count >= 0) continue;
     throw new Fault("invalid_argument", `${name} is ${count}: it must be an integer from 0`);
   }
+}
+
+/** What a reservation comes to. */
+interface Ending {
+  readonly spent: Spend;
+  readonly lost: Spend;
+  readonly unpriced: boolean;
 }
 
 /** The next ledger while a command is applied to it, and what there is to say about it. */
@@ -187,7 +224,7 @@ class Draft {
   }
 
   /** B6: books on the task and every ancestor. */
-  spend(taskId: TaskId, spent: Spend, released: Spend, lost: Spend, unpriced: boolean): void {
+  spend(taskId: TaskId, { spent, released, lost, unpriced }: Ending & { readonly released: Spend }): void {
     const accounts: Record<TaskId, Account> = { ...this.ledger.accounts };
     for (const account of chainOf(accounts, taskId)) {
       const booked = {
@@ -206,14 +243,26 @@ class Draft {
     this.ledger = { ...this.ledger, accounts };
   }
 
+  find(id: string): Reservation | undefined {
+    const { open } = this.ledger;
+    return Object.hasOwn(open, id) ? open[id] : undefined;
+  }
+
   /** Ends an open reservation with what it comes to. */
-  end(id: string, result: (reservation: Reservation) => { spent: Spend; lost: Spend }): boolean {
-    const { [id]: reservation, ...open } = this.ledger.open;
+  end(id: string, ending: (reservation: Reservation) => Ending): boolean {
+    const reservation = this.find(id);
     if (reservation === undefined) return false;
-    const { spent, lost } = result(reservation);
+    const { [id]: _ended, ...open } = this.ledger.open;
     this.ledger = { ...this.ledger, open };
-    this.spend(reservation.taskId, spent, reservation.held, lost, !reservation.priced && spent !== nothing);
+    this.spend(reservation.taskId, { ...ending(reservation), released: reservation.held });
     return true;
+  }
+
+  /** The nearest cap of the task or an ancestor that is passed by now. */
+  findPassedCap(taskId: TaskId): Exhaustion | undefined {
+    return chainOf(this.ledger.accounts, taskId)
+      .map((account) => findExcess(account, addSpend(account.spent, account.reserved)))
+      .find((each) => each !== undefined);
   }
 
   leave(id: string): boolean {

@@ -1,4 +1,6 @@
+import { describeValue } from "./describe-value.ts";
 import { executionBudget, tightenBudget, unlimitedBudget, type ExecutionBudget } from "./execution-budget.ts";
+import { Fault } from "./fault.ts";
 import { HistoryRetention, parseHistoryRetention } from "./history-retention.ts";
 import {
   formatAgentId,
@@ -149,6 +151,12 @@ export class Supervision {
    * A stored node. Nodes revived one by one have equal spawn budgets, not the same object; hand in the tree's to share it.
    */
   static fromJSON(json: SupervisionJson, shared?: SpawnBudget): Supervision {
+    if (!Number.isSafeInteger(json.depth) || json.depth < 0) {
+      throw new Fault(
+        "invalid_argument",
+        `depth is ${describeValue(json.depth)}: it must be an integer from 0`,
+      );
+    }
     const budget = spawnBudget(json.spawnBudget);
     const same = shared?.maxAgents === budget.maxAgents && shared.allowPreempt === budget.allowPreempt;
     return new Supervision({
@@ -157,7 +165,7 @@ export class Supervision {
       rootId: formatAgentId(parseAgentId(json.rootId)),
       parentId: json.parentId === null ? null : formatAgentId(parseAgentId(json.parentId)),
       depth: json.depth,
-      spawnBudget: same ? shared : budget,
+      spawnBudget: same ? Object.freeze(shared) : budget,
       executionBudget: executionBudget(json.executionBudget),
       retention: parseHistoryRetention(json.retention),
       priority: parsePriority(json.priority),

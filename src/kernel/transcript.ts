@@ -5,8 +5,9 @@ import { canonicalJson } from "./json.ts";
 /** Messages and their digests, shared by every transcript that continues the same chain. */
 interface Chain {
   readonly messages: ChatMessage[];
-  /** `digests[n]` covers the first n + 1 messages. Filled on first need, so it may be shorter. */
-  readonly digests: string[];
+  /** Of the hash that was asked with last. `digests[n]` covers the first n + 1 messages; filled on first need. */
+  digests: string[];
+  hash: Hash | undefined;
 }
 
 /**
@@ -16,7 +17,7 @@ interface Chain {
  * new. Compaction starts a new chain with `Transcript.of`.
  */
 export class Transcript implements Iterable<ChatMessage> {
-  static readonly empty: Transcript = new Transcript({ messages: [], digests: [] }, 0);
+  static readonly empty: Transcript = new Transcript({ messages: [], digests: [], hash: undefined }, 0);
   readonly #chain: Chain;
   readonly length: number;
 
@@ -28,7 +29,7 @@ export class Transcript implements Iterable<ChatMessage> {
 
   static of(messages: Iterable<ChatMessage>): Transcript {
     const copy = [...messages];
-    return new Transcript({ messages: copy, digests: [] }, copy.length);
+    return new Transcript({ messages: copy, digests: [], hash: undefined }, copy.length);
   }
 
   append(...messages: readonly ChatMessage[]): Transcript {
@@ -39,6 +40,7 @@ export class Transcript implements Iterable<ChatMessage> {
       : {
           messages: this.#chain.messages.slice(0, this.length),
           digests: this.#chain.digests.slice(0, this.length),
+          hash: this.#chain.hash,
         };
     for (const message of messages) chain.messages.push(message);
     return new Transcript(chain, this.length + messages.length);
@@ -64,6 +66,10 @@ export class Transcript implements Iterable<ChatMessage> {
 
   /** Equal for equal messages, in every process that uses the same hash. */
   digest(hash: Hash): string {
+    if (this.#chain.hash !== hash) {
+      this.#chain.digests = [];
+      this.#chain.hash = hash;
+    }
     const { messages, digests } = this.#chain;
     let previous = digests.at(-1) ?? "";
     for (let index = digests.length; index < this.length; index++) {

@@ -34,7 +34,7 @@ import {
 import type { EventSource, RunJournal, StepIdentity } from "./run-journal.ts";
 
 /** The part of `RunContext` that stands today: one task, its model and its tools. */
-export type SoloContext = Pick<
+type SoloContext = Pick<
   RunContext,
   "meta" | "facts" | "taskId" | "agentId" | "signal" | "llm" | "tool" | "tools" | "step" | "now" | "check"
 >;

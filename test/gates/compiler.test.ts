@@ -31,12 +31,18 @@ const plants: readonly Plant[] = [
     code: "TS2591",
     message: `Cannot find name '${name}'`,
   })),
-  arrow("kernel", "runtime", "sha256"),
-  arrow("runtime", "agents", "react"),
-  arrow("agents", "capabilities", "tool"),
-  arrow("capabilities", "runtime", "sha256"),
-  arrow("testing", "runtime", "sha256"),
+  arrow("kernel", "runtime"),
+  arrow("runtime", "agents"),
+  arrow("agents", "capabilities"),
+  arrow("capabilities", "runtime"),
+  arrow("testing", "runtime"),
 ];
+
+/** What the forbidden arrows point at: a file of that layer without imports of its own. */
+const targets = ["runtime", "agents", "capabilities"].map((layer) => ({
+  file: `src/${layer}/planted-target.ts`,
+  source: "export const target = 1;\n",
+}));
 
 const typeTest = {
   file: "test/planted.test-d.ts",
@@ -51,7 +57,7 @@ const { control, judgedTypes, planted } = await inCopy(async (copy) => ({
   control: await compile(copy),
   judgedTypes: await copy.plant({ [typeTest.file]: typeTest.source }).then(() => compile(copy, "test")),
   planted: await copy
-    .plant(Object.fromEntries(plants.map(({ file, source }) => [file, source])))
+    .plant(Object.fromEntries([...plants, ...targets].map(({ file, source }) => [file, source])))
     .then(() => compile(copy, "src", "src/testing")),
 }));
 
@@ -60,7 +66,7 @@ test("the compiler passes the tree as it is", () => {
 });
 
 test("the compiler judges type tests: the true one passes, the false one fails", () => {
-  expect(judgedTypes.code).toSatisfy(isFailure);
+  expect(judgedTypes.code).toBeGreaterThan(0);
   expect(judgedTypes.errors.filter(({ file }) => file === typeTest.file)).toEqual([
     {
       file: typeTest.file,
@@ -72,17 +78,17 @@ test("the compiler judges type tests: the true one passes, the false one fails",
 });
 
 test.for(plants)("the compiler refuses a breach: $rule", ({ file, code, message }) => {
-  expect(planted.code).toSatisfy(isFailure);
+  expect(planted.code).toBeGreaterThan(0);
   expect(planted.errors).toContainEqual(
     expect.objectContaining({ file, code, message: expect.stringContaining(message) }),
   );
 });
 
-function arrow(from: string, to: string, name: string): Plant {
+function arrow(from: string, to: string): Plant {
   return {
     rule: `${from} does not import ${to}`,
     file: `src/${from}/planted-arrow.ts`,
-    source: `export { ${name} as planted } from "../${to}/index.ts";\n`,
+    source: `export { target as planted } from "../${to}/planted-target.ts";\n`,
     code: "TS6307",
     message: `src/${from}/tsconfig.json`,
   };
@@ -102,8 +108,4 @@ async function compile(copy: PlantedCopy, ...projects: readonly string[]) {
       message: groups?.["message"],
     })),
   };
-}
-
-function isFailure(code: number): boolean {
-  return code > 0;
 }

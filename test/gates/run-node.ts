@@ -12,16 +12,22 @@ export interface Finished {
 
 /**
  * Runs a program to its end and hands back what it said, whatever its exit code. The Node of this process comes
- * first on the path: some tools start a second one by name. Rejects only when the program did not start or was killed.
+ * first on the path: some tools start a second one by name. Rejects only when the program did not start or was killed,
+ * which happens before the test that waits for it gives up.
  */
 export function run(program: string, args: readonly string[], cwd: string): Promise<Finished> {
   const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
   return new Promise((resolve, reject) => {
-    execFile(program, args, { cwd, env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
-      const code = error === null ? 0 : error.code;
-      if (typeof code === "number") resolve({ code, stdout, stderr });
-      else reject(new Error(`${program} ${args.join(" ")} did not finish`, { cause: error }));
-    });
+    execFile(
+      program,
+      args,
+      { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 50_000 },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : error.code;
+        if (typeof code === "number") resolve({ code, stdout, stderr });
+        else reject(new Error(`${program} ${args.join(" ")} did not finish`, { cause: error }));
+      },
+    );
   });
 }
 

@@ -322,7 +322,7 @@ describe("Fault.from", () => {
     [undefined, "undefined"],
     [null, "null"],
     [Symbol("s"), "Symbol(s)"],
-    [Object.create(null), "a value that cannot be shown was thrown"],
+    [Object.create(null), "an object"],
   ])("says what was thrown: case %#", (thrown, message) => {
     expect(Fault.from(thrown).message).toBe(message);
   });
@@ -351,7 +351,6 @@ describe("reviveFault", () => {
     { code: "budget_exhausted", message: "m", details: { dimension: "beer", limit: 1, used: 2 } },
     { code: "budget_exhausted", message: "m", details: { dimension: "tokens", limit: null, used: 2 } },
     { code: "guardrail_tripped", message: "m", details: {} },
-    { code: "guardrail_tripped", message: "m", details: { reason: "m", by: 5 } },
   ])("makes details that do not fit their class internal: %j", (stored) => {
     const revived = reviveFault(stored as never);
     expect(revived.code).toBe("internal");

@@ -74,18 +74,19 @@ export class LedgerOracle {
   view(): Omit<Ledger, "passes"> {
     const accounts: Ledger["accounts"] = Object.fromEntries(
       this.#purses.map((purse) => {
-        const { parent, ...fields } = purse;
+        const { taskId, parent, warnAt, caps, priority, warned, closed } = purse;
         const bills = this.#bills.filter((bill) => isUnder(bill.purse, purse));
-        const sums = { spent: this.#spent(purse), reserved: this.#reserved(purse) };
+        const [spent, reserved] = [this.#spent(purse), this.#reserved(purse)];
         const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
         const unpriced = bills.filter((bill) => bill.unpriced).length;
         const children = this.#purses.filter((each) => each.parent === purse).length;
-        const parentId = parent?.taskId ?? null;
-        return [purse.taskId, { ...fields, parentId, ...sums, lost, unpriced, children }];
+        const fields = { taskId, parentId: parent?.taskId ?? null, warnAt, caps, priority, warned, closed };
+        return [taskId, { ...fields, spent, reserved, lost, unpriced, children }];
       }),
     );
-    const open = Object.fromEntries(this.#holds.map((hold) => [hold.id, hold]));
-    return { unknownPrice: this.#unknownPrice, accounts, open, waiting: this.#queue, overrun: this.#overrun };
+    const holds = Object.fromEntries(this.#holds.map((hold) => [hold.id, hold]));
+    const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
+    return { unknownPrice, accounts, open: holds, waiting, overrun };
   }
 
   #book(command: LedgerCommand): boolean {
@@ -119,17 +120,16 @@ export class LedgerOracle {
   #open({ taskId, parentId, budget, priority, warnAt = 0.8 }: CommandOf<"open">): boolean {
     const parent = parentId === null ? null : this.#find(parentId);
     if (parent === undefined || this.#find(taskId) !== undefined) return false;
-    const { maxTokens, maxCostUsd, maxTurns } = budget;
-    const nanoUsd = maxCostUsd === null ? null : nanos(maxCostUsd);
-    const caps = { tokens: maxTokens, nanoUsd, turns: maxTurns };
+    const nanoUsd = budget.maxCostUsd === null ? null : nanos(budget.maxCostUsd);
+    const caps = { tokens: budget.maxTokens, nanoUsd, turns: budget.maxTurns };
     this.#purses.push({ taskId, parent, warnAt, caps, priority, warned: [], closed: false });
     return true;
   }
 
   #reserve(request: ReserveCommand): boolean {
     const purse = this.#find(request.taskId);
-    if (purse === undefined || purse.closed) return false;
-    if ([...this.#holds, ...this.#queue].some(({ id }) => id === request.id)) return false;
+    const isTaken = [...this.#holds, ...this.#queue].some(({ id }) => id === request.id);
+    if (purse === undefined || purse.closed || isTaken) return false;
     this.#arrive(purse.priority);
     this.#queue = [...this.#queue, request];
     return true;
@@ -138,8 +138,7 @@ export class LedgerOracle {
   #settle({ id, tokens, costUsd }: CommandOf<"settle">): boolean {
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const { held, priced } = hold;
-    const purse = this.#purseOf(hold);
+    const [{ held, priced }, purse] = [hold, this.#purseOf(hold)];
     const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
     this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null });
     const above = units.find((unit) => billed[unit] > held[unit] && (unit !== "nanoUsd" || priced));
@@ -177,10 +176,7 @@ export class LedgerOracle {
     if (purse === undefined) return false;
     const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
     const more = { tokens: maxTokens, nanoUsd: nanos(maxCostUsd), turns: maxTurns };
-    for (const unit of units) {
-      const cap = purse.caps[unit];
-      if (cap !== null) purse.caps[unit] = cap + more[unit];
-    }
+    for (const unit of units) if (purse.caps[unit] !== null) purse.caps[unit] += more[unit];
     purse.warned = [];
     this.#overrun = null;
     return true;
@@ -197,8 +193,8 @@ export class LedgerOracle {
 
   #close(taskId: TaskId): boolean {
     const purse = this.#find(taskId);
-    if (purse === undefined) return false;
-    if ([...this.#holds, ...this.#queue].some((each) => each.taskId === taskId)) return false;
+    const isBusy = [...this.#holds, ...this.#queue].some((each) => each.taskId === taskId);
+    if (purse === undefined || isBusy) return false;
     purse.closed = true;
     for (let before = -1; before !== this.#purses.length;) {
       before = this.#purses.length;
@@ -274,8 +270,7 @@ export class LedgerOracle {
     for (;;) {
       const line = this.#line();
       const at = line.findIndex((_, index) => this.#decide(line, index) !== undefined);
-      const request = line[at];
-      const decision = this.#decide(line, at);
+      const [request, decision] = [line[at], this.#decide(line, at)];
       if (request === undefined || decision === undefined) return decisions;
       decisions.push(decision);
       if (decision.kind === "granted") {
@@ -353,9 +348,8 @@ function isUnder(purse: Purse, top: Purse): boolean {
 }
 
 function total(amounts: readonly Spend[]): Spend {
-  const sum = { tokens: 0, nanoUsd: 0, turns: 0 };
-  for (const amount of amounts) for (const unit of units) sum[unit] += amount[unit];
-  return sum;
+  const sum = (unit: Unit): number => amounts.reduce((all, amount) => all + amount[unit], 0);
+  return { tokens: sum("tokens"), nanoUsd: sum("nanoUsd"), turns: sum("turns") };
 }
 
 function excess(purse: Purse, used: Spend): readonly Exhaustion[] {
@@ -366,8 +360,7 @@ function excess(purse: Purse, used: Spend): readonly Exhaustion[] {
 
 function exhaustion({ taskId }: Purse, unit: Unit, limits: Purse["caps"], used: Spend): Exhaustion {
   const scale = unit === "nanoUsd" ? 1e9 : 1;
-  const limit = (limits[unit] ?? Number.NaN) / scale;
-  return { taskId, dimension: nameOf[unit], limit, used: used[unit] / scale };
+  return { taskId, dimension: nameOf[unit], limit: Number(limits[unit]) / scale, used: used[unit] / scale };
 }
 
 function isPriced({ input, output }: ReserveCommand): boolean {
@@ -388,6 +381,7 @@ function nanos(usd: number): number {
   return Math.round(usd * 1e9);
 }
 
+const on = (task: number) => ({ taskId: formatTaskId(task) });
 const call = { task: 0, attempt: 1, input: 0, output: 1, min: 1, turns: 1 };
 const price: { costUsd: number | null; usdPerToken: number | null } = { costUsd: 0, usdPerToken: 0 };
 type OpenOptions = Partial<ExecutionBudget & { parent: number | null; priority: Priority; warnAt: number }>;
@@ -401,16 +395,16 @@ export function open(task: number, options: OpenOptions = {}): CommandOf<"open">
 
 /** Free of charge, one turn and one token of output unless told. */
 export function reserve(id: string, options: Partial<typeof call & typeof price> = {}): ReserveCommand {
-  const { task, attempt, turns, input, output, min, ...usd } = { ...call, ...price, ...options };
-  return {
-    ...{ type: "reserve", id, ...on(task), attempt, turns },
-    input: { tokens: input, costUsd: usd.costUsd },
-    output: { maxTokens: output, minTokens: min, usdPerToken: usd.usdPerToken },
-  };
+  const all = { ...call, ...price, ...options };
+  const input = { tokens: all.input, costUsd: all.costUsd };
+  const output = { maxTokens: all.output, minTokens: all.min, usdPerToken: all.usdPerToken };
+  return { type: "reserve", id, ...on(all.task), attempt: all.attempt, input, output, turns: all.turns };
 }
 
 export const crash = { type: "crash" } as const;
-export const end = (type: "lose" | "refund" | "withdraw", id: string) => ({ type, id }) as const;
+export const lose = (id: string) => ({ type: "lose", id }) as const;
+export const refund = (id: string) => ({ type: "refund", id }) as const;
+export const withdraw = (id: string) => ({ type: "withdraw", id }) as const;
 export const settle = (id: string, tokens: number, costUsd: number | null = 0) =>
   ({ type: "settle", id, tokens, costUsd }) as const;
 export const charge = (task: number, tokens: number, costUsd: number | null = 0, turns = 0) =>
@@ -419,10 +413,6 @@ export const topUp = (task: number, add: Partial<TopUp>) => ({ type: "topUp", ..
 export const rank = (task: number, priority: Priority) =>
   ({ type: "reprioritize", ...on(task), priority }) as const;
 export const close = (task: number) => ({ type: "close", ...on(task) }) as const;
-
-function on(task: number): { readonly taskId: TaskId } {
-  return { taskId: formatTaskId(task) };
-}
 
 /** Reads one number as many small ones, each of which picks a value: cheap to generate, and it shrinks. */
 function pickerOf(seed: number): <Value>(...values: readonly Value[]) => Value {
@@ -443,31 +433,28 @@ export function anyOpen(task: number, seed: number): LedgerCommand {
   return open(task, { parent, maxTokens, maxCostUsd, maxTurns, priority, warnAt });
 }
 
-const weights: Readonly<Record<LedgerCommand["type"], number>> = {
-  ...{ reserve: 20, settle: 6, lose: 1, refund: 3, withdraw: 1, crash: 1 },
-  ...{ open: 1, close: 1, charge: 1, topUp: 2, reprioritize: 3 },
-};
-const types = Object.entries(weights).flatMap(([type, weight]) =>
-  Array.from({ length: weight }, () => type as LedgerCommand["type"]),
-);
+const letters = "abcdefgh".split("");
+const nobody: Omit<Reservation, "taskId" | "attempt"> = { id: "nobody", held: total([]), priced: false };
 
 /** Mostly about what is open or waits in the ledger. Bills above the bound are rare. */
 export function anyCommand(seed: number, { open: holds, waiting }: Ledger): LedgerCommand {
   const pick = pickerOf(seed);
-  const type = pick(...types);
-  const [task, letter] = [pick(0, 1, 2, 3, 4, 3, 4, 5), pick(..."abcdefgh")];
+  const rare = pick("crash", "open", "close", "charge", "withdraw", "lose", "topUp", "reprioritize");
+  const often = pick("reprioritize", "refund", "refund", "settle", "settle", "settle", rare, rare, rare);
+  const type = pick("reserve", often);
+  const [task, letter] = [pick(0, 1, 2, 3, 4, 3, 4, 5), pick(...letters)];
   const [few, some, turns] = [pick(0, 1, 2, 3), pick(0, 1, 3, 5, 7, 9, 12, 14), pick(1, 0, 2)];
   const [costUsd, usdPerToken] = [pick(0, 1e-9, 3e-9, 2e-9, null), pick(0, 1e-9, 2e-9)];
-  const { id, held, priced } = pick(...Object.values(holds), { id: letter, held: total([]), priced: false });
+  const { id, held, priced } = pick<typeof nobody>(...Object.values(holds), nobody);
   const above = Math.max(0, pick(...Array(16).keys()) - 14);
   const part = (amount: number): number => Math.floor((amount * some) / 14) + above;
   const commands: Readonly<Record<LedgerCommand["type"], LedgerCommand>> = {
     open: anyOpen(task, seed),
     reserve: reserve(letter, { task, input: few, output: some, min: turns, turns, costUsd, usdPerToken }),
     settle: settle(id, part(held.tokens), priced && costUsd !== null ? part(held.nanoUsd) / 1e9 : costUsd),
-    lose: end("lose", id),
-    refund: end("refund", id),
-    withdraw: end("withdraw", pick(...waiting.map((each) => each.id), letter)),
+    lose: lose(id),
+    refund: refund(id),
+    withdraw: withdraw(pick(...waiting.map((each) => each.id), letter)),
     charge: charge(task, few, costUsd, turns),
     topUp: topUp(task, { maxTokens: some, maxCostUsd: few / 1e9, maxTurns: turns }),
     reprioritize: rank(task, pick(...priorities)),

@@ -1,4 +1,4 @@
-import { readdir, readFile } from "node:fs/promises";
+import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repository } from "../gates/run-node.ts";
@@ -40,14 +40,8 @@ test("a block is found in a list, after a block in another language, and not ins
 });
 
 async function readDocuments(): Promise<Readonly<Record<string, string>>> {
-  const docs = (await readdir(join(repository, "docs"), { recursive: true })).map((file) =>
-    join("docs", file),
-  );
-  const top = await readdir(repository);
-  const names = [
-    ...top.filter((file) => file === "README.md"),
-    ...docs.filter((file) => file.endsWith(".md")),
-  ];
-  const texts = names.map(async (name) => [name, await readFile(join(repository, name), "utf8")] as const);
-  return Object.fromEntries(await Promise.all(texts));
+  const documents: Record<string, string> = {};
+  for await (const name of glob(["README.md", "docs/**/*.md"], { cwd: repository }))
+    documents[name] = await readFile(join(repository, name), "utf8");
+  return documents;
 }
