@@ -117,7 +117,8 @@ function settle(draft: Draft, command: Extract<LedgerCommand, { type: "settle" }
   draft.end(id, () => ({ spent: billed, lost: nothing, unpriced: !priced && nanoUsd === null }));
   // Without a known price there was no bound to bill above; then the caps tell.
   const bound = priced ? held : { ...held, nanoUsd: billed.nanoUsd };
-  const excess = findOverbilling(taskId, bound, billed) ?? (priced ? undefined : draft.findPassedCap(taskId));
+  const found = priced || nanoUsd === null ? undefined : draft.findPassedCap(taskId);
+  const excess = findOverbilling(taskId, bound, billed) ?? found;
   if (excess !== undefined) draft.overran({ ...excess, reservationId: id });
   return true;
 }

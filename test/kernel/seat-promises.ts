@@ -252,7 +252,7 @@ function commandAbout(wish: Wish, hired: readonly TaskId[], pausing = hired): He
   }
   if (type === "reprioritize") return { type, taskId: pick(hired, who), priority: newRanks[rank % 7] ?? LOW };
   if (type === "release") return { type, taskId: hired.length === 1 ? nobody : pick(hired, who) };
-  return { type, taskId: pick(type === "settle" ? pausing : hired, who) };
+  return { type, taskId: pick(type === "settle" && parent > 5 ? pausing : hired, who) };
 }
 
 function pick(from: readonly TaskId[], at: number): TaskId {
