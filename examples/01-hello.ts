@@ -1,6 +1,6 @@
 // One agent, one tool, no key: a scripted model asks for the weather and answers. Prints every event of the run.
 import assert from "node:assert/strict";
-import { SoloRun, tool } from "reeve";
+import { openRuntime, soloAgent, tool } from "reeve";
 import { scriptedModel } from "reeve/testing";
 import { z } from "zod";
 
@@ -16,13 +16,10 @@ const model = scriptedModel([
   "Take an umbrella to Tours.",
 ]);
 
-const run = await SoloRun.start({
-  name: "porter",
-  instructions: "Say what to pack.",
-  input: "I am going to Tours.",
-  model,
-  tools: [weather],
-});
+const porter = soloAgent({ name: "porter", instructions: "Say what to pack.", model, tools: [weather] });
+
+const runtime = await openRuntime();
+const run = await runtime.submit(porter, "I am going to Tours.");
 
 for await (const event of run.events()) {
   if ("seq" in event)
@@ -33,3 +30,4 @@ const { status, output, usage } = await run.result();
 console.log(`\n${status}: ${output} (${usage.inputTokens} tokens in, ${usage.outputTokens} out)`);
 assert.equal(status, "completed");
 assert.equal(output, "Take an umbrella to Tours.");
+await runtime.close();

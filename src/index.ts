@@ -1,4 +1,17 @@
-export { react, type ReAct, type ReActDependencies } from "./agents/index.ts";
+export {
+  react,
+  soloAgent,
+  type ReAct,
+  type ReActDependencies,
+  type SoloAgentOptions,
+} from "./agents/index.ts";
 export { tool, type ToolOptions, type ToolReturn } from "./capabilities/index.ts";
-export { memoryStore, sha256, systemClock, uuidSource, type MemoryStoreOptions } from "./runtime/index.ts";
-export { SoloRun, type SoloRunOptions } from "./solo-run.ts";
+export {
+  getRunContext,
+  memoryStore,
+  openRuntime,
+  sha256,
+  type MemoryStoreOptions,
+  type RunRetry,
+  type RuntimeOptions,
+} from "./runtime/index.ts";

@@ -1,7 +1,10 @@
+import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId } from "./identity.ts";
 import type { TaskInbox } from "./inbox.ts";
 import type { JsonValue } from "./json.ts";
+import type { Model } from "./model.ts";
 import type { RunContext } from "./run-context.ts";
+import type { Tool } from "./tool.ts";
 
 /**
  * What a worker hosts. `run` is called when messages have arrived, and again from the top after a crash: everything it does to the
@@ -11,5 +14,12 @@ export interface Agent {
   readonly id: AgentId;
   /** J9: change it when the order or meaning of steps changes. */
   readonly version?: string;
+  /** What `ctx.llm` calls, by role; `main` is meant when none is named. */
+  readonly models?: Readonly<Record<string, Model>>;
+  /** What `ctx.tool` may call. */
+  readonly tools?: readonly Tool[];
+  /** Agents it may spawn; registered with it. */
+  readonly colleagues?: readonly Agent[];
+  readonly budget?: Partial<ExecutionBudget>;
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
 }

@@ -7,7 +7,7 @@ import type { Mail } from "./mailbox.ts";
 import type { Resolution } from "./resolution.ts";
 import type { SessionChange } from "./sessions.ts";
 import type { StepAddress } from "./step-address.ts";
-import type { StepRecord } from "./step-record.ts";
+import type { StepOpening, StepRecord } from "./step-record.ts";
 import type { TaskChange } from "./task.ts";
 import type { TopicChange } from "./topics.ts";
 
@@ -20,6 +20,7 @@ export interface Commit {
   readonly number: number;
   /** Epoch milliseconds. */
   readonly at: number;
+  readonly opens?: readonly StepOpening[];
   readonly steps?: readonly StepRecord[];
   /** J5: records that `resume` or `topUp` takes back, so that the step runs anew. */
   readonly voids?: readonly { readonly taskId: TaskId; readonly address: StepAddress }[];

@@ -227,6 +227,7 @@ export {
   digestOf,
   type StepDigest,
   type StepKind,
+  type StepOpening,
   type StepOutcome,
   type StepRecord,
 } from "./step-record.ts";

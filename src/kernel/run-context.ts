@@ -1,5 +1,6 @@
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
+import type { EventDraft } from "./event.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Failure } from "./fault.ts";
 import type { RefusalReason, SeatHolder } from "./headcount.ts";
@@ -92,6 +93,8 @@ export interface RunContext {
   readonly taskId: TaskId;
   readonly agentId: AgentId;
   readonly signal: CancelSignal;
+  /** What the task was started with; `null` for one that messages started. */
+  readonly input: JsonValue;
 
   /** One turn's model call. Reserves before, retries by kind of error inside, settles after (B1, B3, J5). */
   llm(request: LlmRequest): Promise<LlmReply>;
@@ -146,6 +149,8 @@ export interface RunContext {
   random(): Promise<number>;
   uuid(): Promise<string>;
 
+  /** Puts an event into the run's log with the next step of this scope; told once, however often it is replayed (E4). */
+  tell(event: EventDraft): void;
   /** C2: throws once cancelled or past the deadline, but not while recorded steps remain in this scope. */
   check(): void;
   /** J8: ends this task's journal and goes on in a new one that starts from `state`. */

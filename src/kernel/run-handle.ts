@@ -14,7 +14,8 @@ export interface RunHandle {
   readonly sessionId: SessionId;
   /** C3: leaving the loop leaves the run alone. */
   events(options?: TailOptions): AsyncIterable<Event | Delta>;
-  result(): Promise<RunResult>;
+  /** Of an agent of your own, `output` is what its `run` returned. */
+  result(): Promise<RunResult<JsonValue>>;
   cancel(reason?: string): Promise<void>;
   pause(): Promise<void>;
   resume(): Promise<void>;

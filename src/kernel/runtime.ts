@@ -19,6 +19,8 @@ export interface SubmitOptions {
   readonly budget?: Partial<ExecutionBudget>;
   readonly spawnBudget?: Partial<SpawnBudget>;
   readonly priority?: Priority;
+  /** Send text as it is written (E2). */
+  readonly streaming?: boolean;
   /** Submitting again under the same id is submitting once. */
   readonly runId?: RunId;
 }

@@ -40,6 +40,16 @@ export interface StepRecord {
   readonly outcome: StepOutcome;
 }
 
+/**
+ * A step was begun, and the events that say so are told: whoever runs it again does not tell them again (E4). `seq` is that of the
+ * last of them, which deltas refer to (E2).
+ */
+export interface StepOpening {
+  readonly taskId: TaskId;
+  readonly address: StepAddress;
+  readonly seq: number;
+}
+
 export function digestOf({ digest }: Pick<StepRecord, "digest">, hash: Hash): string {
   return typeof digest === "string" ? digest : digest(hash);
 }

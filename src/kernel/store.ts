@@ -1,5 +1,6 @@
 import type { Blobs } from "./blobs.ts";
 import type { EventLog } from "./event-log.ts";
+import type { RunId } from "./identity.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Journal } from "./journal.ts";
 import type { Leases } from "./lease.ts";
@@ -17,7 +18,7 @@ export interface Store {
   readonly blobs: Blobs;
   readonly leases: Leases;
   readonly topics: Topics;
-  /** Calls back, soon, after anyone wrote what may make a run ready or a message wait: in this process or another. */
-  onChange(listener: () => void): () => void;
+  /** Calls back, soon, after anyone wrote what may make a run ready or a message wait: in this process or another. The run is named where it is known. */
+  onChange(listener: (runId?: RunId) => void): () => void;
   close(): Promise<void>;
 }

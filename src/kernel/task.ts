@@ -1,8 +1,10 @@
+import type { CancellationStatus } from "./cancellation-error.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId, TaskId } from "./identity.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { OnParentEnd, OnPause, TaskOutcome } from "./run-context.ts";
+import type { StepAddress } from "./step-address.ts";
 import type { SupervisionJson } from "./supervision.ts";
 
 /** One agent's node in a run's tree, as it was created. */
@@ -17,6 +19,9 @@ export interface TaskRecord {
   readonly input: JsonValue;
   /** Of an activation: the messages it was started with. */
   readonly messages: readonly Message[];
+  readonly userId: string | null;
+  readonly metadata: JsonObject;
+  readonly streaming: boolean;
   readonly onParentEnd: OnParentEnd;
   readonly onPause: OnPause;
   /** The tools it may call; `null`: all of its agent's. */
@@ -26,8 +31,21 @@ export interface TaskRecord {
 /** A change to the tree of tasks, in a commit. */
 export type TaskChange =
   | { readonly type: "create"; readonly task: TaskRecord }
-  | { readonly type: "end"; readonly taskId: TaskId; readonly outcome: TaskOutcome }
+  /** `endedOn`: the step whose fault its code did not survive. */
+  | {
+      readonly type: "end";
+      readonly taskId: TaskId;
+      readonly outcome: TaskOutcome;
+      readonly endedOn?: StepAddress;
+    }
   /** Ended, and to be gone on with: `resume` and `topUp` (J5). */
   | { readonly type: "reopen"; readonly taskId: TaskId }
+  /** C1: told to stop; whoever replays it knows. */
+  | {
+      readonly type: "cancel";
+      readonly taskId: TaskId;
+      readonly reason: string;
+      readonly status: CancellationStatus;
+    }
   /** Its code crashed so often. */
   | { readonly type: "crash"; readonly taskId: TaskId; readonly crashes: number };

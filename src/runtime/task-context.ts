@@ -1,135 +1,121 @@
 import {
-  BudgetExhaustedError,
-  CancellationError,
+  branchScope,
   canonicalJson,
+  CancellationError,
   Fault,
-  MiddlewareTermination,
-  eventDraft,
   reviveFault,
   stepAt,
-  systemMessage,
   type AgentId,
-  type Clock,
+  type AskOutcome,
+  type Branch,
+  type BranchResults,
   type EventDraft,
   type Hash,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
-  type Model,
-  type ModelRequest,
+  type Message,
   type RunContext,
   type RunFacts,
   type RunMeta,
-  type SessionChange,
+  type SpawnOptions,
+  type SpawnOutcome,
   type StepAddress,
   type StepKind,
   type StepOutcome,
   type StepScope,
+  type TaskHandle,
   type TaskId,
-  type Tool,
+  type TaskOutcome,
   type ToolCall,
-  type ToolContext,
   type ToolResult,
+  type TopicId,
 } from "../kernel/index.ts";
-import type { EventSource, RunJournal, StepIdentity } from "./run-journal.ts";
+import { callModel, type SentPrefix } from "./model-call.ts";
+import type { StepIdentity, TaskRunner } from "./task-runner.ts";
+import { callTool } from "./tool-call.ts";
 
-/** The part of `RunContext` that stands today: one task, its model and its tools. */
-type SoloContext = Pick<
-  RunContext,
-  "meta" | "facts" | "taskId" | "agentId" | "signal" | "llm" | "tool" | "tools" | "step" | "now" | "check"
->;
-
-/** A tool whose body needs no more of a context than there is. */
-export interface SoloTool extends Omit<Tool, "execute"> {
-  execute(
-    input: unknown,
-    context: Omit<ToolContext, "ctx"> & { readonly ctx: SoloContext },
-  ): Promise<ToolResult>;
+/** A step at work. What it tells commits with its own record, whatever its neighbours do meanwhile. */
+interface Doing {
+  readonly tell: (draft: EventDraft) => void;
+  /** The seq of the event that told of its beginning; -1 without one. */
+  readonly openSeq: number;
+  /** An earlier owner had begun it. */
+  readonly again: boolean;
 }
 
-export interface TaskContextOptions {
-  readonly journal: RunJournal;
-  readonly source: EventSource;
-  readonly meta: RunMeta;
-  readonly facts: RunFacts;
-  readonly clock: Clock;
-  readonly hash: Hash;
-  readonly model: Model;
-  readonly tools: readonly SoloTool[];
-}
+type Body<Value> = (doing: Doing) => Promise<Value>;
 
-/** What a step does. What it tells commits with its own record, whatever its neighbours do meanwhile. */
-type Body<Value> = (tell: (draft: EventDraft) => void) => Promise<Value>;
-
-/** The steps of one scope of a task. A tool's body gets one of its own, under its call (J7). */
-export class TaskContext implements SoloContext {
-  readonly meta: RunMeta;
-  readonly facts: RunFacts;
-  readonly taskId: TaskId;
-  readonly agentId: AgentId;
-  readonly #options: TaskContextOptions;
+/** The steps of one scope of a task: the task itself, a branch, or a tool's body. */
+export class TaskContext implements RunContext {
+  readonly #runner: TaskRunner;
   readonly #scope: StepScope;
-  readonly #task: TaskState;
   #index = 0;
   #open: string | undefined;
   /** Where the tools of the last model call have their addresses. */
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
+  #sent: SentPrefix | undefined;
+  /** E4: told by the code since its last step. */
+  #told: EventDraft[] = [];
 
-  constructor(options: TaskContextOptions, scope: StepScope = "", task = new TaskState()) {
-    this.#options = options;
+  constructor(runner: TaskRunner, scope: StepScope) {
+    this.#runner = runner;
     this.#scope = scope;
-    this.#task = task;
-    this.meta = options.meta;
-    this.facts = options.facts;
-    this.taskId = options.source.taskId;
-    this.agentId = options.source.agentId;
+  }
+
+  get meta(): RunMeta {
+    return this.#runner.meta;
+  }
+
+  get facts(): RunFacts {
+    return this.#runner.facts;
+  }
+
+  get taskId(): TaskId {
+    return this.#runner.taskId;
+  }
+
+  get agentId(): AgentId {
+    return this.#runner.agentId;
+  }
+
+  get input(): JsonValue {
+    return this.#runner.task.record.input;
   }
 
   get signal(): AbortSignal {
-    return this.#task.signalOf(this.meta);
+    return this.#runner.signal;
   }
 
-  /** Poisons this task's contexts: their calls never settle, and nothing of theirs starts or is written any more. */
-  drop(): void {
-    this.#task.dropped = true;
-  }
-
-  /** E4: told with the next step of this task; dropped if that step is in the journal, since it was told then. */
+  /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
   tell(draft: EventDraft): void {
-    this.#task.pending.push(draft);
+    this.#told.push(draft);
   }
 
-  /** Commits what was told since the last step, with the close of the invocation (S1). */
-  async close(drafts: readonly EventDraft[], sessions: readonly SessionChange[]): Promise<void> {
-    const { journal, source } = this.#options;
-    await this.#live(journal.commit(source, { drafts: [...this.#task.take(), ...drafts], sessions }));
+  /** What was told since the last step, for whoever comes after this scope. */
+  takeTold(): readonly EventDraft[] {
+    return this.#told.splice(0);
   }
 
   check(): void {
-    if (!this.#options.journal.hasRecord(this.taskId, stepAt(this.#scope, this.#index))) this.meta.check();
+    if (!this.#runner.task.steps.has(stepAt(this.#scope, this.#index))) this.meta.check();
   }
 
   async llm(request: LlmRequest): Promise<LlmReply> {
-    const { model } = this.#options;
-    const { transcript, role = "main" } = request;
+    const { role = "main", transcript } = request;
     const address = this.#next();
     const digest = (hash: Hash): string => hash(`${role}\n${transcript.digest(hash)}`);
+    const step: StepIdentity = { address, kind: "llm", name: role, digest };
+    const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
     const reply = await this.#journaled<LlmReply>(
-      this.#identify(address, "llm", role, digest),
-      async (tell) => {
-        tell(eventDraft("message_start", { role: "assistant", attempt: 1 }));
-        const response = await model.generate(modelRequest(request), { signal: this.signal });
-        const { message, stopReason } = response;
-        const { provider, modelId } = model;
-        const usage = { ...response.usage, costUsd: response.usage.costUsd ?? null };
-        const named = { provider, modelId: response.modelId ?? modelId };
-        tell(eventDraft("message_end", { message, stopReason, usage, model: named }));
-        return { message, stopReason, usage, model: named };
-      },
+      step,
+      (doing) => callModel({ runner: this.#runner, address, request, role, sent: this.#sent, ...doing }),
+      start,
     );
     this.#lastLlm = address;
     this.#toolsCalled = 0;
+    this.#sent = { messages: transcript.length, tokens: reply.usage.inputTokens };
     return reply;
   }
 
@@ -143,98 +129,320 @@ export class TaskContext implements SoloContext {
     const scope = this.#lastLlm ?? this.#next();
     const first = this.#toolsCalled;
     this.#toolsCalled += calls.length;
-    return this.#alone("tools", async () => {
+    return this.#alone("tools", () => this.#callTools(scope, first, calls));
+  }
+
+  spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
+    const step = this.#identify("spawn", agentId, { input, options: { ...options } });
+    return this.#journaled<SpawnOutcome>(step, async () => {
+      await this.#runner.seated();
+      this.meta.check();
+      return this.#runner.tree.spawn(this.taskId, agentId, input, options);
+    });
+  }
+
+  join(handle: TaskHandle): Promise<TaskOutcome> {
+    const { taskId } = handle;
+    return this.#waitFor<TaskOutcome>(`join ${taskId}`, () => this.#runner.tree.whenEnded(taskId));
+  }
+
+  joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
+    const names = handles.map(({ taskId }) => taskId).join(" ");
+    return this.#waitFor<readonly TaskOutcome[]>(`join ${names}`, () =>
+      Promise.all(handles.map(({ taskId }) => this.#runner.tree.whenEnded(taskId))),
+    );
+  }
+
+  cancel({ taskId }: TaskHandle, reason: string): Promise<void> {
+    return this.#send("cancel", taskId, { reason }, async () => this.#runner.tree.cancel(taskId, reason));
+  }
+
+  async parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
+    branches: Branches,
+  ): Promise<BranchResults<Branches>> {
+    const address = this.#next();
+    return this.#alone("parallel", async () => {
+      const names = Object.keys(branches);
       const settled = await Promise.allSettled(
-        calls.map((call, index) => this.#callTool(stepAt(scope, first + index), call)),
+        names.map(async (name) => {
+          const ctx = new TaskContext(this.#runner, branchScope(address, name));
+          const value = await branches[name]?.(ctx);
+          this.#told.push(...ctx.takeTold());
+          return value;
+        }),
       );
-      return settled.map((each) => {
-        if (each.status === "rejected") throw each.reason;
-        return each.value;
+      const failed = settled.find((each) => each.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+      const values = settled.map((each) => (each.status === "fulfilled" ? each.value : undefined));
+      return Object.fromEntries(names.map((name, index) => [name, values[index]])) as BranchResults<Branches>;
+    });
+  }
+
+  async race<Value>(
+    branches: Readonly<Record<string, Branch<Value>>>,
+  ): Promise<{ readonly winner: string; readonly value: Value }> {
+    const step = this.#identify("race", Object.keys(branches).join(" "), null);
+    return this.#journaled<{ winner: string; value: Value }>(step, () => {
+      const runners = Object.entries(branches).map(async ([name, branch]) => {
+        const value = await branch(new TaskContext(this.#runner, branchScope(step.address, name)));
+        return { winner: name, value };
+      });
+      return Promise.race(runners);
+    });
+  }
+
+  async ask(
+    target: AgentId | TaskHandle,
+    body: JsonValue,
+    { timeoutMs }: { readonly timeoutMs?: number } = {},
+  ): Promise<AskOutcome> {
+    const name = typeof target === "string" ? target : target.taskId;
+    const step = this.#identify("wait", `ask ${name}`, { body, timeoutMs: timeoutMs ?? null });
+    return this.#journaled<AskOutcome>(step, async () => {
+      const until = timeoutMs === undefined ? null : this.#runner.owner.clock.now() + timeoutMs;
+      return typeof target === "string"
+        ? this.#askAgent(step.address, target, body, until)
+        : this.#askTask(target, until);
+    });
+  }
+
+  reply(message: Message, body: JsonValue): Promise<void> {
+    return this.#send("reply", message.id, body, async (address) => {
+      const { replyTo } = message;
+      if (replyTo === undefined)
+        throw new Fault("invalid_argument", `message ${message.id} does not ask for a reply`);
+      this.#runner.replied.add(message.id);
+      const value = { kind: "replied", body };
+      const { runId, taskId, wait } = replyTo;
+      this.#runner.log.add({
+        mail: [
+          {
+            id: `reply ${this.#idempotencyKey(address)}`,
+            runId,
+            from: this.agentId,
+            at: this.#runner.owner.clock.now(),
+            body: { type: "resolve", taskId, wait, value },
+          },
+        ],
       });
     });
   }
 
-  async step<Value extends JsonValue>(
-    name: string,
-    body: (step: { readonly idempotencyKey: string; readonly signal: AbortSignal }) => Promise<Value>,
-    options: { readonly input?: JsonValue } = {},
-  ): Promise<Value> {
-    const address = this.#next();
-    const digest = (hash: Hash): string => hash(canonicalJson(options.input ?? null));
-    return this.#journaled<Value>(this.#identify(address, "step", name, digest), () =>
-      body({ idempotencyKey: this.#idempotencyKey(address), signal: this.signal }),
+  send(target: AgentId, body: JsonValue): Promise<void> {
+    return this.#send("send", target, body, async (address) => this.#deliver(address, target, body));
+  }
+
+  emit(topic: TopicId, body: JsonValue): Promise<void> {
+    return this.#send("emit", topic, body, async (address) => {
+      const followers = await this.#runner.owner.store.topics.followers(topic);
+      for (const follower of followers) this.#deliver(address, follower, body);
+    });
+  }
+
+  follow(topicId: TopicId): Promise<void> {
+    return this.#send("follow", topicId, null, async () =>
+      this.#runner.log.add({ topics: [{ type: "follow", topicId, agentId: this.agentId }] }),
     );
   }
 
+  unfollow(topicId: TopicId): Promise<void> {
+    return this.#send("unfollow", topicId, null, async () =>
+      this.#runner.log.add({ topics: [{ type: "unfollow", topicId, agentId: this.agentId }] }),
+    );
+  }
+
+  async sleepUntil(atMs: number): Promise<void> {
+    await this.#waitFor<null>(`sleep ${atMs}`, async () => {
+      await this.#runner.tree.resolved(this.taskId, `sleep ${atMs}`, atMs);
+      return null;
+    });
+  }
+
+  async waitForSignal(
+    name: string,
+    { timeoutMs }: { readonly timeoutMs?: number } = {},
+  ): Promise<JsonValue | undefined> {
+    const until = timeoutMs === undefined ? null : (await this.now()) + timeoutMs;
+    const { value } = await this.#waitFor<{ value?: JsonValue }>(`signal ${name}`, async () => {
+      const came = await this.#runner.tree.resolved(this.taskId, `signal ${name}`, until);
+      return came === undefined ? {} : { value: came };
+    });
+    return value;
+  }
+
+  /** Not journaled: it is opened anew by whoever replays. */
+  async resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
+    const value = await this.#runner.live(open());
+    this.#runner.onDrop(() => close(value));
+    return value;
+  }
+
+  step<Value extends JsonValue>(
+    name: string,
+    body: (step: { readonly idempotencyKey: string; readonly signal: AbortSignal }) => Promise<Value>,
+    { input = null }: { readonly input?: JsonValue } = {},
+  ): Promise<Value> {
+    const step = this.#identify("step", name, input);
+    return this.#journaled<Value>(step, async () => {
+      await this.#runner.begin();
+      try {
+        return await body({ idempotencyKey: this.#idempotencyKey(step.address), signal: this.signal });
+      } finally {
+        this.#runner.finish();
+      }
+    });
+  }
+
   now(): Promise<number> {
-    const { clock } = this.#options;
-    return this.#journaled<number>(this.#identify(this.#next(), "value", "now", ""), async () => clock.now());
+    return this.#value("now", () => this.#runner.owner.clock.now());
+  }
+
+  random(): Promise<number> {
+    return this.#value("random", () => this.#runner.owner.random.next());
+  }
+
+  uuid(): Promise<string> {
+    return this.#value("uuid", () => this.#runner.owner.ids.next());
+  }
+
+  /** For the inbox: which messages a drain gave is journaled, so that a replay drains the same. */
+  drain(peek: () => Promise<readonly Message[]>): Promise<readonly Message[]> {
+    return this.#journaled<readonly Message[]>(this.#identify("drain", "inbox", null), peek);
+  }
+
+  async continueAsNew(state: JsonValue): Promise<never> {
+    await this.#journaled(this.#identify("send", "continueAsNew", state), async () => null);
+    throw new ContinueAsNew(state);
+  }
+
+  async #callTools(
+    scope: StepAddress,
+    first: number,
+    calls: readonly ToolCall[],
+  ): Promise<readonly ToolResult[]> {
+    const run = (call: ToolCall, index: number): Promise<ToolResult> =>
+      this.#callTool(stepAt(scope, first + index), call);
+    const results: (Promise<ToolResult> | ToolResult)[] = [];
+    for (const [index, call] of calls.entries()) {
+      const tool = this.#runner.findTool(call.toolName);
+      // A sequential tool waits for those before it, and those after it wait for it.
+      if (tool?.concurrency === "sequential") {
+        await Promise.allSettled(results);
+        results.push(await run(call, index));
+      } else {
+        const running = run(call, index);
+        running.catch(() => undefined);
+        results.push(running);
+      }
+    }
+    const settled = await Promise.allSettled(results);
+    return settled.map((each) => {
+      if (each.status === "rejected") throw each.reason;
+      return each.value;
+    });
   }
 
   #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
     const digest = (hash: Hash): string => hash(canonicalJson(call.input));
+    const step: StepIdentity = { address, kind: "tool", name: call.toolName, digest };
+    const { callId, toolName, input } = call;
+    const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
     return this.#recorded<ToolResult>(
-      this.#identify(address, "tool", call.toolName, digest),
-      async (tell) => {
-        const { callId, toolName, input } = call;
-        const { clock } = this.#options;
-        const startedAt = clock.now();
-        tell(eventDraft("tool_execution_start", { callId, toolName, input }));
-        const result = await this.#executeTool(address, call);
-        tell(
-          eventDraft("tool_execution_end", { callId, toolName, result, durationMs: clock.now() - startedAt }),
-        );
-        return result;
-      },
+      step,
+      ({ tell }) =>
+        callTool({
+          runner: this.#runner,
+          call,
+          tell,
+          idempotencyKey: this.#idempotencyKey(address),
+          ctx: new TaskContext(this.#runner, address),
+        }),
+      start,
     );
   }
 
-  /** T2: what goes wrong inside a tool is a result the model can react to. */
-  async #executeTool(address: StepAddress, { callId, toolName, input }: ToolCall): Promise<ToolResult> {
-    const tool = this.#options.tools.find(({ name }) => name === toolName);
-    if (tool === undefined) {
-      const known = this.#options.tools.map(({ name }) => name).join(", ");
-      return failure(`there is no tool ${toolName}; there are: ${known}`);
+  async #askAgent(
+    address: StepAddress,
+    to: AgentId,
+    body: JsonValue,
+    until: number | null,
+  ): Promise<AskOutcome> {
+    const wait = `reply ${address}`;
+    await this.#runner.seated();
+    this.meta.check();
+    const { runId } = this.meta;
+    this.#deliver(address, to, body, { runId, taskId: this.taskId, wait });
+    const came = await this.#runner.waiting(this.#runner.tree.resolved(this.taskId, wait, until));
+    return came === undefined ? { kind: "timed_out", partial: null } : (came as unknown as AskOutcome);
+  }
+
+  /** H5: a hand-off that takes too long cancels its child. */
+  async #askTask({ taskId }: TaskHandle, until: number | null): Promise<AskOutcome> {
+    const { tree } = this.#runner;
+    const timer = tree.resolved(this.taskId, `timeout ${taskId}`, until);
+    const ended = await this.#runner.waiting(
+      Promise.race([tree.whenEnded(taskId), until === null ? new Promise<never>(() => {}) : timer]),
+    );
+    if (ended === undefined || !isOutcome(ended)) {
+      tree.cancel(taskId, "the hand-off timed out");
+      return { kind: "timed_out", partial: null };
     }
-    const { meta, facts, signal } = this;
-    const idempotencyKey = this.#idempotencyKey(address);
-    const ctx = new TaskContext(this.#options, address, this.#task);
-    try {
-      const parsed = await tool.parse(input);
-      return await tool.execute(parsed, {
-        meta,
-        facts,
-        signal,
-        idempotencyKey,
-        callId,
-        progress: () => {},
-        ctx,
-      });
-    } catch (error) {
-      if (stopsRun(error)) throw error;
-      return failure(Fault.from(error).message);
-    }
+    const { status, output, failure } = ended;
+    if (status === "completed") return { kind: "replied", body: output };
+    if (status === "paused") return { kind: "target_paused", partial: output };
+    return { kind: status === "failed" ? "target_failed" : "target_cancelled", failure };
+  }
+
+  #deliver(address: StepAddress, to: AgentId, body: JsonValue, replyTo?: Message["replyTo"]): void {
+    const message: Message = {
+      id: `${this.#idempotencyKey(address)} ${to}`,
+      from: this.agentId,
+      to,
+      body,
+      sentAt: this.#runner.owner.clock.now(),
+      ...(replyTo === undefined ? {} : { replyTo }),
+    };
+    this.#runner.log.add({ inbox: [{ type: "deliver", message }] });
+  }
+
+  async #send(
+    verb: string,
+    target: string,
+    body: JsonValue,
+    perform: (address: StepAddress) => Promise<void>,
+  ): Promise<void> {
+    const step = this.#identify("send", `${verb} ${target}`, body);
+    await this.#journaled<null>(step, async () => {
+      await this.#runner.seated();
+      this.meta.check();
+      await perform(step.address);
+      return null;
+    });
+  }
+
+  #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
+    const step = this.#identify("wait", name, null);
+    return this.#journaled<Value>(step, () => this.#runner.waiting(work()));
+  }
+
+  #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
+    return this.#journaled<Value>(this.#identify("value", name, null), async () => read());
   }
 
   #next(): StepAddress {
     return stepAt(this.#scope, this.#index++);
   }
 
-  #identify(
-    address: StepAddress,
-    kind: StepKind,
-    name: string,
-    digest: StepIdentity["digest"],
-  ): StepIdentity {
-    return { taskId: this.taskId, address, kind, name, digest };
+  #identify(kind: StepKind, name: string, input: unknown): StepIdentity {
+    return { address: this.#next(), kind, name, digest: (hash: Hash) => hash(canonicalJson(input)) };
   }
 
   #idempotencyKey(address: StepAddress): string {
     return `${this.meta.runId}/${this.taskId}/${address}`;
   }
 
-  #journaled<Value>(step: StepIdentity, body: Body<Value>): Promise<Value> {
-    return this.#alone(`${step.kind} ${step.name}`, () => this.#recorded(step, body));
+  #journaled<Value>(step: StepIdentity, body: Body<Value>, start?: EventDraft): Promise<Value> {
+    return this.#alone(`${step.kind} ${step.name}`, () => this.#recorded(step, body, start));
   }
 
   /** J2: one journaled call at a time in a scope, at the first run already. */
@@ -242,94 +450,65 @@ export class TaskContext implements SoloContext {
     if (this.#open !== undefined) {
       throw new Fault(
         "journal_ambiguous",
-        `${name} was called while ${this.#open} is open: await it first, or use ctx.tools or ctx.parallel`,
+        `${name} was called while ${this.#open} is open: await it first, or use ctx.parallel, ctx.tools, ctx.joinAll or ctx.race`,
       );
     }
     this.#open = name;
     try {
-      return await body();
+      return await this.#runner.live(body());
     } finally {
       this.#open = undefined;
     }
   }
 
-  /** J1, J5: the recorded outcome, or the body's, recorded. Both leave by the same two lines. */
-  async #recorded<Value>(step: StepIdentity, body: Body<Value>): Promise<Value> {
-    let outcome = this.#options.journal.find(step);
-    if (outcome === undefined) outcome = await this.#live(this.#perform(step, body));
-    else this.#task.take();
-    if (outcome.kind === "failed") throw reviveFault(outcome.failure);
+  /** J1, J5: the recorded outcome, or the body's, recorded. Both leave by the same lines. */
+  async #recorded<Value>(step: StepIdentity, body: Body<Value>, start?: EventDraft): Promise<Value> {
+    let outcome = this.#runner.find(step);
+    if (outcome === undefined) outcome = await this.#runner.live(this.#perform(step, body, start));
+    else this.#told = [];
+    if (outcome.kind === "failed") {
+      this.#runner.lastFault = step.address;
+      throw reviveFault(outcome.failure);
+    }
     return outcome.value as Value;
   }
 
-  async #perform(step: StepIdentity, body: Body<unknown>): Promise<StepOutcome> {
-    const { journal, source } = this.#options;
-    this.meta.check();
-    await journal.checkLease();
+  async #perform(
+    step: StepIdentity,
+    body: Body<unknown>,
+    start: EventDraft | undefined,
+  ): Promise<StepOutcome> {
     const told: EventDraft[] = [];
-    const outcome = await attempt(() => body((draft) => told.push(draft)));
-    if (this.#task.dropped) return outcome;
-    await journal.commit(source, { steps: [{ ...step, outcome }], drafts: [...this.#task.take(), ...told] });
+    const opening = this.#runner.open(step.address, [
+      ...this.#told.splice(0),
+      ...(start === undefined ? [] : [start]),
+    ]);
+    const outcome = await attempt(() => body({ tell: (draft) => void told.push(draft), ...opening }));
+    if (!this.#runner.dropped) this.#runner.record(step, outcome, told);
     return outcome;
   }
+}
 
-  /** A dropped task's promises stay unresolved, so that none of its code runs on. */
-  async #live<Value>(work: Promise<Value>): Promise<Value> {
-    const value = await work;
-    return this.#task.dropped ? new Promise<never>(() => {}) : value;
+/** Thrown by `continueAsNew` to leave the agent's code; never seen by it unless it catches everything. */
+export class ContinueAsNew {
+  readonly state: JsonValue;
+
+  constructor(state: JsonValue) {
+    this.state = state;
   }
 }
 
-/** What the contexts of one task share. */
-class TaskState {
-  dropped = false;
-  pending: EventDraft[] = [];
-  #signal: AbortSignal | undefined;
-
-  take(): EventDraft[] {
-    const taken = this.pending;
-    this.pending = [];
-    return taken;
-  }
-
-  /** A platform signal that follows the task's token, made when someone first asks. */
-  signalOf(meta: RunMeta): AbortSignal {
-    if (this.#signal === undefined) {
-      const controller = new AbortController();
-      meta.cancellation.onCancel((error) => controller.abort(error));
-      this.#signal = controller.signal;
-    }
-    return this.#signal;
-  }
-}
-
+/** A stop is not an outcome of the step: whoever replays is stopped again (C2). Everything else that is thrown is recorded (J5). */
 async function attempt(body: () => Promise<unknown>): Promise<StepOutcome> {
   try {
-    return { kind: "ok", value: (await body()) as JsonValue };
+    return { kind: "ok", value: ((await body()) ?? null) as JsonValue };
   } catch (error) {
-    return { kind: "failed", failure: Fault.from(error).toJSON() };
+    const fault = Fault.from(error);
+    if (fault instanceof CancellationError || fault.code === "lease_lost") throw fault;
+    return { kind: "failed", failure: fault.toJSON() };
   }
 }
 
-function modelRequest({
-  transcript,
-  instructions,
-  ephemeral = [],
-  role: _role,
-  ...rest
-}: LlmRequest): ModelRequest {
-  const system = instructions === undefined || instructions === "" ? [] : [systemMessage(instructions)];
-  return { ...rest, messages: [...system, ...transcript, ...ephemeral] };
-}
-
-function failure(text: string): ToolResult {
-  return { output: { type: "text", text }, isError: true };
-}
-
-function stopsRun(error: unknown): boolean {
-  return (
-    error instanceof CancellationError ||
-    error instanceof BudgetExhaustedError ||
-    error instanceof MiddlewareTermination
-  );
+function isOutcome(value: JsonValue | TaskOutcome): value is TaskOutcome {
+  return typeof value === "object" && value !== null && "status" in value && "output" in value;
 }

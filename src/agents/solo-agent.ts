@@ -1,0 +1,61 @@
+import {
+  agentSession,
+  eventDraft,
+  Fault,
+  formatAgentId,
+  type Agent,
+  type AgentSession,
+  type EventDraft,
+  type ExecutionBudget,
+  type Model,
+  type RunContext,
+  type RunStatus,
+  type Tool,
+} from "../kernel/index.ts";
+import { react } from "./architectures/react.ts";
+
+export interface SoloAgentOptions {
+  readonly name: string;
+  readonly model: Model;
+  readonly instructions?: string;
+  readonly tools?: readonly Tool[];
+  readonly maxTurns?: number;
+  readonly budget?: Partial<ExecutionBudget>;
+}
+
+/** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
+export function soloAgent(options: SoloAgentOptions): Agent {
+  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  return {
+    id: formatAgentId({ name }),
+    models: { main: model },
+    tools,
+    budget,
+    run: async (ctx) => {
+      if (typeof ctx.input !== "string") {
+        throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
+      }
+      const session = agentSession({ id: ctx.facts.sessionId, instructions });
+      const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
+        name: toolName,
+        description,
+        inputSchema,
+      }));
+      ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
+      const deps = { ctx, tools: { list: () => specs }, maxTurns };
+      for await (const draft of react().run(session, deps, ctx.input)) ctx.tell(draft);
+      for (const draft of closing(ctx, session)) ctx.tell(draft);
+      return session.output;
+    },
+  };
+}
+
+function closing({ facts }: RunContext, session: AgentSession): readonly EventDraft[] {
+  const { output, turns, cumulativeUsage: usage, interruptionReason, interrupted } = session;
+  const status: RunStatus = interrupted ? "max_turns" : "completed";
+  const { sessionId } = facts;
+  return [
+    eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),
+    eventDraft("settled", { sessionId }),
+  ];
+}

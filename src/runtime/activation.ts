@@ -1,0 +1,108 @@
+import {
+  executionBudget,
+  formatRunId,
+  formatTaskId,
+  Supervision,
+  type Agent,
+  type Commit,
+  type Event,
+  type EventDraft,
+  type JsonValue,
+  type Message,
+  type RunRecord,
+  type SubmitOptions,
+  type TaskRecord,
+} from "../kernel/index.ts";
+import type { OwnerContext } from "./owner-context.ts";
+
+export interface NewRun {
+  readonly record: RunRecord;
+  readonly first: Commit;
+}
+
+/** A run of `agent` with everything its first commit holds: the root task, its seat and its purse. */
+export function newRun(
+  { clock, ids }: OwnerContext,
+  agent: Agent,
+  input: JsonValue,
+  options: SubmitOptions & { readonly messages?: readonly Message[] },
+): NewRun {
+  const { id: agentId } = agent;
+  const minted = {
+    next: () => (options.runId === undefined ? ids.next() : options.runId.slice("run_".length)),
+  };
+  const budget = executionBudget({ ...agent.budget, ...options.budget });
+  const supervision = Supervision.root(agentId, {
+    ids: minted,
+    executionBudget: budget,
+    ...(options.sessionId === undefined ? {} : { sessionId: options.sessionId }),
+    ...(options.spawnBudget === undefined ? {} : { spawnBudget: options.spawnBudget }),
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
+  });
+  const { runId, sessionId, priority } = supervision;
+  const at = clock.now();
+  const taskId = formatTaskId(0);
+  const metadata = options.metadata ?? {};
+  const task: TaskRecord = {
+    taskId,
+    agentId,
+    parentId: null,
+    supervision: supervision.toJSON(),
+    budget,
+    input,
+    messages: options.messages ?? [],
+    userId: options.userId ?? null,
+    metadata,
+    streaming: options.streaming ?? false,
+    onParentEnd: "wait",
+    onPause: "suspend",
+    tools: null,
+  };
+  const drafts: EventDraft[] = [
+    { type: "run_start", data: { agentId, sessionId, input, supervision: supervision.toJSON(), metadata } },
+    { type: "task_start", data: { priority, budget } },
+  ];
+  const events = drafts.map((draft, seq): Event => ({
+    seq,
+    runId,
+    taskId,
+    agentId,
+    parentId: null,
+    at,
+    ...draft,
+  }));
+  return {
+    record: {
+      runId,
+      agentId,
+      sessionId,
+      tenantId: options.tenantId ?? null,
+      priority,
+      agentVersion: agent.version ?? null,
+      createdAt: at,
+    },
+    first: {
+      number: 0,
+      at,
+      events,
+      tasks: [{ type: "create", task }],
+      ledger: [{ type: "open", taskId, parentId: null, budget, priority }],
+    },
+  };
+}
+
+/**
+ * Starts a run for the messages that wait for an agent, unless one is at it. The run's id follows from the message at the head and how
+ * often it was handed back, so that whoever tries, from whatever process, starts the same run.
+ */
+export async function activate(owner: OwnerContext, agent: Agent): Promise<boolean> {
+  const { store, hash } = owner;
+  const deliveries = await store.inbox.peek(agent.id);
+  const [head] = deliveries;
+  if (head === undefined) return false;
+  const digest = hash(`${agent.id} ${head.message.id} ${head.deliveries}`).replaceAll(/[^A-Za-z0-9]/g, "-");
+  const runId = formatRunId(digest.slice(0, 40));
+  const messages = deliveries.map(({ message }) => message);
+  const { record, first } = newRun(owner, agent, null, { runId, messages });
+  return store.journal.create(record, first);
+}

@@ -1,0 +1,175 @@
+import { randomUUID } from "node:crypto";
+import {
+  defaultRetrySettings,
+  Fault,
+  type Agent,
+  type AgentId,
+  type Clock,
+  type Hash,
+  type IdSource,
+  type JsonValue,
+  type Lease,
+  type PriceTable,
+  type Random,
+  type Rest,
+  type RetrySettings,
+  type RunHandle,
+  type RunId,
+  type Runtime,
+  type Store,
+  type SubmitOptions,
+  type UnknownPrice,
+} from "../kernel/index.ts";
+import { activate, newRun } from "./activation.ts";
+import { LocalEngine } from "./engines/local/engine.ts";
+import type { OwnerContext } from "./owner-context.ts";
+import { StoredRunHandle } from "./run-handle.ts";
+import { RunOwner } from "./run-owner.ts";
+import { defaultRunRetry, type RunRetry } from "./run-retry.ts";
+import { sha256 } from "./sha256.ts";
+import { Slots } from "./slots.ts";
+import { memoryStore } from "./stores/memory/store.ts";
+import { systemClock } from "./system-clock.ts";
+import { uuidSource } from "./uuid-source.ts";
+
+export interface RuntimeOptions {
+  /** `"memory:"`, or a store. */
+  readonly store?: "memory:" | Store;
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+  readonly hash?: Hash;
+  readonly random?: Random;
+  /** Without one, no price is known. */
+  readonly prices?: PriceTable;
+  readonly unknownPrice?: UnknownPrice;
+  readonly retry?: Partial<RetrySettings>;
+  readonly runRetry?: Partial<RunRetry>;
+  /** Active tasks at once. */
+  readonly concurrency?: number;
+  /** How long a run that only waits stays in memory. */
+  readonly suspendAfterMs?: number;
+  readonly pollMs?: number;
+  readonly workerId?: string;
+  /** Errors that belong to no caller: a run that could not be loaded, a store that failed. */
+  readonly onError?: (error: Fault) => void;
+}
+
+/** Opens a runtime on a store and goes on with whatever was left there. */
+export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  const runtime = new LocalRuntime(options);
+  await runtime.start();
+  return runtime;
+}
+
+class LocalRuntime implements Runtime {
+  readonly #owner: OwnerContext;
+  readonly #store: Store;
+  readonly #engine: LocalEngine;
+  readonly #agents = new Map<AgentId, Agent>();
+  readonly #owned = new Map<RunId, RunOwner>();
+  readonly #onError: (error: Fault) => void;
+  #forget: (() => void) | undefined;
+
+  constructor(options: RuntimeOptions) {
+    const { clock = systemClock, hash = sha256, concurrency = 64 } = options;
+    this.#onError = options.onError ?? (() => undefined);
+    this.#store =
+      options.store === undefined || options.store === "memory:" ? memoryStore({ hash }) : options.store;
+    this.#owner = {
+      store: this.#store,
+      clock,
+      hash,
+      ids: options.ids ?? uuidSource,
+      random: options.random ?? { next: Math.random },
+      prices: options.prices ?? { find: () => null },
+      unknownPrice: options.unknownPrice ?? "refuse",
+      retry: { ...defaultRetrySettings, ...options.retry },
+      runRetry: { ...defaultRunRetry, ...options.runRetry },
+      slots: new Slots(concurrency),
+      suspendAfterMs: options.suspendAfterMs ?? 5_000,
+      findAgent: (agentId) => this.#agents.get(agentId),
+    };
+    this.#engine = new LocalEngine({
+      leases: this.#store.leases,
+      clock,
+      workerId: options.workerId ?? `worker-${randomUUID()}`,
+      concurrency: Math.max(concurrency * 16, 1_024),
+      agentIds: () => [...this.#agents.keys()],
+      pollMs: options.pollMs ?? 500,
+      onError: (error) => this.#report(error),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#forget = this.#store.onChange((runId) => this.#noteChange(runId));
+    await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+  }
+
+  register(agent: Agent): void {
+    const known = this.#agents.get(agent.id);
+    if (known === agent) return;
+    if (known !== undefined) throw new Fault("already_exists", `another agent is registered as ${agent.id}`);
+    this.#agents.set(agent.id, agent);
+    for (const colleague of agent.colleagues ?? []) this.register(colleague);
+    this.#engine.wake();
+    this.#activateAll();
+  }
+
+  async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
+    this.register(agent);
+    const { record, first } = newRun(this.#owner, agent, input, options);
+    await this.#store.journal.create(record, first);
+    return this.#handle(record);
+  }
+
+  async find(runId: RunId): Promise<RunHandle | undefined> {
+    const record = await this.#store.journal.find(runId);
+    return record === undefined ? undefined : this.#handle(record);
+  }
+
+  async close(): Promise<void> {
+    this.#forget?.();
+    const stopped = this.#engine.stop();
+    await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release()));
+    await stopped;
+    await this.#store.close();
+  }
+
+  #handle(record: NonNullable<Awaited<ReturnType<Store["journal"]["find"]>>>): RunHandle {
+    const { store, clock, ids } = this.#owner;
+    return new StoredRunHandle({ store, clock, ids, record });
+  }
+
+  async #drive(lease: Lease): Promise<Rest> {
+    const owner = await RunOwner.load(this.#owner, lease);
+    this.#owned.set(lease.runId, owner);
+    try {
+      return await owner.drive();
+    } finally {
+      this.#owned.delete(lease.runId);
+    }
+  }
+
+  #noteChange(runId: RunId | undefined): void {
+    if (runId === undefined) for (const owner of this.#owned.values()) owner.poke();
+    else this.#owned.get(runId)?.poke();
+    this.#engine.wake(runId);
+    this.#activateAll();
+  }
+
+  #activateAll(): void {
+    this.#startActivations().catch((error: unknown) => this.#report(error));
+  }
+
+  async #startActivations(): Promise<void> {
+    const waiting = await this.#store.inbox.waiting([...this.#agents.keys()]);
+    for (const agentId of waiting) {
+      const agent = this.#agents.get(agentId);
+      if (agent !== undefined) await activate(this.#owner, agent);
+    }
+  }
+
+  #report(error: unknown): void {
+    this.#onError(Fault.from(error));
+  }
+}

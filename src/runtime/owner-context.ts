@@ -1,0 +1,31 @@
+import type {
+  Agent,
+  AgentId,
+  Clock,
+  Hash,
+  IdSource,
+  PriceTable,
+  Random,
+  RetrySettings,
+  Store,
+  UnknownPrice,
+} from "../kernel/index.ts";
+import type { RunRetry } from "./run-retry.ts";
+import type { Slots } from "./slots.ts";
+
+/** What a worker hands to every run it owns. */
+export interface OwnerContext {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly hash: Hash;
+  readonly random: Random;
+  readonly prices: PriceTable;
+  readonly unknownPrice: UnknownPrice;
+  readonly retry: RetrySettings;
+  readonly runRetry: RunRetry;
+  readonly slots: Slots;
+  /** How long a run that only waits is kept in memory. */
+  readonly suspendAfterMs: number;
+  findAgent(agentId: AgentId): Agent | undefined;
+}

@@ -1,0 +1,121 @@
+import {
+  formatTaskId,
+  noUsage,
+  type ApprovalDecision,
+  type Clock,
+  type Delta,
+  type Event,
+  type IdSource,
+  type JsonValue,
+  type MailBody,
+  type Priority,
+  type RunHandle,
+  type RunId,
+  type RunRecord,
+  type RunResult,
+  type SessionId,
+  type Store,
+  type TailOptions,
+  type TaskId,
+  type TopUp,
+} from "../kernel/index.ts";
+import { forkRun } from "./fork.ts";
+
+export interface HandleOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly record: RunRecord;
+  /** Who gives the orders; for the audit. */
+  readonly by?: string;
+}
+
+const root = formatTaskId(0);
+
+export class StoredRunHandle implements RunHandle {
+  readonly runId: RunId;
+  readonly sessionId: SessionId;
+  readonly #options: HandleOptions;
+
+  constructor(options: HandleOptions) {
+    this.#options = options;
+    this.runId = options.record.runId;
+    this.sessionId = options.record.sessionId;
+  }
+
+  events(options?: TailOptions): AsyncIterable<Event | Delta> {
+    return this.#options.store.events.tail(this.runId, options);
+  }
+
+  /** Reads along until the run ends. */
+  async result(): Promise<RunResult<JsonValue>> {
+    let end: Event<"run_end"> | undefined;
+    let task: Event<"task_end"> | undefined;
+    for await (const event of this.events()) {
+      if (event.type === "run_end") end = event;
+      if (event.type === "task_end" && event.taskId === root) task = event;
+    }
+    const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
+    const failure = task?.data.failure ?? null;
+    return {
+      output: task?.data.output ?? null,
+      status,
+      interruptionReason: failure?.message ?? null,
+      usage,
+      costUsd,
+      turns,
+      runId: this.runId,
+      sessionId: this.sessionId,
+      agentId: this.#options.record.agentId,
+      failure,
+      metadata: {},
+    };
+  }
+
+  cancel(reason = "cancelled"): Promise<void> {
+    return this.#order({ type: "cancel", taskId: root, reason });
+  }
+
+  pause(): Promise<void> {
+    return this.#order({ type: "pause" });
+  }
+
+  resume(): Promise<void> {
+    return this.#order({ type: "resume" });
+  }
+
+  topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+    return this.#order({ type: "top_up", taskId, add });
+  }
+
+  reprioritize(taskId: TaskId, priority: Priority): Promise<void> {
+    return this.#order({ type: "reprioritize", taskId, priority });
+  }
+
+  steer(input: JsonValue): Promise<void> {
+    return this.#order({ type: "steer", input });
+  }
+
+  followUp(input: JsonValue): Promise<void> {
+    return this.#order({ type: "follow_up", input });
+  }
+
+  signal(name: string, value: JsonValue = null, taskId = root): Promise<void> {
+    return this.#order({ type: "resolve", taskId, wait: `signal ${name}`, value });
+  }
+
+  approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
+    return this.#order({ type: "approval", approvalId, decision });
+  }
+
+  async fork({ at }: { readonly at: number }): Promise<RunHandle> {
+    const { store, clock, ids, record } = this.#options;
+    const fork = await forkRun({ store, clock, ids, origin: record, at });
+    return new StoredRunHandle({ ...this.#options, record: fork });
+  }
+
+  async #order(body: MailBody): Promise<void> {
+    const { store, clock, ids, by = "user" } = this.#options;
+    await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
+  }
+}

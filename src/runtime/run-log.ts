@@ -1,0 +1,135 @@
+import {
+  Fault,
+  type Clock,
+  type Commit,
+  type Event,
+  type EventDraft,
+  type HeadcountCommand,
+  type HeadcountOutcome,
+  type LedgerCommand,
+  type LedgerOutcome,
+  type Lease,
+  type Store,
+  type TaskId,
+} from "../kernel/index.ts";
+import type { RunState } from "./run-state.ts";
+
+/** What may be added to the next commit. */
+export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headcount" | "ledger">;
+
+type Draft = { -readonly [Key in keyof Commit]?: Commit[Key] };
+
+export interface RunLogOptions {
+  readonly store: Store;
+  readonly lease: Lease;
+  readonly state: RunState;
+  readonly clock: Clock;
+  /** The run cannot be written to any more: the lease is lost, or the store fails. */
+  readonly onBroken: (fault: Fault) => void;
+}
+
+/**
+ * The one way an owner writes. What is added changes the state at once and goes into the next commit; `flush` makes it durable. One
+ * commit per step comes out of that: a record waits for the next effect, whose reservation rides with it (B3).
+ */
+export class RunLog {
+  readonly lease: Lease;
+  readonly #store: Store;
+  readonly #state: RunState;
+  readonly #clock: Clock;
+  readonly #onBroken: (fault: Fault) => void;
+  #draft: Draft = {};
+  #dirty = false;
+  #writing: Promise<void> | undefined;
+  #idle: NodeJS.Immediate | undefined;
+  #broken: Fault | undefined;
+
+  constructor({ store, lease, state, clock, onBroken }: RunLogOptions) {
+    this.lease = lease;
+    this.#store = store;
+    this.#state = state;
+    this.#clock = clock;
+    this.#onBroken = onBroken;
+  }
+
+  add(addition: Addition): void {
+    this.#state.apply(addition, this.#clock.now());
+    for (const [key, value] of Object.entries(addition)) this.#put(key as keyof Addition, value);
+  }
+
+  /** Gives the event its place; the seq is its own from now on. */
+  tell(taskId: TaskId, draft: EventDraft): Event {
+    const { agentId, parentId } = this.#state.task(taskId).record;
+    const { runId } = this.lease;
+    const seq = this.#state.nextSeq;
+    const event: Event = { seq, runId, taskId, agentId, parentId, at: this.#clock.now(), ...draft };
+    this.#state.noteEvent(event);
+    this.#put("events", [event]);
+    return event;
+  }
+
+  seat(command: HeadcountCommand): HeadcountOutcome {
+    const outcome = this.#state.seat(command, this.#clock.now());
+    if (outcome.kind !== "ignored" && outcome.kind !== "refused") this.#put("headcount", [command]);
+    return outcome;
+  }
+
+  book(command: LedgerCommand): LedgerOutcome {
+    const outcome = this.#state.book(command);
+    if (outcome.applied) this.#put("ledger", [command]);
+    return outcome;
+  }
+
+  /** Everything added so far is durable when this resolves. J3: refused when the lease is lost, also with nothing to write. */
+  async flush(): Promise<void> {
+    if (this.#broken !== undefined) throw this.#broken;
+    if (!this.#dirty && this.#writing === undefined) return this.#guard(this.#store.leases.check(this.lease));
+    while (this.#writing !== undefined) await this.#writing;
+    if (!this.#dirty) return;
+    this.#writing = this.#guard(this.#write()).finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  /** Nothing more is written. */
+  stop(fault: Fault): void {
+    this.#broken ??= fault;
+    if (this.#idle !== undefined) clearImmediate(this.#idle);
+  }
+
+  #put(key: keyof Draft, value: unknown): void {
+    const before = this.#draft[key];
+    const merged =
+      Array.isArray(before) && Array.isArray(value)
+        ? [...(before as unknown[]), ...(value as unknown[])]
+        : value;
+    this.#draft = { ...this.#draft, [key]: merged };
+    if (this.#dirty) return;
+    this.#dirty = true;
+    // Nothing may follow for long: then it is written by itself.
+    this.#idle = setImmediate(() => {
+      if (this.#dirty) this.flush().catch(() => undefined);
+    });
+  }
+
+  async #write(): Promise<void> {
+    const commit: Commit = { ...this.#draft, number: this.#state.nextCommit, at: this.#clock.now() };
+    this.#draft = {};
+    this.#dirty = false;
+    if (this.#idle !== undefined) clearImmediate(this.#idle);
+    this.#state.nextCommit++;
+    await this.#store.journal.append(this.lease, commit);
+  }
+
+  async #guard(work: Promise<unknown>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      const fault = Fault.from(error);
+      this.stop(fault);
+      this.#onBroken(fault);
+      throw fault;
+    }
+  }
+}

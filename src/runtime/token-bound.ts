@@ -1,0 +1,47 @@
+import type { ChatMessage, ContentPart, ToolOutput, ToolSpec } from "../kernel/index.ts";
+
+/** More than any provider counts for one image, whatever its size. */
+const tokensPerImage = 8_192;
+/** For roles, separators and the like, for each message and the request. */
+const overhead = 16;
+
+/** B1: at least as many tokens as these messages can come to: one per byte of text, and a bound for each image. */
+export function boundMessages(messages: Iterable<ChatMessage>): number {
+  let tokens = 0;
+  for (const message of messages) {
+    tokens += overhead;
+    if (message.role === "system") tokens += bytes(message.content);
+    else for (const part of message.content) tokens += boundPart(part);
+  }
+  return tokens;
+}
+
+export function boundTools(tools: readonly ToolSpec[]): number {
+  return tools.length === 0 ? 0 : bytes(JSON.stringify(tools)) + overhead;
+}
+
+function boundPart(part: ContentPart): number {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return bytes(part.text) + overhead;
+    case "image":
+      return tokensPerImage;
+    case "file":
+      return part.source.kind === "base64" ? part.source.data.length : tokensPerImage;
+    case "tool_call":
+      return bytes(JSON.stringify(part.input)) + bytes(part.toolName) + overhead;
+    case "tool_result":
+      return boundOutput(part.output) + overhead;
+  }
+}
+
+function boundOutput(output: ToolOutput): number {
+  if (output.type === "text") return bytes(output.text);
+  if (output.type === "json") return bytes(JSON.stringify(output.value));
+  return output.parts.reduce((sum, part) => sum + boundPart(part), 0);
+}
+
+function bytes(text: string): number {
+  return Buffer.byteLength(text);
+}
