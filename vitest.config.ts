@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/reporter/closing-line.ts";
 
-const apart = ["contract", "gates", "package"];
+const apart = ["contract", "crash", "gates", "package"];
 
 export default defineConfig({
   test: {

@@ -1,4 +1,3 @@
-import type { TaskId } from "./identity.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import {
   nothing,
@@ -66,10 +65,16 @@ export function findWarnings(account: Account): readonly Exhaustion[] {
   return found;
 }
 
-/** The dimension in which more was billed than held. */
-export function findOverbilling(taskId: TaskId, held: Spend, billed: Spend): Exhaustion | undefined {
+/** The dimension, capped for the task or an ancestor, in which more was billed than held. Without a cap it is only a surprise. */
+export function findOverbilling(
+  chain: readonly Account[],
+  held: Spend,
+  billed: Spend,
+): Exhaustion | undefined {
   for (const { unit, dimension } of dimensions) {
-    if (billed[unit] <= held[unit]) continue;
+    const capped = chain.find(({ caps }) => caps[unit] !== null);
+    if (capped === undefined || billed[unit] <= held[unit]) continue;
+    const { taskId } = capped;
     return { taskId, dimension, limit: shown(unit, held[unit]), used: shown(unit, billed[unit]) };
   }
   return undefined;

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonValue } from "./json.ts";
 
 /** A question put to a person, durable until answered. `inputDigest` binds the answer to these very arguments. */
 export interface ApprovalRequest {
@@ -22,11 +22,3 @@ export type ApprovalDecision =
   | { readonly decision: "denied"; readonly reason?: string; readonly by?: string }
   /** The call is left out; the model is told so and goes on. */
   | { readonly decision: "skipped"; readonly by?: string };
-
-/** A request with its answer, as the journal and the audit keep it. */
-export interface ApprovalRecord {
-  readonly request: ApprovalRequest;
-  readonly decision: ApprovalDecision;
-  readonly at: number;
-  readonly metadata?: JsonObject;
-}

@@ -6,7 +6,10 @@ export interface HistoryKey {
   readonly sessionId: SessionId;
 }
 
-/** What `AgentContext` reads through: usually a view of `Sessions`, or an application's own table. Where an agent's raw messages are read from and kept. Worker sessions have keys of their own, so none sees another's. */
+/**
+ * Where an agent's raw messages are read from and kept, for `AgentContext`: usually a view of `Sessions`, or an application's own
+ * table. Worker sessions have keys of their own, so none sees another's.
+ */
 export interface HistoryProvider {
   read(key: HistoryKey): Promise<readonly ChatMessage[]>;
   /** Idempotent by run: messages of a run replace what that run had appended, so a replay does not double them. */

@@ -91,6 +91,9 @@ export function parseSessionId(text: string): SessionId {
     "session id",
     "1 to 256 letters, digits, and _ . : @ / -, starting with a letter, digit or _",
   );
+  if (text.split("/").some((segment) => segment === "" || /^\.+$/.test(segment))) {
+    throw refused("session id", text, "made of segments that are not empty, . or ..");
+  }
   return text as SessionId;
 }
 

@@ -4,7 +4,7 @@ export type { AgentPhase } from "./agent-phase.ts";
 export { agentSession, type AgentSession } from "./agent-session.ts";
 export type { Agent } from "./agent.ts";
 export type { ApprovalEvents } from "./approval-event.ts";
-export type { ApprovalDecision, ApprovalRecord, ApprovalRequest } from "./approval.ts";
+export type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
 export type { AuditEntry, AuditLog, AuditVerdict } from "./audit-log.ts";
@@ -127,7 +127,7 @@ export {
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { Journal, RunRecord } from "./journal.ts";
-export { assertJson, canonicalJson, type Codec, isJson, type JsonObject, type JsonValue } from "./json.ts";
+export { assertJson, canonicalJson, isJson, type JsonObject, type JsonValue } from "./json.ts";
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
@@ -184,7 +184,6 @@ export type {
   ToolSpec,
 } from "./model.ts";
 export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
-export { closeOpenCalls } from "./open-calls.ts";
 export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
@@ -238,7 +237,7 @@ export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
 export type { TaskChange, TaskRecord } from "./task.ts";
 export type { Attributes, Span, Telemetry } from "./telemetry.ts";
-export type { ToolCall, ToolHost, ToolProgress } from "./tool-host.ts";
+export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
 export type { TopicChange, Topics } from "./topics.ts";
 export { Transcript } from "./transcript.ts";

@@ -10,12 +10,6 @@ export type JsonValue =
 
 export type JsonObject = { readonly [key: string]: JsonValue };
 
-/** The only door between program values and stored bytes. `decode` must accept every shape ever stored. */
-export interface Codec<Value> {
-  encode(value: Value): JsonValue;
-  decode(json: JsonValue): Value;
-}
-
 /**
  * J10: what is stored is JSON, and comes back as it went in. Refused with `not_json`, naming the path: `undefined`
  * (also as an array's hole), functions, symbols, bigints, NaN and infinities, -0, class instances, cycles, what cannot be read. An
@@ -33,12 +27,26 @@ export function isJson(value: unknown): value is JsonValue {
 /** One text for all values that are equal as JSON: keys sorted, absent properties left out. For digests. */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .toSorted(([one], [other]) => (one < other ? -1 : 1))
-    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-  return `{${members.join(",")}}`;
+  if (Array.isArray(value)) {
+    let items = "";
+    for (const [index, item] of value.entries())
+      items += index === 0 ? canonicalJson(item) : `,${canonicalJson(item)}`;
+    return `[${items}]`;
+  }
+  const record = value as Readonly<Record<string, unknown>>;
+  let members = "";
+  for (const key of sortedKeys(record)) {
+    const member = record[key];
+    if (member === undefined) continue;
+    members += `${members === "" ? "" : ","}${JSON.stringify(key)}:${canonicalJson(member)}`;
+  }
+  return `{${members}}`;
+}
+
+function sortedKeys(record: object): readonly string[] {
+  const keys = Object.keys(record);
+  const unsorted = keys.some((key, index) => index > 0 && key < (keys[index - 1] ?? ""));
+  return unsorted ? keys.toSorted((one, other) => (one < other ? -1 : 1)) : keys;
 }
 
 /** What is wrong, with the path built from the inside out, so that good values pay nothing for it. */
@@ -49,11 +57,35 @@ interface NonJson {
 
 function find(value: unknown): NonJson | undefined {
   try {
-    return findNonJson(value, new Set());
+    return isShallowJson(value, 0) ? undefined : findNonJson(value, new Set());
   } catch (error) {
     const problem = error instanceof RangeError ? "is nested too deep" : "cannot be read";
     return { path: "", problem };
   }
+}
+
+/** Deeper values are looked at with an eye for cycles. */
+const shallow = 48;
+
+/** Whether all is well, for what is not very deep: the common case, without a word about what is wrong. */
+function isShallowJson(value: unknown, depth: number): boolean {
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  if (typeof value !== "object" || depth > shallow || Object.getOwnPropertySymbols(value).length > 0)
+    return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Array.prototype) {
+    const list = value as readonly unknown[];
+    return (
+      list.every((member) => isShallowJson(member, depth + 1)) && Object.keys(list).length === list.length
+    );
+  }
+  if (prototype !== Object.prototype || "toJSON" in value) return false;
+  for (const key in value) {
+    const member = (value as Readonly<Record<string, unknown>>)[key];
+    if (member !== undefined && !isShallowJson(member, depth + 1)) return false;
+  }
+  return true;
 }
 
 /** `open` holds the containers around `value`, to see cycles. */

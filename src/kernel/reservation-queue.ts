@@ -74,6 +74,7 @@ export function leaveQueue(ledger: Ledger, id: string, served: boolean): Ledger 
 
 /** Every waiting request, in the order in which stride scheduling would serve them if all fitted. */
 function inServingOrder(ledger: Ledger): readonly ReserveCommand[] {
+  if (ledger.waiting.length < 2) return ledger.waiting;
   const classes = new Map<Priority, ReserveCommand[]>();
   for (const request of ledger.waiting) {
     const priority = priorityOf(ledger, request);

@@ -1,3 +1,5 @@
+import { describeValue } from "./describe-value.ts";
+import { Fault } from "./fault.ts";
 import type { AgentId } from "./identity.ts";
 
 /** A plain ceiling on how often a crashed agent is started again; no delay, no chance. */
@@ -6,6 +8,12 @@ export class RetryPolicy {
   readonly #counts = new Map<AgentId, number>();
 
   constructor(maxRetries = 3) {
+    if (!Number.isSafeInteger(maxRetries) || maxRetries < 0) {
+      throw new Fault(
+        "invalid_argument",
+        `maxRetries is ${describeValue(maxRetries)}: it must be an integer from 0`,
+      );
+    }
     this.maxRetries = maxRetries;
   }
 

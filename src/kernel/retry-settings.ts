@@ -8,6 +8,8 @@ export interface RetrySettings {
   readonly baseDelayMs: number;
   /** The share of the delay that chance may add; 0 is the seed's pure schedule. */
   readonly jitter: number;
+  /** No delay of the schedule is longer; what a provider asks for may be. */
+  readonly maxDelayMs: number;
 }
 
 export const defaultRetrySettings: RetrySettings = Object.freeze({
@@ -15,6 +17,7 @@ export const defaultRetrySettings: RetrySettings = Object.freeze({
   maxRetries: 3,
   baseDelayMs: 2_000,
   jitter: 0,
+  maxDelayMs: 120_000,
 });
 
 /**
@@ -23,10 +26,10 @@ export const defaultRetrySettings: RetrySettings = Object.freeze({
  */
 export function retryDelayMs(
   retry: number,
-  { baseDelayMs, jitter }: RetrySettings,
+  { baseDelayMs, jitter, maxDelayMs }: RetrySettings,
   random: Random,
   retryAfterMs = 0,
 ): number {
-  const scheduled = baseDelayMs * 2 ** (retry - 1) * (1 + jitter * random.next());
+  const scheduled = Math.min(maxDelayMs, baseDelayMs * 2 ** (retry - 1)) * (1 + jitter * random.next());
   return Math.max(scheduled, retryAfterMs);
 }

@@ -118,7 +118,7 @@ function settle(draft: Draft, command: Extract<LedgerCommand, { type: "settle" }
   // Without a known price there was no bound to bill above; then the caps tell.
   const bound = priced ? held : { ...held, nanoUsd: billed.nanoUsd };
   const found = priced || nanoUsd === null ? undefined : draft.findPassedCap(taskId);
-  const excess = findOverbilling(taskId, bound, billed) ?? found;
+  const excess = findOverbilling(chainOf(draft.ledger.accounts, taskId), bound, billed) ?? found;
   if (excess !== undefined) draft.overran({ ...excess, reservationId: id });
   return true;
 }

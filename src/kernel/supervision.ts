@@ -93,8 +93,9 @@ export class Supervision {
     const { ids, retention = HistoryRetention.PERMANENT, priority = Priority.NORMAL } = options;
     return new Supervision({
       runId: formatRunId(ids.next()),
-      sessionId: options.sessionId ?? formatSessionId(ids.next()),
-      rootId: agentId,
+      sessionId:
+        options.sessionId === undefined ? formatSessionId(ids.next()) : parseSessionId(options.sessionId),
+      rootId: formatAgentId(parseAgentId(agentId)),
       parentId: null,
       depth: 0,
       spawnBudget: options.spawnBudget === undefined ? defaultSpawnBudget : spawnBudget(options.spawnBudget),
@@ -156,6 +157,9 @@ export class Supervision {
         "invalid_argument",
         `depth is ${describeValue(json.depth)}: it must be an integer from 0`,
       );
+    }
+    if (json.spawnBudget === undefined || json.executionBudget === undefined) {
+      throw new Fault("invalid_argument", "a stored node without its budgets cannot be trusted to have none");
     }
     const budget = spawnBudget(json.spawnBudget);
     const same = shared?.maxAgents === budget.maxAgents && shared.allowPreempt === budget.allowPreempt;

@@ -1,13 +1,9 @@
 import type { ToolCallPart } from "./content.ts";
-import type { JsonValue } from "./json.ts";
 import type { ToolSpec } from "./model.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 
 /** A call as the model asked for it. */
 export type ToolCall = Omit<ToolCallPart, "type">;
-
-/** One update from a tool that is at work. */
-export type ToolProgress = (callId: string, update: JsonValue) => void;
 
 /**
  * The tools of one agent. Inside a run, `deps.tools` is the journaled front of it: calls go through the gate, the journal

@@ -30,11 +30,12 @@ import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./system-clock.ts";
+import { systemRandom } from "./system-random.ts";
 import { uuidSource } from "./uuid-source.ts";
 
 export interface RuntimeOptions {
-  /** `"memory:"`, or a store. */
-  readonly store?: "memory:" | Store;
+  /** `"memory:"`, which is meant when none is named, `"sqlite:PATH"`, or a store. */
+  readonly store?: "memory:" | `sqlite:${string}` | Store;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly hash?: Hash;
@@ -56,9 +57,26 @@ export interface RuntimeOptions {
 
 /** Opens a runtime on a store and goes on with whatever was left there. */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  const runtime = new LocalRuntime(options);
+  const { clock = systemClock, hash = sha256 } = options;
+  const store = await openStore(options.store ?? "memory:", hash, clock);
+  const runtime = new LocalRuntime(store, { ...options, clock, hash });
   await runtime.start();
   return runtime;
+}
+
+/** A store's driver is loaded when it is asked for, not with this package. */
+async function openStore(store: string | Store, hash: Hash, clock: Clock): Promise<Store> {
+  if (typeof store !== "string") return store;
+  if (store === "memory:") return memoryStore({ hash });
+  const [scheme, path] = [store.slice(0, store.indexOf(":")), store.slice(store.indexOf(":") + 1)];
+  if (scheme === "sqlite" && path !== "") {
+    const { sqliteStore } = await import("./stores/sqlite/store.ts");
+    return sqliteStore({ path, hash, clock });
+  }
+  throw new Fault(
+    "invalid_argument",
+    `${JSON.stringify(store)} is not a store: use "memory:", "sqlite:PATH" or a store`,
+  );
 }
 
 class LocalRuntime implements Runtime {
@@ -70,17 +88,16 @@ class LocalRuntime implements Runtime {
   readonly #onError: (error: Fault) => void;
   #forget: (() => void) | undefined;
 
-  constructor(options: RuntimeOptions) {
-    const { clock = systemClock, hash = sha256, concurrency = 64 } = options;
+  constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
+    const { clock, hash, concurrency = 64 } = options;
     this.#onError = options.onError ?? (() => undefined);
-    this.#store =
-      options.store === undefined || options.store === "memory:" ? memoryStore({ hash }) : options.store;
+    this.#store = store;
     this.#owner = {
       store: this.#store,
       clock,
       hash,
       ids: options.ids ?? uuidSource,
-      random: options.random ?? { next: Math.random },
+      random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
       unknownPrice: options.unknownPrice ?? "refuse",
       retry: { ...defaultRetrySettings, ...options.retry },

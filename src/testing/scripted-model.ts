@@ -1,6 +1,5 @@
 import {
   Fault,
-  messageText,
   type AssistantPart,
   type Clock,
   type JsonValue,
@@ -60,9 +59,10 @@ export class ScriptedModel implements Model {
 
   async generate(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelResponse> {
     const reply = this.#next(request);
+    const call = this.calls.length;
     await this.#delay(reply, signal);
     if (reply.error !== undefined) throw reply.error;
-    return respond(request, reply, this.calls.length);
+    return respond(request, reply, call);
   }
 
   async *stream(request: ModelRequest, { signal }: ModelCallOptions = {}): AsyncIterable<ModelStreamPart> {
@@ -74,6 +74,11 @@ export class ScriptedModel implements Model {
     for (const piece of reply.deltas ?? (text === "" ? [] : [text])) {
       signal?.throwIfAborted();
       yield { type: "text_delta", text: piece };
+    }
+    for (const [index, { name, input, callId = callIdOf(call, index) }] of (
+      reply.toolCalls ?? []
+    ).entries()) {
+      yield { type: "tool_input_delta", callId, toolName: name, text: JSON.stringify(input) };
     }
     if (reply.error !== undefined) throw reply.error;
     if (reply.cut !== true) yield { type: "finish", ...respond(request, reply, call) };
@@ -87,7 +92,11 @@ export class ScriptedModel implements Model {
       throw new Fault("invalid_argument", `the script has ${place} replies and was asked for one more`);
     }
     const reply = typeof step === "function" ? step(request) : step;
-    return typeof reply === "string" ? { text: reply } : reply;
+    if (typeof reply === "string") return { text: reply };
+    if (reply.text !== undefined && reply.deltas !== undefined && reply.deltas.join("") !== reply.text) {
+      throw new Fault("invalid_argument", "a scripted reply's deltas must add up to its text");
+    }
+    return reply;
   }
 
   async #delay({ delayMs = 0 }: ScriptedReply, signal: ModelCallOptions["signal"]): Promise<void> {
@@ -119,7 +128,7 @@ function respond(request: ModelRequest, reply: ScriptedReply, call: number): Mod
   const content: AssistantPart[] = [];
   if (reasoning !== undefined) content.push({ type: "reasoning", text: reasoning });
   if (text !== "") content.push({ type: "text", text });
-  for (const [index, { name, input, callId = `call_${call}_${index}` }] of toolCalls.entries()) {
+  for (const [index, { name, input, callId = callIdOf(call, index) }] of toolCalls.entries()) {
     content.push({ type: "tool_call", callId, toolName: name, input });
   }
   return {
@@ -129,13 +138,14 @@ function respond(request: ModelRequest, reply: ScriptedReply, call: number): Mod
   };
 }
 
+function callIdOf(call: number, index: number): string {
+  return `call_${call}_${index}`;
+}
+
 /** Four characters a token: not exact, but it grows with what is sent. */
 function estimate({ messages }: ModelRequest, content: readonly AssistantPart[]): ReportedUsage {
-  const sent = messages
-    .map((message) => messageText(message).length)
-    .reduce((sum, length) => sum + length, 0);
   return {
-    inputTokens: Math.ceil(sent / 4),
+    inputTokens: Math.ceil(JSON.stringify(messages).length / 4),
     outputTokens: Math.ceil(JSON.stringify(content).length / 4),
     cacheReadTokens: 0,
     cacheWriteTokens: 0,

@@ -32,7 +32,32 @@ const testingImports = {
   message: "a suite receives { test, expect }",
 };
 
+const coreImports = {
+  code: "eslint(no-restricted-imports)",
+  message: "the runtime's core imports the kernel's index and no package",
+};
+
 const plants: readonly Plant[] = [
+  {
+    rule: "the runtime's core imports no package",
+    file: "src/runtime/planted-package.ts",
+    source: `import { Ajv } from "ajv";\n\nexport const planted = new Ajv();\n`,
+    ...coreImports,
+  },
+  {
+    rule: "the runtime's core reads no clock of the platform",
+    file: "src/runtime/planted-clock.ts",
+    source: `export const planted = (): number => Date.now();\n`,
+    code: "eslint(no-restricted-globals)",
+    message: "take a Clock",
+  },
+  {
+    rule: "the runtime's core takes no chance of the platform",
+    file: "src/runtime/planted-chance.ts",
+    source: `export const planted = (): number => Math.random();\n`,
+    code: "eslint(no-restricted-properties)",
+    message: "take a Random",
+  },
   {
     rule: "the kernel imports no Node module",
     file: "src/kernel/planted-node-module.ts",
@@ -120,8 +145,7 @@ const plants: readonly Plant[] = [
     rule: "the runtime does not import agents",
     file: "src/runtime/planted-arrow.ts",
     source: `export { react as planted } from "../agents/index.ts";\n`,
-    code: "eslint(no-restricted-imports)",
-    message: "the runtime imports the kernel only",
+    ...coreImports,
   },
   {
     rule: "the runtime goes through the kernel's index",

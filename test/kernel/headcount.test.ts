@@ -117,10 +117,13 @@ describe("a seat changes hands", () => {
     expect(reported(run.tell("suspend", 1))).toEqual(["t1 paused", "t2 granted"]);
   });
 
-  test("H2: a victim that ends instead of pausing leaves its seat to the newcomer it was promised to", () => {
-    const run = full([LOW]);
-    run.acquire(2, HIGH);
-    expect(reported(run.tell("release", 1))).toEqual(["t2 granted"]);
+  test("H2: a victim that ends leaves its seat to whom it was promised, whoever else waits", () => {
+    const run = full([LOW, NORMAL]);
+    run.acquire(3, HIGH);
+    run.tell("settle", 1);
+    run.acquire(4, HIGH);
+    run.reprioritize(1, CRITICAL);
+    expect(reported(run.tell("release", 2))).toEqual(["t4 granted"]);
   });
 
   test("H2: a victim keeps its seat when the newcomer leaves", () => {

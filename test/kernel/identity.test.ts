@@ -178,9 +178,14 @@ describe("a session id", () => {
 
   test("comes back from its text as it went in", () => {
     fc.assert(
-      fc.property(fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/), (text) => {
-        expect(parseSessionId(text)).toBe(text);
-      }),
+      fc.property(
+        fc
+          .stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/)
+          .filter((text) => text.split("/").every((segment) => !/^\.*$/.test(segment))),
+        (text) => {
+          expect(parseSessionId(text)).toBe(text);
+        },
+      ),
     );
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/), (id) => {

@@ -141,8 +141,12 @@ export class LedgerOracle {
     const [{ held, priced }, purse] = [hold, this.#purseOf(hold)];
     const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
     this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null });
-    const above = units.find((unit) => billed[unit] > held[unit] && (unit !== "nanoUsd" || priced));
-    if (above !== undefined) this.#overran(id, [exhaustion(purse, above, held, billed)]);
+    const cappedIn = (unit: keyof Spend) => chainOf(purse).find(({ caps }) => caps[unit] !== null);
+    const above = units.find(
+      (unit) => cappedIn(unit) && billed[unit] > held[unit] && (unit !== "nanoUsd" || priced),
+    );
+    const owner = above && cappedIn(above);
+    if (above && owner) this.#overran(id, [exhaustion(owner, above, held, billed)]);
     // Without a known price there is no bound to bill above: then it is the caps that tell.
     else if (!priced && costUsd !== null) this.#overran(id, this.#passedCaps(purse));
     return true;

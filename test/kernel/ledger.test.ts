@@ -215,7 +215,7 @@ test.each([
   [settle("a", 6, 1), { dimension: "tokens", limit: 5, used: 6 }],
   [settle("a", 5, 1.5), { dimension: "costUsd", limit: 1.25, used: 1.5 }],
 ])("B1: a bill above the bound is recorded and stops all grants until topUp: %j", (command, found) => {
-  const book = setup({ maxTokens: 8 });
+  const book = setup({ maxTokens: 8, maxCostUsd: 9 });
   book.step(open(1), reserve("a", { output: 5, usdPerToken: 0.25 }), reserve("b", { output: 4 }));
   expect(book.decided(command)).toBe("no b");
   expect(book.state.overrun).toEqual({ taskId: "t0", reservationId: "a", ...found });
@@ -234,13 +234,14 @@ test.each([
   expect(overrun).toEqual(found && { ...found, reservationId: null });
 });
 
-test("B1: a call without a known price that turns out to pass a cost cap is an overrun", () => {
+test("B1: a call without a known price that turns out to pass a cost cap is an overrun, one within its bound is not", () => {
   const { step, decided } = setup({ maxCostUsd: 1 }, "ignore");
-  step(reserve("a", { costUsd: null }), reserve("b", { costUsd: null }));
+  step(...["a", "b", "c"].map((id) => reserve(id, { costUsd: null })));
   expect(step(settle("a", 1, 1)).overrun).toBeNull();
   const overrun = { taskId: "t0", dimension: "costUsd", limit: 1, used: 1.5, reservationId: "b" };
   expect(step(settle("b", 1, 0.5)).overrun).toEqual(overrun);
-  expect(decided(reserve("c"))).toBe("no c");
+  expect(decided(reserve("d"))).toBe("no d");
+  expect(step(topUp(0, {}), settle("c", 1, null)).overrun).toBeNull();
 });
 
 test.each([{ costUsd: null }, { usdPerToken: null }])("B4: no price is refused under a cap: %j", (price) => {

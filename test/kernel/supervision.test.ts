@@ -50,7 +50,7 @@ const rootOptions = fc.record(
       { maxAgents: fc.integer({ min: 1, max: 99 }), allowPreempt: fc.boolean() },
       { requiredKeys: [] },
     ),
-    sessionId: fc.stringMatching(/^[a-z][a-z0-9/]{0,9}$/).map(parseSessionId),
+    sessionId: fc.stringMatching(/^[a-z][a-z0-9]{0,5}(\/[a-z0-9]{1,3})?$/).map(parseSessionId),
   },
   { requiredKeys: [] },
 );

@@ -49,7 +49,8 @@ function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaRead
       const check = await validator;
       const problems = check(input);
       if (problems.length > 0) throw refusal(toolName, problems);
-      return input as Value;
+      // A copy: what is recorded of the call must not change when the body changes its input.
+      return structuredClone(input) as Value;
     },
   };
 }
@@ -59,9 +60,13 @@ async function compile(
   toolName: string,
   schema: JsonSchema,
 ): Promise<(input: JsonValue) => readonly string[]> {
-  const { Ajv2020 } = await import("ajv/dist/2020.js");
+  const options = { allErrors: true, strict: false, logger: false } as const;
   try {
-    const validate = new Ajv2020({ allErrors: true, strict: false }).compile(schema);
+    const draft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
+    const ajv = draft7
+      ? new (await import("ajv")).Ajv(options)
+      : new (await import("ajv/dist/2020.js")).Ajv2020(options);
+    const validate = ajv.compile(schema);
     return (input) => {
       if (validate(input)) return [];
       return (validate.errors ?? []).map(({ instancePath, message = "is wrong" }) =>

@@ -31,7 +31,8 @@ export interface ToolOptions<Input extends Schema> {
   readonly execute: (input: Infer<Input>, context: ToolContext) => Promise<ToolReturn> | ToolReturn;
 }
 
-const validName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
+/** What every provider takes. */
+const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
 /** Makes a tool of a schema and a body. The types of the input follow from the schema. */
 export function tool<const Input extends Schema>(options: ToolOptions<Input>): Tool<Infer<Input>> {
@@ -39,7 +40,14 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
   if (!validName.test(name)) {
     throw new Fault(
       "invalid_argument",
-      `${JSON.stringify(name)} is not a tool name: it must be 1 to 64 letters, digits, and _ . -, starting with a letter or _`,
+      `${JSON.stringify(name)} is not a tool name: it must be 1 to 64 letters, digits, and _ -, starting with a letter or _`,
+    );
+  }
+  const { timeoutMs = 120_000 } = options;
+  if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
+    throw new Fault(
+      "invalid_argument",
+      `timeoutMs of tool ${name} is ${timeoutMs}: it must be above 0, or null for none`,
     );
   }
   const { jsonSchema, parse } = schemaReader<Infer<Input>>(name, options.input);
@@ -50,7 +58,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     risk,
     destructive: options.destructive ?? risk !== "safe",
     concurrency: options.concurrency ?? "parallel",
-    timeoutMs: suspends ? null : (options.timeoutMs ?? 120_000),
+    timeoutMs: suspends ? null : timeoutMs,
     suspends,
     needsApproval: (input: Infer<Input>) =>
       typeof needsApproval === "function" ? needsApproval(input) : needsApproval,
@@ -61,7 +69,10 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
 }
 
 function toolResult(name: string, value: ToolReturn): ToolResult {
-  if (isResult(value)) return value;
+  if (isResult(value)) {
+    assertJson(value, `the result of tool ${name}`);
+    return value;
+  }
   assertJson(value ?? "", `the result of tool ${name}`);
   return { output: toolOutput(value ?? ""), isError: false };
 }
@@ -71,5 +82,8 @@ function toolOutput(value: JsonValue): ToolOutput {
 }
 
 function isResult(value: ToolReturn): value is ToolResult {
-  return typeof value === "object" && value !== null && "output" in value && "isError" in value;
+  if (typeof value !== "object" || value === null || !("output" in value) || !("isError" in value))
+    return false;
+  const { output, isError } = value;
+  return typeof isError === "boolean" && typeof output === "object" && output !== null && "type" in output;
 }

@@ -33,8 +33,8 @@ export class MemoryEventLog implements EventLog {
     signal?.addEventListener("abort", bell.ring);
     try {
       let next = fromSeq;
-      let batch = -1;
-      let shown = 0;
+      const shown = new WeakSet<Delta>();
+      let seen = { batch: -1, count: 0 };
       for (;;) {
         if (signal?.aborted === true || this.#tables.runs.get(runId) !== row) return;
         // Cleared before looking, so that what comes while the consumer is busy rings again.
@@ -44,13 +44,14 @@ export class MemoryEventLog implements EventLog {
         yield* events;
         if (next < row.events.length) continue;
         if (hasEnded(row)) return;
-        if (row.deltaBatch !== batch) {
-          batch = row.deltaBatch;
-          shown = 0;
+        const deltas = row.deltas
+          .slice(seen.batch === row.deltaBatch ? seen.count : 0)
+          .filter((delta) => !shown.has(delta));
+        seen = { batch: row.deltaBatch, count: row.deltas.length };
+        for (const delta of deltas) {
+          shown.add(delta);
+          yield delta;
         }
-        const deltas = row.deltas.slice(shown);
-        shown += deltas.length;
-        yield* deltas;
         await bell.rung();
       }
     } finally {

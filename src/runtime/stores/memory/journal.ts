@@ -1,11 +1,14 @@
 import {
   assertJson,
+  deepFreeze,
   Fault,
   type Commit,
+  type Event,
   type Journal,
   type Lease,
   type RunId,
   type RunRecord,
+  type TaskId,
 } from "../../../kernel/index.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
@@ -50,7 +53,7 @@ export class MemoryJournal implements Journal {
     };
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
-    this.#tables.announce();
+    this.#tables.announce(record.runId);
     return true;
   }
 
@@ -106,15 +109,32 @@ export class MemoryJournal implements Journal {
       if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
     }
     this.#neighbours.sessions.applyNow(sessions);
+    // J1: whoever is handed a record or an event cannot change it.
+    for (const { outcome } of steps) deepFreeze(outcome);
+    for (const event of events) deepFreeze(event);
     row.commits.push(commit);
     row.events.push(...events);
     for (const each of mail) this.#neighbours.mailbox.putNow(each);
     this.#neighbours.inbox.applyNow(inbox);
     this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
-    if (events.some(({ type }) => type === "message_end" || type === "tool_execution_end")) {
-      row.deltas = [];
-      row.deltaBatch++;
+    this.#dropShown(row, events);
+  }
+
+  /** E2: what was shown of a message or a tool goes with the commit that records the whole. */
+  #dropShown(row: RunRow, events: readonly Event[]): void {
+    const messages = new Set<TaskId>();
+    const calls = new Set<string>();
+    for (const event of events) {
+      if (event.type === "message_end") messages.add(event.taskId);
+      if (event.type === "tool_execution_end") calls.add(`${event.taskId} ${event.data.callId}`);
     }
+    if (messages.size + calls.size === 0 || row.deltas.length === 0) return;
+    row.deltas = row.deltas.filter((delta) =>
+      delta.type === "tool_execution_update"
+        ? !calls.has(`${delta.taskId} ${delta.callId}`)
+        : !messages.has(delta.taskId),
+    );
+    row.deltaBatch++;
   }
 }

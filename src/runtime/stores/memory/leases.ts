@@ -43,7 +43,7 @@ export class MemoryLeases implements Leases {
     row.owner = null;
     row.rest = rest;
     row.readyAt = this.#tables.tick();
-    this.#tables.announce();
+    this.#tables.announce(lease.runId);
   }
 
   /** L5: one of each tenant, the one served longest ago first, and so round again. */

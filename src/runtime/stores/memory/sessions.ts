@@ -61,13 +61,17 @@ export class MemorySessions implements Sessions {
       if (change.type !== "append") continue;
       const { sessionId, entry } = change;
       const known = this.#rows.get(sessionId)?.entries;
-      if (entry.parentId !== null && !coming.has(entry.parentId) && known?.has(entry.parentId) !== true) {
+      if (
+        entry.parentId !== null &&
+        !coming.has(`${sessionId} ${entry.parentId}`) &&
+        known?.has(entry.parentId) !== true
+      ) {
         throw new Fault(
           "not_found",
           `entry ${entry.id} names a parent that session ${sessionId} does not have: ${entry.parentId}`,
         );
       }
-      coming.add(entry.id);
+      coming.add(`${sessionId} ${entry.id}`);
     }
   }
 

@@ -33,7 +33,7 @@ export interface RunRow {
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
   readonly workers = new Set<string>();
-  readonly listeners = new Set<() => void>();
+  readonly listeners = new Set<(runId?: RunId) => void>();
   /** When a run of each tenant was last claimed. */
   readonly tenantServed = new Map<string | null, number>();
   /** Counts, to order what became ready. */
@@ -44,8 +44,8 @@ export class Tables {
   }
 
   /** Someone may have something to do. */
-  announce(): void {
-    for (const tell of this.listeners) queueMicrotask(tell);
+  announce(runId?: RunId): void {
+    for (const tell of this.listeners) queueMicrotask(() => tell(runId));
   }
 
   run(runId: RunId): RunRow {

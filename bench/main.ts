@@ -1,0 +1,25 @@
+// npm run bench -- NAME [--json] [--gate]
+import { formatRow, meets, type Row } from "./row.ts";
+
+const benches: Readonly<Record<string, () => Promise<{ rows: () => AsyncIterable<Row> }>>> = {
+  runtime: () => import("./runtime.ts"),
+};
+
+const [name = "", ...flags] = process.argv.slice(2);
+const unknown = flags.filter((flag) => flag !== "--json" && flag !== "--gate");
+const load = benches[name];
+if (load === undefined || unknown.length > 0) {
+  console.error(`usage: npm run bench -- NAME [--json] [--gate]\nNAME: ${Object.keys(benches).join(", ")}`);
+  process.exit(2);
+}
+
+const { rows } = await load();
+const measured: Row[] = [];
+for await (const row of rows()) {
+  measured.push(row);
+  if (!flags.includes("--json")) console.log(formatRow(row));
+}
+if (flags.includes("--json")) console.log(JSON.stringify(measured, null, 2));
+const missed = measured.filter((row) => !meets(row));
+if (missed.length > 0) console.error(`\n${missed.length} of ${measured.length} rows miss their goal`);
+process.exit(flags.includes("--gate") && missed.length > 0 ? 1 : 0);
