@@ -1,0 +1,185 @@
+import { setImmediate } from "node:timers/promises";
+import { Fault, type Commit } from "../../../kernel/index.ts";
+import { decodeCommit } from "./commit-codec.ts";
+import type { Database } from "./database.ts";
+import type { RunKey } from "./run-row.ts";
+import type { Position } from "./tables.ts";
+
+export interface CommitRow {
+  readonly number: number;
+  readonly at: number;
+  /** The seq after its last event. */
+  readonly nextEvent: number;
+  /** Of the chain, after its events; `null` when it has none. */
+  readonly head: string | null;
+  readonly body: string;
+}
+
+type Mark = Pick<CommitRow, "number" | "nextEvent">;
+
+const columns = "number, at, next_event AS nextEvent, head, body";
+const marks = "number, next_event AS nextEvent";
+const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
+/** The row of `places` that has this number, if it is placed. */
+const placeOf = "FROM places WHERE run = ?1 AND number <= ?2 ORDER BY number DESC LIMIT 1";
+/** So many rows are read at once; between them others get their turn. */
+const pageRows = 128;
+
+/**
+ * Where the commits of a run lie: those that have their place, and after them the fresh ones, the last few of all runs. A row only ever
+ * goes from fresh to placed, so who finds it in neither, looking for placed ones first, looks for them once more.
+ */
+export class CommitRows {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** The number and the seq that the run's next commit has. */
+  end({ id }: RunKey): { readonly number: number; readonly seq: number } {
+    const last =
+      this.#database.get<Mark>(`SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`, id) ??
+      this.#database.get<Mark>(
+        `SELECT ${marks} FROM commits WHERE id =
+           (SELECT commit_ids ->> '$[#-1]' FROM places WHERE run = ? ORDER BY number DESC LIMIT 1)`,
+        id,
+      );
+    return last === undefined ? { number: 0, seq: 0 } : { number: last.number + 1, seq: last.nextEvent };
+  }
+
+  position(run: RunKey): Position {
+    const end = this.end(run);
+    const last = end.seq === 0 ? undefined : this.row(run, this.numberOf(run, end.seq - 1));
+    return { ...end, head: last?.head ?? "" };
+  }
+
+  row(run: RunKey, number: number): CommitRow | undefined {
+    return this.page(run, number, number + 1)[0];
+  }
+
+  /** The commit that holds the event of this seq, found by halving; the next to come if none does. */
+  numberOf(run: RunKey, seq: number): number {
+    const marksOfFresh = this.#database.all<Mark>(`SELECT ${marks} ${fresh} ORDER BY id`, run.id);
+    const [first] = marksOfFresh;
+    let low = 0;
+    let high = first?.number ?? this.end(run).number;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const mark = this.#database.get<Mark>(
+        `SELECT ${marks} FROM commits WHERE id = (SELECT commit_ids ->> (?2 - number) ${placeOf})`,
+        run.id,
+        middle,
+      );
+      if (mark === undefined || mark.nextEvent <= seq) low = middle + 1;
+      else high = middle;
+    }
+    if (first === undefined || low < first.number) return low;
+    return marksOfFresh.find(({ nextEvent }) => nextEvent > seq)?.number ?? this.end(run).number;
+  }
+
+  /** In order, at most a page of them; less than there are where fresh ones begin. */
+  page(run: RunKey, from: number, end: number): CommitRow[] {
+    for (let look = 0; look < 2; look++) {
+      const rows = this.#placed(run, from, end);
+      if (rows.length > 0) return rows;
+      const late = this.#database.all<CommitRow>(
+        `SELECT ${columns} ${fresh} AND number >= ? AND number < ? ORDER BY id LIMIT ${pageRows}`,
+        run.id,
+        from,
+        end,
+      );
+      if (late.length > 0) return late;
+    }
+    return [];
+  }
+
+  /** Those from one number up to another, a page at a time, so that nothing of the database is held meanwhile. */
+  async *pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
+    let next = from;
+    while (next < end) {
+      const start = next;
+      const rows = await this.#database.patiently(() => this.page(run, start, end));
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      yield rows;
+      next = last.number + 1;
+      if (next < end) await setImmediate();
+    }
+  }
+
+  decode(run: RunKey, { body, ...row }: CommitRow): Commit {
+    try {
+      return decodeCommit(body, { ...row, runId: run.runId, agentId: run.agentId });
+    } catch (error) {
+      throw new Fault("store_corrupt", `commit ${row.number} of ${run.runId} cannot be read back`, {
+        cause: error,
+        details: { runId: run.runId, number: row.number },
+      });
+    }
+  }
+
+  /** Gives the fresh ones their place. Inside a transaction. */
+  placeNow(): void {
+    this.#database.run(
+      `INSERT INTO places (run, number, commit_ids)
+       SELECT run, min(number), json_group_array(id) FROM
+         (SELECT run, number, id FROM commits WHERE id > (SELECT through FROM placed) ORDER BY run, id)
+       GROUP BY run`,
+    );
+    this.#setPlaced();
+  }
+
+  /** Removes some of a run, and says how many. Inside a transaction. Keys may be given again, and are fresh then. */
+  removeNow(run: number, limit: number): number {
+    this.placeNow();
+    const place = this.#place(run, "WHERE run = ? ORDER BY number LIMIT 1");
+    if (place === undefined) return 0;
+    const { number, ids } = place;
+    const [some, rest] = [ids.slice(0, limit), ids.slice(limit)];
+    this.#database.run("DELETE FROM commits WHERE id IN (SELECT value FROM json_each(?))", JSON.stringify(some));
+    this.#database.run("DELETE FROM places WHERE run = ? AND number = ?", run, number);
+    if (rest.length > 0) {
+      this.#database.run(
+        "INSERT INTO places (run, number, commit_ids) VALUES (?, ?, ?)",
+        run,
+        number + some.length,
+        JSON.stringify(rest),
+      );
+    }
+    this.#setPlaced();
+    return some.length;
+  }
+
+  #placed({ id }: RunKey, from: number, end: number): CommitRow[] {
+    const rows: CommitRow[] = [];
+    let next = from;
+    while (rows.length < pageRows && next < end) {
+      const place = this.#place(id, "WHERE run = ? AND number <= ? ORDER BY number DESC LIMIT 1", next);
+      const start = next - (place?.number ?? next);
+      const ids = place?.ids.slice(start, start + Math.min(pageRows - rows.length, end - next)) ?? [];
+      if (ids.length === 0) return rows;
+      next += ids.length;
+      rows.push(
+        ...this.#database.all<CommitRow>(
+          `SELECT ${columns} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
+          JSON.stringify(ids),
+        ),
+      );
+    }
+    return rows;
+  }
+
+  #place(run: number, where: string, ...values: number[]): { number: number; ids: number[] } | undefined {
+    const row = this.#database.get<{ readonly number: number; readonly ids: string }>(
+      `SELECT number, commit_ids AS ids FROM places ${where}`,
+      run,
+      ...values,
+    );
+    return row === undefined ? undefined : { number: row.number, ids: JSON.parse(row.ids) as number[] };
+  }
+
+  #setPlaced(): void {
+    this.#database.run("UPDATE placed SET through = (SELECT coalesce(max(id), 0) FROM commits)");
+  }
+}

@@ -1,0 +1,16 @@
+/** Whether two values are the same as JSON: the order of members does not count, an absent one is `undefined`. */
+export function equalJson(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  if (Array.isArray(one) || Array.isArray(other)) {
+    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+    return one.every((item, index) => equalJson(item, other[index]));
+  }
+  const [ones, others] = [one as Record<string, unknown>, other as Record<string, unknown>];
+  const isCovered = (inner: Record<string, unknown>, outer: Record<string, unknown>): boolean =>
+    Object.keys(inner).every((key) => equalJson(inner[key], outer[key]));
+  return (
+    isCovered(ones, others) &&
+    Object.keys(others).every((key) => ones[key] !== undefined || others[key] === undefined)
+  );
+}

@@ -1,0 +1,163 @@
+import {
+  Fault,
+  type Delta,
+  type Event,
+  type EventLog,
+  type Lease,
+  type LogVerdict,
+  type RunId,
+  type TailOptions,
+} from "../../../kernel/index.ts";
+import { Bell } from "./bell.ts";
+import type { Chain } from "./chain.ts";
+import type { ChangeWatch } from "./change-watch.ts";
+import type { CommitRow, CommitRows } from "./commit-rows.ts";
+import type { DeltaBoard } from "./delta-board.ts";
+import type { RunFeed, RunFeeds } from "./run-feed.ts";
+import type { RunKey } from "./run-row.ts";
+import type { Tables } from "./tables.ts";
+
+export interface SqliteEventLogOptions {
+  readonly tables: Tables;
+  readonly rows: CommitRows;
+  readonly chain: Chain;
+  readonly feeds: RunFeeds;
+  readonly deltas: DeltaBoard;
+  readonly watch: ChangeWatch;
+}
+
+export class SqliteEventLog implements EventLog {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #chain: Chain;
+  readonly #feeds: RunFeeds;
+  readonly #deltas: DeltaBoard;
+  readonly #watch: ChangeWatch;
+
+  constructor({ tables, rows, chain, feeds, deltas, watch }: SqliteEventLogOptions) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#chain = chain;
+    this.#feeds = feeds;
+    this.#deltas = deltas;
+    this.#watch = watch;
+  }
+
+  async *read(runId: RunId, fromSeq = 0): AsyncIterable<Event> {
+    const { run, end } = await this.#tables.read(() => {
+      const key = this.#tables.run(runId);
+      return { run: key, end: this.#rows.end(key).seq };
+    });
+    yield* this.#between(run, fromSeq, end);
+  }
+
+  async *tail(runId: RunId, { fromSeq = 0, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
+    if (signal?.aborted === true) return;
+    const bell = new Bell();
+    // Before reading, so that what is written meanwhile is noticed.
+    const unwatch = this.#watch.hold();
+    signal?.addEventListener("abort", bell.ring);
+    try {
+      const feed = await this.#tables.read(() => this.#feeds.join(runId, bell.ring));
+      try {
+        yield* this.#follow(feed, bell, { fromSeq, ...(signal === undefined ? {} : { signal }) });
+      } finally {
+        this.#feeds.leave(feed, bell.ring);
+      }
+    } finally {
+      signal?.removeEventListener("abort", bell.ring);
+      unwatch();
+    }
+  }
+
+  async lastSeq(runId: RunId): Promise<number> {
+    return this.#tables.read(() => this.#rows.end(this.#tables.run(runId)).seq - 1);
+  }
+
+  putDelta(lease: Lease, delta: Delta): void {
+    if (this.#deltas.put(lease, delta)) this.#feeds.ring(lease.runId);
+  }
+
+  async verify(runId: RunId, head?: string): Promise<LogVerdict> {
+    const { run, end } = await this.#tables.read(() => {
+      const key = this.#tables.run(runId);
+      return { run: key, end: this.#rows.end(key).number };
+    });
+    let [number, seq, last] = [0, 0, ""];
+    for await (const page of this.#rows.pages(run, 0, end)) {
+      for (const row of page) {
+        if (row.number !== number) return broken(seq, `commit ${number} is missing`);
+        const events = this.#decoded(run, row);
+        if (events === undefined) return broken(seq, `commit ${number} cannot be read`);
+        const next = seq + events.length;
+        if (row.nextEvent !== next) return broken(seq, `commit ${number} does not hold the events it should`);
+        if (events.length > 0) last = this.#chain.head(last, this.#chain.contents(events));
+        if (row.head !== (events.length > 0 ? last : null)) {
+          return broken(seq, `commit ${number} does not follow from the one before: an event was changed`);
+        }
+        [number, seq] = [number + 1, next];
+      }
+    }
+    if (number < end) return broken(seq, `commit ${number} is missing`);
+    if (head !== undefined && head !== last) {
+      return broken(seq, "the log does not end in the head kept elsewhere");
+    }
+    return { ok: true, events: seq, head: last, keyed: this.#chain.keyed };
+  }
+
+  async *#follow(
+    feed: RunFeed,
+    bell: Bell,
+    { fromSeq = 0, signal }: TailOptions,
+  ): AsyncIterable<Event | Delta> {
+    let next = fromSeq;
+    let shown = 0;
+    for (;;) {
+      // Cleared before looking, so that what comes while the consumer is busy rings again.
+      bell.clear();
+      while (next < feed.end && !feed.isGone) {
+        if (signal?.aborted === true && next > fromSeq) return;
+        if (next < feed.oldest) yield* this.#between(feed.run, next, feed.oldest);
+        next = Math.max(next, feed.oldest);
+        for (const event of feed.from(next)) {
+          next = event.seq + 1;
+          yield event;
+        }
+      }
+      if (feed.isOver || feed.isGone || signal?.aborted === true) return;
+      for (const { id, delta } of this.#deltas.after(feed.run.runId, shown)) {
+        shown = id;
+        yield delta;
+      }
+      await bell.rung();
+    }
+  }
+
+  async *#between(run: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {
+    if (fromSeq >= end) return;
+    const { first, last } = await this.#tables.read(() => ({
+      first: this.#rows.numberOf(run, fromSeq),
+      last: this.#rows.numberOf(run, end - 1),
+    }));
+    for await (const page of this.#rows.pages(run, first, last + 1)) {
+      for (const row of page) {
+        for (const event of this.#rows.decode(run, row).events ?? []) {
+          if (event.seq >= fromSeq && event.seq < end) yield event;
+        }
+      }
+    }
+  }
+
+  #decoded(run: RunKey, row: CommitRow): readonly Event[] | undefined {
+    try {
+      return this.#rows.decode(run, row).events ?? [];
+    } catch (error) {
+      if (Fault.is(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+function broken(seq: number, problem: string): LogVerdict {
+  return { ok: false, seq, problem };
+}

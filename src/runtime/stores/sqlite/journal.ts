@@ -1,0 +1,296 @@
+import {
+  assertJson,
+  Fault,
+  type Commit,
+  type Hash,
+  type Journal,
+  type Lease,
+  type RunId,
+  type RunRecord,
+} from "../../../kernel/index.ts";
+import type { SqliteBlobs } from "./blobs.ts";
+import type { Chain } from "./chain.ts";
+import type { Collector } from "./collector.ts";
+import { encodeCommit } from "./commit-codec.ts";
+import type { CommitRows } from "./commit-rows.ts";
+import type { DeltaBoard } from "./delta-board.ts";
+import type { RunFeeds } from "./run-feed.ts";
+import type { SqliteInbox } from "./inbox.ts";
+import type { SqliteMailbox } from "./mailbox.ts";
+import { recordOf, RunState, tenantText, type RunKey, type RunRow } from "./run-row.ts";
+import type { SqliteSessions } from "./sessions.ts";
+import type { OwnedRun, Position, Tables } from "./tables.ts";
+import type { SqliteTopics } from "./topics.ts";
+
+/** What a commit changes besides its run. */
+interface Neighbours {
+  readonly sessions: SqliteSessions;
+  readonly mailbox: SqliteMailbox;
+  readonly inbox: SqliteInbox;
+  readonly topics: SqliteTopics;
+  readonly blobs: SqliteBlobs;
+  readonly deltas: DeltaBoard;
+  readonly feeds: RunFeeds;
+}
+
+export interface SqliteJournalOptions {
+  readonly tables: Tables;
+  readonly rows: CommitRows;
+  readonly chain: Chain;
+  readonly hash: Hash;
+  readonly collector: Collector;
+  readonly neighbours: Neighbours;
+}
+
+/** A commit with all that can be worked out of it before its turn to be written. */
+interface Draft {
+  readonly commit: Commit;
+  readonly body: string;
+  /** Stand for its events in the chain. */
+  readonly contents: readonly string[];
+}
+
+/** Where a commit leads, and the database's version if it is one of several. */
+interface Turn {
+  readonly next: Position;
+  readonly version: number | undefined;
+}
+
+const intoCommits = "INSERT INTO commits (run, number, at, next_event, head, body)";
+const plainInsert = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?)`;
+const fencedInsert = `${intoCommits} SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1 AND epoch = ?7 AND holder = ?8`;
+
+/** After so many commits of this process they get their place. */
+const mostFresh = 512;
+
+const start: Position = { number: 0, seq: 0, head: "" };
+
+export class SqliteJournal implements Journal {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #chain: Chain;
+  readonly #hash: Hash;
+  readonly #collector: Collector;
+  readonly #neighbours: Neighbours;
+  #fresh = 0;
+
+  constructor({ tables, rows, chain, hash, collector, neighbours }: SqliteJournalOptions) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#chain = chain;
+    this.#hash = hash;
+    this.#collector = collector;
+    this.#neighbours = neighbours;
+  }
+
+  async create(record: RunRecord, first: Commit): Promise<boolean> {
+    const draft = this.#draft(first, record);
+    return this.#tables.write({
+      bytes: draft.body.length,
+      apply: () => this.#create(record, draft),
+      committed: (isNew) => {
+        if (!isNew) return;
+        this.#tables.announce(record.runId);
+        this.#tell(first);
+      },
+    });
+  }
+
+  find(runId: RunId): Promise<RunRecord | undefined> {
+    return this.#tables.read(() => {
+      const row = this.#tables.database.get<RunRow>(
+        `SELECT run_id, agent_id, session_id, tenant, priority, agent_version, created_at
+         FROM runs WHERE run_id = ?`,
+        runId,
+      );
+      return row === undefined ? undefined : recordOf(row);
+    });
+  }
+
+  async append(lease: Lease, commit: Commit): Promise<Commit> {
+    const { owned } = this.#tables;
+    const known = owned.get(lease.runId);
+    let draft = known === undefined ? undefined : this.#draft(commit, known);
+    return this.#tables.write({
+      bytes: draft?.body.length ?? 0,
+      isOneStatement: () => !this.#reachesFurther(lease.runId, commit),
+      apply: (version) => {
+        draft ??= this.#draft(commit, this.#tables.owner(lease));
+        return this.#append(lease, draft, version);
+      },
+      committed: (standing) => {
+        if (standing !== commit) return;
+        this.#neighbours.deltas.recorded(lease.runId, commit.events ?? []);
+        this.#neighbours.feeds.add(lease.runId, commit);
+        this.#tell(commit);
+      },
+      undone: () => delete owned.get(lease.runId)?.position,
+    });
+  }
+
+  async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
+    const { run, end } = await this.#tables.read(() => {
+      const key = this.#tables.run(runId);
+      return { run: key, end: this.#rows.end(key).number };
+    });
+    let next = from;
+    for await (const page of this.#rows.pages(run, from, end)) {
+      for (const row of page) {
+        if (row.number !== next) break;
+        next++;
+        yield this.#rows.decode(run, row);
+      }
+    }
+    if (next >= end) return;
+    await this.#tables.read(() => this.#tables.run(runId));
+    throw new Fault("store_corrupt", `commit ${next} of ${runId} is missing`, { details: { runId, number: next } });
+  }
+
+  async delete(runId: RunId): Promise<void> {
+    await this.#tables.write({
+      apply: () => {
+        this.#neighbours.blobs.deleteNow(runId);
+        this.#tables.owned.delete(runId);
+        this.#tables.database.run(
+          `UPDATE runs SET run_id = NULL, owner = NULL, holder = NULL, wake_at = NULL, state = ${RunState.ENDED}
+           WHERE run_id = ?`,
+          runId,
+        );
+      },
+      committed: () => {
+        this.#neighbours.deltas.forget(runId);
+        this.#neighbours.feeds.drop(runId);
+      },
+    });
+    await this.#collector.collect();
+  }
+
+  /** J10. Done at once, so that what the caller changes later is not in it. */
+  #draft(commit: Commit, { agentId }: Pick<RunKey, "agentId">): Draft {
+    const { steps = [], events = [] } = commit;
+    for (const { address, outcome } of steps) {
+      if (outcome.kind === "ok") assertJson(outcome.value, `the value of step ${address}`);
+    }
+    const body = encodeCommit(commit, agentId, this.#hash);
+    return { commit, body, contents: this.#chain.contents(events) };
+  }
+
+  #create(record: RunRecord, draft: Draft): boolean {
+    const { database } = this.#tables;
+    if (this.#tables.find(record.runId) !== undefined) return false;
+    this.#refuse(draft.commit, start);
+    const { runId, agentId, sessionId, tenantId, priority, agentVersion, createdAt } = record;
+    const id = database.insert(
+      `INSERT INTO runs (run_id, agent_id, session_id, tenant, priority, agent_version, created_at,
+         epoch, state, ready_at, mail_count)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 0, ${RunState.READY}, ?, 0)`,
+      runId,
+      agentId,
+      sessionId,
+      tenantText(tenantId),
+      priority,
+      agentVersion,
+      createdAt,
+      this.#tables.tick(),
+    );
+    const { body, commit } = draft;
+    const next = this.#after(start, draft);
+    const head = next.seq === start.seq ? null : next.head;
+    database.statement(plainInsert).run(id, commit.number, commit.at, next.seq, head, body);
+    this.#reach({ id, runId, agentId }, commit);
+    return true;
+  }
+
+  /** J1, J3: the commit that stands under its number. */
+  #append(lease: Lease, draft: Draft, version: number | undefined): Commit {
+    const { commit } = draft;
+    const run = this.#tables.owner(lease);
+    run.position ??= this.#rows.position(run);
+    if (commit.number === run.position.number) {
+      this.#refuse(commit, run.position);
+      const next = this.#after(run.position, draft);
+      if (this.#insert(run, draft, { next, version })) {
+        run.position = next;
+        this.#reach(run, commit);
+        if (++this.#fresh > mostFresh) this.#place();
+        return commit;
+      }
+    }
+    // Lost, or taken, or a gap, or held by another store since: the file knows.
+    const now = this.#tables.ownerNow(lease);
+    const standing = this.#rows.row(now, commit.number);
+    if (standing !== undefined) return this.#rows.decode(now, standing);
+    const { database, holder } = this.#tables;
+    database.run("UPDATE runs SET holder = ? WHERE id = ? AND epoch = ?", holder, now.id, now.epoch);
+    now.position = this.#rows.position(now);
+    this.#refuse(commit, now.position);
+    return this.#append(lease, draft, version);
+  }
+
+  #refuse({ number, events = [], sessions = [] }: Commit, position: Position): void {
+    if (number !== position.number) {
+      throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${position.number}`);
+    }
+    for (const [index, { seq }] of events.entries()) {
+      const next = position.seq + index;
+      if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+    }
+    if (sessions.length > 0) this.#neighbours.sessions.refuseOrphans(sessions);
+  }
+
+  #after({ number, seq, head }: Position, { contents }: Draft): Position {
+    return { number: number + 1, seq: seq + contents.length, head: this.#chain.head(head, contents) };
+  }
+
+  /** False: the lease is lost, or another store holds the run. */
+  #insert(run: OwnedRun, { commit, body, contents }: Draft, { next, version }: Turn): boolean {
+    const { database, holder } = this.#tables;
+    const { number, at } = commit;
+    const head = contents.length === 0 ? null : next.head;
+    if (version !== undefined && run.takenAt === version) {
+      database.statement(plainInsert).run(run.id, number, at, next.seq, head, body);
+      return true;
+    }
+    const { changes } = database
+      .statement(fencedInsert)
+      .run(run.id, number, at, next.seq, head, body, run.epoch, holder);
+    if (changes === 0) return false;
+    if (version !== undefined) run.takenAt = version;
+    return true;
+  }
+
+  /** Whether the commit changes more than its own row. */
+  #reachesFurther(
+    runId: RunId,
+    { events = [], sessions, mail, inbox, topics, mailThrough }: Commit,
+  ): boolean {
+    const lists = [sessions, mail, inbox, topics];
+    return (
+      this.#fresh >= mostFresh ||
+      mailThrough !== undefined ||
+      lists.some((list) => list !== undefined && list.length > 0) ||
+      this.#neighbours.deltas.isWritten(runId, events)
+    );
+  }
+
+  #place(): void {
+    this.#rows.placeNow();
+    this.#fresh = 0;
+  }
+
+  #reach(run: RunKey, commit: Commit): void {
+    const { events = [], sessions = [], mail = [], inbox = [], topics = [], mailThrough } = commit;
+    const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
+    if (sessions.length > 0) talks.applyNow(sessions);
+    for (const each of mail) mailbox.putNow(each);
+    if (inbox.length > 0) boxes.applyNow(inbox);
+    if (topics.length > 0) subjects.applyNow(topics);
+    if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
+    deltas.removeNow(run, events);
+  }
+
+  #tell({ mail = [], inbox = [] }: Commit): void {
+    for (const { runId } of mail) this.#tables.announce(runId);
+    if (inbox.length > 0) this.#tables.announce();
+  }
+}

@@ -1,0 +1,268 @@
+import { setImmediate } from "node:timers/promises";
+import type { AgentId, ClaimOptions, Lease, Leases, Rest, RunId } from "../../../kernel/index.ts";
+import type { DeltaBoard } from "./delta-board.ts";
+import { RunState } from "./run-row.ts";
+import type { Tables } from "./tables.ts";
+import type { WorkerLocks } from "./worker-lock.ts";
+
+/** At most so many runs of a worker that is gone, and so many whose time has come, become ready in one claim. */
+const mostWoken = 256;
+
+interface ReadyRun {
+  readonly id: number;
+  readonly runId: RunId;
+  readonly agentId: AgentId;
+  readonly priority: number;
+  readonly readyAt: number;
+}
+
+interface Taken {
+  readonly id: number;
+  readonly runId: RunId;
+  readonly agentId: AgentId;
+  readonly epoch: number;
+}
+
+const taken = "RETURNING id, run_id AS runId, agent_id AS agentId, epoch";
+
+export class SqliteLeases implements Leases {
+  readonly #tables: Tables;
+  readonly #locks: WorkerLocks;
+  readonly #deltas: DeltaBoard;
+  /** L5: the tenant served last by this process; the next in order has its turn. */
+  #lastTenant = "";
+
+  constructor(tables: Tables, locks: WorkerLocks, deltas: DeltaBoard) {
+    this.#tables = tables;
+    this.#locks = locks;
+    this.#deltas = deltas;
+  }
+
+  /** Whoever had the name before is gone, or the lock could not be had: its runs are left behind. */
+  async enlist(workerId: string): Promise<void> {
+    if (!(await this.#locks.take(workerId))) return;
+    while ((await this.#tables.write({ apply: () => this.#leaveBehind(workerId) })) > 0) await setImmediate();
+  }
+
+  async dismiss(workerId: string): Promise<void> {
+    this.#locks.drop(workerId);
+    this.#tables.announce();
+  }
+
+  async claim(options: ClaimOptions): Promise<readonly Lease[]> {
+    const gone = await this.#tables.read(() => this.#gone());
+    // Most who look find nothing: they need not wait for the right to write.
+    if (gone.length === 0 && !(await this.#tables.read(() => this.#hasReady(options)))) return [];
+    return this.#tables
+      .write({
+        apply: () => {
+          for (const workerId of gone) this.#leaveBehind(workerId);
+          this.#wake(options.now);
+          return this.#serve(options);
+        },
+        committed: (runs) => {
+          for (const run of runs) this.#note(run, options.workerId);
+        },
+      })
+      .then((runs) => runs.map(({ runId, epoch }) => ({ runId, epoch, workerId: options.workerId })));
+  }
+
+  async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
+    const run = await this.#tables.write({
+      apply: () => this.#take(`WHERE run_id = ?2 AND state <> ${RunState.ENDED}`, workerId, runId),
+      committed: (found) => {
+        if (found !== undefined) this.#note(found, workerId);
+      },
+    });
+    return run === undefined ? undefined : { runId, epoch: run.epoch, workerId };
+  }
+
+  async check(lease: Lease): Promise<void> {
+    const known = this.#tables.owned.get(lease.runId);
+    await this.#tables.read(() => {
+      const { database } = this.#tables;
+      const holds =
+        known !== undefined &&
+        database.get(
+          "SELECT 1 FROM runs WHERE id = ? AND epoch = ? AND owner = ?",
+          known.id,
+          lease.epoch,
+          lease.workerId,
+        ) !== undefined;
+      if (!holds) this.#tables.ownerNow(lease);
+    });
+  }
+
+  release(lease: Lease, rest: Rest): Promise<void> {
+    return this.#tables.write({
+      apply: () => this.#release(lease, rest),
+      committed: () => {
+        this.#deltas.forget(lease.runId);
+        this.#tables.announce(lease.runId);
+      },
+    });
+  }
+
+  /** Whether a worker is gone whose runs nobody has taken up yet. */
+  hasLeftBehind(): boolean {
+    return this.#gone().length > 0;
+  }
+
+  /** The owners of runs who are gone, each asked once. */
+  #gone(): string[] {
+    const gone: string[] = [];
+    let last = "";
+    for (;;) {
+      const row = this.#tables.database.get<{ readonly owner: string }>(
+        "SELECT owner FROM runs WHERE owner > ? ORDER BY owner LIMIT 1",
+        last,
+      );
+      if (row === undefined) return gone;
+      if (this.#locks.isGone(row.owner)) gone.push(row.owner);
+      last = row.owner;
+    }
+  }
+
+  #hasReady({ now, agentIds }: ClaimOptions): boolean {
+    return this.#isAnyoneDue(now) || this.#readyAgents(agentIds).length > 0;
+  }
+
+  #isAnyoneDue(now: number): boolean {
+    return this.#tables.database.get("SELECT 1 FROM runs WHERE wake_at <= ? LIMIT 1", now) !== undefined;
+  }
+
+  /** How many of its runs became ready. */
+  #leaveBehind(workerId: string): number {
+    const { owned } = this.#tables;
+    for (const run of owned.values()) if (run.workerId === workerId) owned.delete(run.runId);
+    return this.#tables.database.run(
+      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2
+       WHERE id IN (SELECT id FROM runs WHERE owner = ?1 LIMIT ${mostWoken})`,
+      workerId,
+      this.#tables.tick(),
+    );
+  }
+
+  #wake(now: number): void {
+    this.#tables.database.run(
+      `UPDATE runs SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL
+       WHERE id IN (SELECT id FROM runs WHERE wake_at <= ? ORDER BY wake_at LIMIT ${mostWoken})`,
+      now,
+    );
+  }
+
+  /** L5: one of each tenant, from the one after the last served, and so round again. */
+  #serve({ workerId, limit, agentIds }: ClaimOptions): Taken[] {
+    const served: Taken[] = [];
+    const agents = this.#readyAgents(agentIds);
+    while (served.length < limit) {
+      const tenant = this.#nextTenant(agents, this.#lastTenant) ?? this.#nextTenant(agents, "");
+      if (tenant === undefined) break;
+      this.#lastTenant = tenant;
+      const best = this.#best(agents, tenant);
+      const run = best === undefined ? undefined : this.#take("WHERE id = ?2", workerId, best.id);
+      if (run !== undefined) served.push(run);
+    }
+    return served;
+  }
+
+  #readyAgents(agentIds: readonly AgentId[] | undefined): readonly AgentId[] {
+    const { database } = this.#tables;
+    if (agentIds !== undefined) {
+      return agentIds.filter(
+        (agentId) =>
+          database.get(
+            `SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id = ? LIMIT 1`,
+            agentId,
+          ) !== undefined,
+      );
+    }
+    const agents: AgentId[] = [];
+    for (;;) {
+      const next = database.get<{ readonly agentId: AgentId }>(
+        `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? ORDER BY agent_id LIMIT 1`,
+        agents.at(-1) ?? "",
+      );
+      if (next === undefined) return agents;
+      agents.push(next.agentId);
+    }
+  }
+
+  #nextTenant(agents: readonly AgentId[], after: string): string | undefined {
+    let first: string | undefined;
+    for (const agentId of agents) {
+      const row = this.#tables.database.get<{ readonly tenant: string }>(
+        `SELECT tenant FROM runs WHERE state = ${RunState.READY} AND agent_id = ? AND tenant > ? ORDER BY tenant LIMIT 1`,
+        agentId,
+        after,
+      );
+      if (row !== undefined && (first === undefined || isBefore(row.tenant, first))) first = row.tenant;
+    }
+    return first;
+  }
+
+  #best(agents: readonly AgentId[], tenant: string): ReadyRun | undefined {
+    let best: ReadyRun | undefined;
+    for (const agentId of agents) {
+      const run = this.#tables.database.get<ReadyRun>(
+        `SELECT id, priority, ready_at AS readyAt FROM runs
+         WHERE state = ${RunState.READY} AND agent_id = ? AND tenant = ? ORDER BY priority DESC, ready_at LIMIT 1`,
+        agentId,
+        tenant,
+      );
+      if (run !== undefined && (best === undefined || comesBefore(run, best))) best = run;
+    }
+    return best;
+  }
+
+  /** L1. What a former owner was showing is void. */
+  #take(where: string, workerId: string, which: string | number): Taken | undefined {
+    const { database } = this.#tables;
+    const run = database.get<Taken>(
+      `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
+       ${where} ${taken}`,
+      workerId,
+      which,
+      this.#tables.holder,
+    );
+    if (run === undefined) return undefined;
+    this.#tables.owned.delete(run.runId);
+    database.run("DELETE FROM deltas WHERE run = ?", run.id);
+    return run;
+  }
+
+  /** L3: mail that was not consumed makes it ready. */
+  #release(lease: Lease, rest: Rest): void {
+    const { database } = this.#tables;
+    const { id } = this.#tables.ownerNow(lease);
+    const isReady =
+      rest.kind === "ready" ||
+      (rest.kind === "suspended" &&
+        database.get("SELECT 1 FROM mail WHERE run = ? LIMIT 1", id) !== undefined);
+    const state = rest.kind === "ended" ? RunState.ENDED : isReady ? RunState.READY : RunState.SUSPENDED;
+    database.run(
+      "UPDATE runs SET owner = NULL, holder = NULL, state = ?2, wake_at = ?3, ready_at = ?4 WHERE id = ?1",
+      id,
+      state,
+      state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null,
+      this.#tables.tick(),
+    );
+    this.#tables.owned.delete(lease.runId);
+    if (state === RunState.ENDED) database.run("DELETE FROM deltas WHERE run = ?", id);
+  }
+
+  #note({ id, runId, agentId, epoch }: Taken, workerId: string): void {
+    this.#tables.owned.set(runId, { id, runId, agentId, epoch, workerId });
+    this.#deltas.forget(runId);
+  }
+}
+
+function comesBefore(one: ReadyRun, other: ReadyRun): boolean {
+  if (one.priority !== other.priority) return one.priority > other.priority;
+  return one.readyAt < other.readyAt;
+}
+
+/** In SQLite's order of texts, which is not that of JavaScript. */
+function isBefore(one: string, other: string): boolean {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
+}

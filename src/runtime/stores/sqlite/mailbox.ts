@@ -1,0 +1,70 @@
+import type { Mail, Mailbox, PlacedMail, RunId } from "../../../kernel/index.ts";
+import { RunState, type RunKey } from "./run-row.ts";
+import type { Tables } from "./tables.ts";
+
+type StoredMail = Omit<Mail, "runId">;
+
+export class SqliteMailbox implements Mailbox {
+  readonly #tables: Tables;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
+
+  put(mail: Mail): Promise<boolean> {
+    return this.#tables.write({
+      apply: () => this.#put(this.#tables.run(mail.runId), mail),
+      committed: (isNew) => {
+        if (isNew) this.#tables.announce(mail.runId);
+      },
+    });
+  }
+
+  read(runId: RunId): Promise<readonly PlacedMail[]> {
+    return this.#tables.read(() =>
+      this.#tables.database
+        .all<{ readonly place: number; readonly body: string }>(
+          "SELECT place, body FROM mail WHERE run = ? ORDER BY place",
+          this.#tables.run(runId).id,
+        )
+        .map(({ place, body }) => ({ ...(JSON.parse(body) as StoredMail), runId, place })),
+    );
+  }
+
+  /** For the journal, inside its transaction. Dropped where the run is gone. */
+  putNow(mail: Mail): void {
+    const run = this.#tables.find(mail.runId);
+    if (run !== undefined) this.#put(run, mail);
+  }
+
+  /** P3. For the journal, inside its transaction. */
+  consumeNow(run: RunKey, through: number): void {
+    this.#tables.database.run("DELETE FROM mail WHERE run = ? AND place <= ?", run.id, through);
+  }
+
+  #put(run: RunKey, { runId: _runId, ...mail }: Mail): boolean {
+    const { database } = this.#tables;
+    const isNew = database.run(
+      "INSERT OR IGNORE INTO mail_ids (run, mail_id) VALUES (?, ?)",
+      run.id,
+      mail.id,
+    );
+    if (isNew === 0) return false;
+    const counted = database.get<{ readonly place: number }>(
+      `UPDATE runs SET mail_count = mail_count + 1,
+         state = iif(state = ${RunState.SUSPENDED}, ${RunState.READY}, state),
+         ready_at = iif(state = ${RunState.SUSPENDED}, ?2, ready_at),
+         wake_at = NULL
+       WHERE id = ?1 RETURNING mail_count - 1 AS place`,
+      run.id,
+      this.#tables.tick(),
+    );
+    database.run(
+      "INSERT INTO mail (run, place, body) VALUES (?, ?, ?)",
+      run.id,
+      counted?.place ?? 0,
+      JSON.stringify(mail satisfies StoredMail),
+    );
+    return true;
+  }
+}

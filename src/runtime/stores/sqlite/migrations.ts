@@ -1,0 +1,160 @@
+import { Fault } from "../../../kernel/index.ts";
+import type { Database } from "./database.ts";
+
+/** "Reev", in the header of the file: tells our files from those of others. */
+const applicationId = 0x52656576;
+
+/**
+ * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed.
+ *
+ * Keys are integers. A commit is one row, written behind the last, with its events inside; `next_event` is the seq after its last, so that
+ * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
+ * up to date for many commits at once and says in `placed` how far it is: an index kept with every commit would write a page more
+ * for each run that writes.
+ * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
+ * mentions a run that is suspended without a time to wake.
+ */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT UNIQUE,
+    agent_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    agent_version TEXT,
+    created_at INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    owner TEXT,
+    holder INTEGER,
+    wake_at INTEGER,
+    ready_at INTEGER NOT NULL,
+    mail_count INTEGER NOT NULL
+  );
+  CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ready_at) WHERE state = 0;
+  CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
+  CREATE INDEX runs_waking ON runs (wake_at) WHERE wake_at IS NOT NULL;
+
+  CREATE TABLE commits (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    next_event INTEGER NOT NULL,
+    head TEXT,
+    body TEXT NOT NULL
+  );
+  CREATE TABLE places (
+    run INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    commit_ids TEXT NOT NULL,
+    PRIMARY KEY (run, number)
+  ) WITHOUT ROWID;
+  CREATE TABLE placed (through INTEGER NOT NULL);
+  INSERT INTO placed VALUES (0);
+
+  CREATE TABLE deltas (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER NOT NULL,
+    about TEXT NOT NULL,
+    body TEXT NOT NULL
+  );
+  CREATE INDEX deltas_of_run ON deltas (run, about);
+
+  CREATE TABLE mail_ids (
+    run INTEGER NOT NULL,
+    mail_id TEXT NOT NULL,
+    PRIMARY KEY (run, mail_id)
+  ) WITHOUT ROWID;
+  CREATE TABLE mail (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    body TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX mail_of_run ON mail (run, place);
+
+  CREATE TABLE messages (
+    id INTEGER PRIMARY KEY,
+    agent_id TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    deliveries INTEGER NOT NULL,
+    body TEXT
+  );
+  CREATE UNIQUE INDEX messages_by_id ON messages (agent_id, message_id);
+  CREATE INDEX messages_waiting ON messages (agent_id, id) WHERE state = 0;
+  CREATE INDEX messages_dead ON messages (agent_id, id) WHERE state = 1;
+
+  CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id TEXT UNIQUE,
+    agent_id TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+  );
+  CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
+  CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
+  CREATE TABLE entries (
+    id INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    entry_id TEXT NOT NULL,
+    run_id TEXT,
+    visibility INTEGER NOT NULL,
+    body TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX entries_by_id ON entries (session, entry_id);
+  CREATE INDEX entries_hidden ON entries (session, run_id) WHERE visibility < 2;
+
+  CREATE TABLE blobs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id TEXT,
+    blob_id TEXT NOT NULL,
+    UNIQUE (run_id, blob_id)
+  );
+  CREATE TABLE blob_pieces (
+    id INTEGER PRIMARY KEY,
+    blob INTEGER NOT NULL,
+    bytes BLOB NOT NULL
+  );
+  CREATE INDEX pieces_of_blob ON blob_pieces (blob, id);
+
+  CREATE TABLE followers (
+    id INTEGER PRIMARY KEY,
+    topic_id TEXT NOT NULL,
+    agent_id TEXT NOT NULL,
+    UNIQUE (topic_id, agent_id)
+  );
+  `,
+];
+
+/** Safe when several processes open a file at once: the second finds the work done. */
+export function migrate(database: Database): void {
+  if (schemaOf(database) === migrations.length) return;
+  database.transaction("IMMEDIATE", () => {
+    const version = schemaOf(database);
+    for (const migration of migrations.slice(version)) database.exec(migration);
+    database.exec(`PRAGMA application_id = ${applicationId}`);
+    database.exec(`PRAGMA user_version = ${migrations.length}`);
+  });
+}
+
+/** Which version of the tables the file has; 0 for a new one. Refuses what this version of Reeve must not touch. */
+function schemaOf(database: Database): number {
+  const { path } = database;
+  const version = database.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
+  const owner = database.get<{ application_id: number }>("PRAGMA application_id")?.application_id ?? 0;
+  const empty = database.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined;
+  if (!empty && owner !== applicationId) {
+    throw new Fault("invalid_argument", `${path} is the database of another program; name another file`);
+  }
+  if (version > migrations.length) {
+    throw new Fault(
+      "version_mismatch",
+      `${path} was written by a newer version of Reeve: its tables have version ${version}, this one knows ${migrations.length}; update reeve, or open another file`,
+      { details: { path, version, known: migrations.length } },
+    );
+  }
+  return version;
+}

@@ -1,0 +1,164 @@
+import type { Commit, Event, RunId } from "../../../kernel/index.ts";
+import type { CommitRows } from "./commit-rows.ts";
+import type { DeltaBoard } from "./delta-board.ts";
+import { isBusy } from "./sqlite-fault.ts";
+import type { RunKey } from "./run-row.ts";
+import type { Tables } from "./tables.ts";
+
+/** So many of the newest events are kept for those who tail; who is further behind reads the file. */
+const mostRecent = 1_024;
+
+/** What this process shows of one run to those who tail it: read once, however many they are. */
+export class RunFeed {
+  readonly run: RunKey;
+  /** Of the next commit. */
+  number: number;
+  /** The run was deleted, or the store closed: there is nothing more to come. */
+  isGone = false;
+  readonly bells = new Set<() => void>();
+  #recent: readonly Event[] = [];
+  #end: number;
+  #isOver: boolean;
+
+  constructor(run: RunKey, end: { readonly number: number; readonly seq: number; readonly isOver: boolean }) {
+    this.run = run;
+    this.number = end.number;
+    this.#end = end.seq;
+    this.#isOver = end.isOver;
+  }
+
+  /** The seq of the next event. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** The seq of the oldest event kept. */
+  get oldest(): number {
+    return this.#end - this.#recent.length;
+  }
+
+  /** The last event so far ends the run. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  from(seq: number): readonly Event[] {
+    return this.#recent.slice(seq - this.oldest);
+  }
+
+  add({ events = [], number }: Commit): void {
+    this.number = number + 1;
+    if (events.length === 0) return;
+    this.#end += events.length;
+    this.#isOver = events.at(-1)?.type === "run_end";
+    const recent = [...this.#recent, ...events];
+    this.#recent = recent.length > 2 * mostRecent ? recent.slice(-mostRecent) : recent;
+  }
+
+  ring(): void {
+    for (const ring of this.bells) ring();
+  }
+}
+
+/** The feeds of the runs that are tailed in this process. */
+export class RunFeeds {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #deltas: DeltaBoard;
+  readonly #feeds = new Map<RunId, RunFeed>();
+
+  constructor(tables: Tables, rows: CommitRows, deltas: DeltaBoard) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#deltas = deltas;
+  }
+
+  /** To be called where a read may fail and be tried again. */
+  join(runId: RunId, bell: () => void): RunFeed {
+    const feed = this.#feeds.get(runId) ?? this.#open(runId);
+    this.#feeds.set(runId, feed);
+    feed.bells.add(bell);
+    return feed;
+  }
+
+  leave(feed: RunFeed, bell: () => void): void {
+    const { runId } = feed.run;
+    feed.bells.delete(bell);
+    if (feed.bells.size > 0 || this.#feeds.get(runId) !== feed) return;
+    this.#feeds.delete(runId);
+    if (!this.#tables.owned.has(runId)) this.#deltas.forget(runId);
+  }
+
+  /** A commit of this process. */
+  add(runId: RunId, commit: Commit): void {
+    const feed = this.#feeds.get(runId);
+    if (feed === undefined) return;
+    if (commit.number === feed.number) feed.add(commit);
+    else this.#tryCatchUp(feed);
+    feed.ring();
+  }
+
+  /** A delta of this process, or an end of waiting. */
+  ring(runId: RunId): void {
+    this.#feeds.get(runId)?.ring();
+  }
+
+  /** The run is gone. */
+  drop(runId: RunId): void {
+    const feed = this.#feeds.get(runId);
+    if (feed === undefined) return;
+    this.#feeds.delete(runId);
+    feed.isGone = true;
+    feed.ring();
+  }
+
+  /** Another process wrote something. */
+  catchUp(): void {
+    for (const feed of [...this.#feeds.values()]) if (this.#catchUp(feed)) feed.ring();
+  }
+
+  close(): void {
+    for (const runId of [...this.#feeds.keys()]) this.drop(runId);
+  }
+
+  #open(runId: RunId): RunFeed {
+    return this.#tables.database.transaction("DEFERRED", () => {
+      const run = this.#tables.run(runId);
+      const end = this.#rows.end(run);
+      const last = end.seq === 0 ? undefined : this.#rows.row(run, this.#rows.numberOf(run, end.seq - 1));
+      const isOver = last !== undefined && this.#rows.decode(run, last).events?.at(-1)?.type === "run_end";
+      this.#deltas.readNow(run);
+      return new RunFeed(run, { ...end, isOver });
+    });
+  }
+
+  /** Where another process wrote before this one. A feed that could not be read is behind until the next commit. */
+  #tryCatchUp(feed: RunFeed): void {
+    try {
+      this.#catchUp(feed);
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+    }
+  }
+
+  /** Whether there was anything new. Events and deltas are read as of one moment: no piece of a message comes before its start. */
+  #catchUp(feed: RunFeed): boolean {
+    const { run } = feed;
+    return this.#tables.database.transaction("DEFERRED", () => {
+      if (this.#tables.find(run.runId)?.id !== run.id) {
+        this.drop(run.runId);
+        return false;
+      }
+      const { number: end } = this.#rows.end(run);
+      const before = feed.number;
+      while (feed.number < end) {
+        for (const row of this.#rows.page(run, feed.number, end)) {
+          const commit = this.#rows.decode(run, row);
+          this.#deltas.recorded(run.runId, commit.events ?? []);
+          feed.add(commit);
+        }
+      }
+      return this.#deltas.readNow(run) || feed.number > before;
+    });
+  }
+}

@@ -1,0 +1,176 @@
+import {
+  Fault,
+  type AgentId,
+  type EntryVisibility,
+  type PlacedEntry,
+  type RunId,
+  type SessionChange,
+  type SessionEntry,
+  type SessionId,
+  type Sessions,
+  type SessionSummary,
+} from "../../../kernel/index.ts";
+import type { Collector } from "./collector.ts";
+import type { Tables } from "./tables.ts";
+
+/** As they are stored: their place in this list. */
+const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
+const visible = visibilities.indexOf("visible");
+
+type Append = Extract<SessionChange, { readonly type: "append" }>;
+
+interface EntryRow {
+  readonly id: string;
+  readonly runId: RunId | null;
+  readonly visibility: number;
+  /** The rest of the entry. */
+  readonly body: string;
+}
+
+export class SqliteSessions implements Sessions {
+  readonly #tables: Tables;
+  readonly #collector: Collector;
+
+  constructor(tables: Tables, collector: Collector) {
+    this.#tables = tables;
+    this.#collector = collector;
+  }
+
+  apply(changes: readonly SessionChange[]): Promise<void> {
+    return this.#tables.write({
+      apply: () => {
+        this.refuseOrphans(changes);
+        this.applyNow(changes);
+      },
+    });
+  }
+
+  read(
+    sessionId: SessionId,
+    { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
+  ): Promise<readonly PlacedEntry[]> {
+    return this.#tables.read(() =>
+      this.#tables.database
+        .all<EntryRow>(
+          `SELECT entry_id AS id, run_id AS runId, visibility, body FROM entries
+           WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY id`,
+          sessionId,
+          hiddenToo ? 0 : visible,
+        )
+        .map(({ id, runId, visibility, body }) => ({
+          entry: { ...(JSON.parse(body) as object), id, runId } as SessionEntry,
+          visibility: visibilities[visibility] ?? "hidden",
+        })),
+    );
+  }
+
+  list(
+    options: { readonly agentId?: AgentId; readonly limit?: number } = {},
+  ): Promise<readonly SessionSummary[]> {
+    const { agentId, limit = 50 } = options;
+    const columns = `session_id AS sessionId, agent_id AS agentId, updated_at AS updatedAt,
+      (SELECT count(*) FROM entries WHERE session = sessions.id) AS entries`;
+    const newest = "ORDER BY updated_at DESC LIMIT ?";
+    return this.#tables.read(() => {
+      const { database } = this.#tables;
+      const rows =
+        agentId === undefined
+          ? database.all<SessionSummary>(
+              `SELECT ${columns} FROM sessions WHERE session_id IS NOT NULL ${newest}`,
+              limit,
+            )
+          : database.all<SessionSummary>(
+              `SELECT ${columns} FROM sessions WHERE session_id IS NOT NULL AND agent_id = ? ${newest}`,
+              agentId,
+              limit,
+            );
+      return rows.map((row) => ({ ...row }));
+    });
+  }
+
+  async delete(sessionId: SessionId): Promise<void> {
+    await this.#tables.write({
+      apply: () =>
+        this.#tables.database.run("UPDATE sessions SET session_id = NULL WHERE session_id = ?", sessionId),
+    });
+    await this.#collector.collect();
+  }
+
+  /** N1. For the journal, inside its transaction, before anything is changed. */
+  refuseOrphans(changes: readonly SessionChange[]): void {
+    const coming = new Set<string>();
+    for (const change of changes) {
+      if (change.type !== "append") continue;
+      const { sessionId, entry } = change;
+      const { parentId } = entry;
+      if (parentId !== null && !coming.has(`${sessionId} ${parentId}`) && !this.#has(sessionId, parentId)) {
+        throw new Fault(
+          "not_found",
+          `entry ${entry.id} names a parent that session ${sessionId} does not have: ${parentId}`,
+        );
+      }
+      coming.add(`${sessionId} ${entry.id}`);
+    }
+  }
+
+  /** For the journal, inside its transaction. */
+  applyNow(changes: readonly SessionChange[]): void {
+    const { database } = this.#tables;
+    for (const change of changes) {
+      if (change.type === "append") {
+        this.#append(change);
+        continue;
+      }
+      const session = this.#find(change.sessionId);
+      if (session === undefined) continue;
+      database.run(
+        change.type === "reveal"
+          ? `UPDATE entries SET visibility = ${visible} WHERE session = ? AND run_id = ? AND visibility < 2`
+          : "DELETE FROM entries WHERE session = ? AND run_id = ?",
+        session,
+        change.runId,
+      );
+    }
+  }
+
+  #append({ sessionId, agentId, entry, visibility }: Append): void {
+    const { database } = this.#tables;
+    const session = this.#find(sessionId) ?? this.#create(sessionId, agentId);
+    const { id, runId, ...rest } = entry;
+    const isNew = database.run(
+      "INSERT OR IGNORE INTO entries (session, entry_id, run_id, visibility, body) VALUES (?, ?, ?, ?, ?)",
+      session,
+      id,
+      runId,
+      visibilities.indexOf(visibility),
+      JSON.stringify(rest),
+    );
+    if (isNew === 0) return;
+    database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2", session, entry.at);
+  }
+
+  #find(sessionId: SessionId): number | undefined {
+    return this.#tables.database.get<{ readonly id: number }>(
+      "SELECT id FROM sessions WHERE session_id = ?",
+      sessionId,
+    )?.id;
+  }
+
+  #create(sessionId: SessionId, agentId: AgentId): number {
+    return this.#tables.database.insert(
+      "INSERT INTO sessions (session_id, agent_id, updated_at) VALUES (?, ?, 0)",
+      sessionId,
+      agentId,
+    );
+  }
+
+  #has(sessionId: SessionId, entryId: string): boolean {
+    return (
+      this.#tables.database.get(
+        "SELECT 1 FROM entries WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND entry_id = ?",
+        sessionId,
+        entryId,
+      ) !== undefined
+    );
+  }
+}

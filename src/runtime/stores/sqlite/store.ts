@@ -1,0 +1,121 @@
+import type { Clock, Hash, Store } from "../../../kernel/index.ts";
+import { systemClock } from "../../system-clock.ts";
+import { SqliteBlobs } from "./blobs.ts";
+import { Chain } from "./chain.ts";
+import { ChangeWatch } from "./change-watch.ts";
+import { Checkpointer } from "./checkpointer.ts";
+import { Collector } from "./collector.ts";
+import { CommitRows } from "./commit-rows.ts";
+import { Database, type Durability } from "./database.ts";
+import { DeltaBoard } from "./delta-board.ts";
+import { SqliteEventLog } from "./event-log.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { SqliteInbox } from "./inbox.ts";
+import { SqliteJournal } from "./journal.ts";
+import { SqliteLeases } from "./leases.ts";
+import { SqliteMailbox } from "./mailbox.ts";
+import { migrate } from "./migrations.ts";
+import { RunFeeds } from "./run-feed.ts";
+import { SqliteSessions } from "./sessions.ts";
+import { Tables } from "./tables.ts";
+import { SqliteTopics } from "./topics.ts";
+import { WorkerLocks } from "./worker-lock.ts";
+
+export interface SqliteStoreOptions {
+  /** The file; made if it is not there, in a folder that is. */
+  readonly path: string;
+  readonly hash: Hash;
+  /**
+   * What an acknowledged write survives. `normal`, unless told: the death of the process at any moment (`kill -9`), not that of
+   * the machine: after a power cut the last moments may be missing, and the file is whole. `full`: that too, for a sync to disk
+   * on each commit.
+   */
+  readonly durability?: Durability;
+  /** After so many hand-backs a message is a dead letter. 5 unless told. */
+  readonly maxDeliveries?: number;
+  /** Says since when a run is ready. */
+  readonly clock?: Clock;
+  /** E1: with it the events' chain is keyed; the same one is needed to verify it. */
+  readonly auditKey?: string;
+  /** How long a write waits for other processes before it is `store_unavailable`. 10,000 unless told. */
+  readonly busyLimitMs?: number;
+  /** How often it is looked for what other processes wrote, while someone listens or tails. 25 unless told. */
+  readonly watchEveryMs?: number;
+}
+
+/** A store in one file, which several processes may open at once. Beside it lie SQLite's log and, in a folder, the locks of workers. */
+export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  const { path, durability = "normal", busyLimitMs = 10_000 } = options;
+  const database = await Database.open({ path, durability, busyLimitMs });
+  try {
+    await database.patiently(() => migrate(database));
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return storeOn(database, options);
+}
+
+/** The store on a database that is open and migrated. */
+export function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Store {
+  const { hash, maxDeliveries = 5, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
+  const checkpointer = new Checkpointer(database.path);
+  const writer = new GroupCommit(database, (bytes) => checkpointer.note(bytes));
+  const tables = new Tables({ database, writer, clock });
+  const rows = new CommitRows(database);
+  const chain = new Chain(hash, auditKey);
+  const collector = new Collector(tables);
+  const deltas = new DeltaBoard(tables);
+  const feeds = new RunFeeds(tables, rows, deltas);
+  const locks = new WorkerLocks(database.path);
+  const sessions = new SqliteSessions(tables, collector);
+  const blobs = new SqliteBlobs(tables, collector, hash);
+  const mailbox = new SqliteMailbox(tables);
+  const inbox = new SqliteInbox(tables, maxDeliveries);
+  const topics = new SqliteTopics(tables);
+  const leases = new SqliteLeases(tables, locks, deltas);
+  const watch = new ChangeWatch({
+    database,
+    everyMs: watchEveryMs,
+    onWrite: () => {
+      feeds.catchUp();
+      tables.announce();
+    },
+    onRound: () => {
+      if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce();
+    },
+  });
+  // What a process that died left half collected; whoever deletes next is told if that cannot be.
+  collector.collect().catch(() => undefined);
+  const neighbours = { sessions, mailbox, inbox, topics, blobs, deltas, feeds };
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    watch.close();
+    collector.stop();
+    feeds.close();
+    deltas.close();
+    await tables.close();
+    await checkpointer.close();
+    locks.close();
+    database.close();
+  };
+  return {
+    journal: new SqliteJournal({ tables, rows, chain, hash, collector, neighbours }),
+    events: new SqliteEventLog({ tables, rows, chain, feeds, deltas, watch }),
+    mailbox,
+    inbox,
+    sessions,
+    blobs,
+    leases,
+    topics,
+    onChange(listener) {
+      const unwatch = watch.hold();
+      tables.listeners.add(listener);
+      return () => {
+        tables.listeners.delete(listener);
+        unwatch();
+      };
+    },
+    close: () => (closing ??= close()),
+  };
+}

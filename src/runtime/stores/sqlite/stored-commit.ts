@@ -1,0 +1,46 @@
+import type {
+  AgentId,
+  Commit,
+  EventType,
+  Failure,
+  JsonValue,
+  SessionChange,
+  TaskId,
+} from "../../../kernel/index.ts";
+
+/**
+ * Content that a step of the same commit holds already: the step's index, and which members of its value. A message is recorded as the
+ * value of its model call, told in an event and kept in a session; it is stored once.
+ */
+export type Reference = readonly [step: number, ...members: string[]];
+
+/** A step with its digest worked out. The root's steps do not name their task. */
+export interface StoredStep {
+  readonly taskId?: TaskId;
+  readonly address: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly digest: string;
+  readonly value?: JsonValue;
+  readonly failure?: Failure;
+}
+
+/** Who and when are left out where they are as in the event before; the first starts from the root task and the commit. */
+export interface StoredEvent {
+  readonly type: EventType;
+  readonly taskId?: TaskId;
+  readonly agentId?: AgentId;
+  readonly parentId?: TaskId | null;
+  /** Milliseconds before the commit. */
+  readonly ago?: number;
+  readonly from?: Reference;
+  readonly data: object;
+}
+
+export type StoredChange = SessionChange & { readonly from?: Reference };
+
+export interface StoredCommit extends Omit<Commit, "number" | "at" | "steps" | "events" | "sessions"> {
+  readonly steps?: readonly StoredStep[];
+  readonly events?: readonly StoredEvent[];
+  readonly sessions?: readonly StoredChange[];
+}

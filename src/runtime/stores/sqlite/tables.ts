@@ -1,0 +1,123 @@
+import { randomInt } from "node:crypto";
+import { Fault, type Clock, type Lease, type RunId } from "../../../kernel/index.ts";
+import type { Database } from "./database.ts";
+import type { GroupCommit, Write } from "./group-commit.ts";
+import type { RunKey } from "./run-row.ts";
+
+/** Where a run's journal ends: what the next commit follows on from. */
+export interface Position {
+  /** Of the next commit. */
+  number: number;
+  /** Of the next event. */
+  seq: number;
+  /** Of the events' chain (E1). */
+  head: string;
+}
+
+/**
+ * A run that this process owns, as far as it knows. Only the owner adds commits, through one store at a time (the holder), and every
+ * commit is fenced by epoch and holder: its position stays right for as long as its commits are taken.
+ */
+export interface OwnedRun extends RunKey {
+  readonly epoch: number;
+  readonly workerId: string;
+  position?: Position;
+  /** The database's version when a commit was last taken: while it is the same, the next one would be. */
+  takenAt?: number;
+}
+
+export interface TablesOptions {
+  readonly database: Database;
+  readonly writer: GroupCommit;
+  readonly clock: Clock;
+}
+
+/** What the SQLite store's contracts share. */
+export class Tables {
+  readonly database: Database;
+  /** Nothing is kept here of a run that nobody in this process owns. */
+  readonly owned = new Map<RunId, OwnedRun>();
+  readonly listeners = new Set<(runId?: RunId) => void>();
+  /** This store, among all that have the file open. */
+  readonly holder = randomInt(2 ** 47);
+  readonly #writer: GroupCommit;
+  readonly #clock: Clock;
+  #lastTick = 0;
+  #isClosed = false;
+
+  constructor({ database, writer, clock }: TablesOptions) {
+    this.database = database;
+    this.#writer = writer;
+    this.#clock = clock;
+  }
+
+  /** Microseconds, to order what became ready: never the same twice in one process. */
+  tick(): number {
+    this.#lastTick = Math.max(this.#lastTick + 1, this.#clock.now() * 1_000);
+    return this.#lastTick;
+  }
+
+  /** Someone may have something to do. */
+  announce(runId?: RunId): void {
+    for (const tell of this.listeners) queueMicrotask(() => tell(runId));
+  }
+
+  read<Result>(work: () => Result): Promise<Result> {
+    if (this.#isClosed) return Promise.reject(this.#closed());
+    return this.database.patiently(work);
+  }
+
+  write<Result>(write: Write<Result>): Promise<Result> {
+    if (this.#isClosed) return Promise.reject(this.#closed());
+    return this.#writer.write(write);
+  }
+
+  /** Nothing is taken on any more; what was, is finished. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#writer.settled();
+  }
+
+  find(runId: RunId): RunKey | undefined {
+    return this.database.get<RunKey>(
+      "SELECT id, run_id AS runId, agent_id AS agentId FROM runs WHERE run_id = ?",
+      runId,
+    );
+  }
+
+  run(runId: RunId): RunKey {
+    const key = this.find(runId);
+    if (key === undefined) throw new Fault("not_found", `there is no run ${runId} in this store`);
+    return key;
+  }
+
+  /** J3: the run, if the lease holds; as this process knows it, or else as the file says. */
+  owner(lease: Lease): OwnedRun {
+    const known = this.owned.get(lease.runId);
+    if (known?.epoch === lease.epoch && known.workerId === lease.workerId) return known;
+    return this.ownerNow(lease);
+  }
+
+  /** J3: as the file says. */
+  ownerNow(lease: Lease): OwnedRun {
+    const { runId, epoch, workerId } = lease;
+    const row = this.database.get<RunKey & { readonly epoch: number; readonly owner: string | null }>(
+      "SELECT id, run_id AS runId, agent_id AS agentId, epoch, owner FROM runs WHERE run_id = ?",
+      runId,
+    );
+    if (row === undefined || row.epoch !== epoch || row.owner !== workerId) {
+      const known = this.owned.get(runId);
+      if (known?.epoch === epoch && known.workerId === workerId) this.owned.delete(runId);
+      throw new Fault("lease_lost", `worker ${workerId} does not own ${runId} at epoch ${epoch} any more`, {
+        details: { runId, epoch, now: row?.epoch ?? null },
+      });
+    }
+    const owned: OwnedRun = { id: row.id, runId, agentId: row.agentId, epoch, workerId };
+    this.owned.set(runId, owned);
+    return owned;
+  }
+
+  #closed(): Fault {
+    return new Fault("invalid_argument", `the store at ${this.database.path} is closed`);
+  }
+}
