@@ -10,7 +10,11 @@ export async function create(lib, script) {
   const { run, close } = await createOn(lib, script, `sqlite:${path}`);
   return {
     run,
-    diskBytes: () => ["", "-wal"].reduce((sum, tail) => sum + (statSync(path + tail, { throwIfNoEntry: false })?.size ?? 0), 0),
+    diskBytes: () =>
+      ["", "-wal"].reduce(
+        (sum, tail) => sum + (statSync(path + tail, { throwIfNoEntry: false })?.size ?? 0),
+        0,
+      ),
     async close() {
       await close();
       rmSync(folder, { recursive: true, force: true });

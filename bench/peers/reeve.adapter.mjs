@@ -8,7 +8,13 @@ export async function load() {
 }
 
 export async function create({ openRuntime, soloAgent, tool }, script, store = "memory:") {
-  const usage = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+  const usage = {
+    inputTokens: 10,
+    outputTokens: 5,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+  };
   const answer = (request) => {
     const last = request.messages.at(-1);
     const step = script.next(last.role === "tool" ? last.content[0].callId : null, request.messages.length);
@@ -28,7 +34,12 @@ export async function create({ openRuntime, soloAgent, tool }, script, store = "
         text += piece;
         yield { type: "text_delta", text: piece };
       }
-      yield { type: "finish", message: { role: "assistant", content: [{ type: "text", text }] }, stopReason: "stop", usage };
+      yield {
+        type: "finish",
+        message: { role: "assistant", content: [{ type: "text", text }] },
+        stopReason: "stop",
+        usage,
+      };
     },
   };
   const lookup = tool({
@@ -37,7 +48,13 @@ export async function create({ openRuntime, soloAgent, tool }, script, store = "
     input: { type: "object", properties: { i: { type: "number" } } },
     execute: async (input) => script.tool(input),
   });
-  const agent = soloAgent({ name: "bench", model, tools: [lookup], instructions: INSTRUCTIONS, maxTurns: 1_000_000 });
+  const agent = soloAgent({
+    name: "bench",
+    model,
+    tools: [lookup],
+    instructions: INSTRUCTIONS,
+    maxTurns: 1_000_000,
+  });
   const runtime = await openRuntime({ store });
   runtime.register(agent);
   return {

@@ -143,10 +143,9 @@ export class LedgerOracle {
     this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null });
     const cappedIn = (unit: keyof Spend) => chainOf(purse).find(({ caps }) => caps[unit] !== null);
     const above = units.find(
-      (unit) => cappedIn(unit) && billed[unit] > held[unit] && (unit !== "nanoUsd" || priced),
+      (unit) => billed[unit] > held[unit] && cappedIn(unit) && (unit !== "nanoUsd" || priced),
     );
-    const owner = above && cappedIn(above);
-    if (above && owner) this.#overran(id, [exhaustion(owner, above, held, billed)]);
+    if (above) this.#overran(id, [exhaustion(cappedIn(above) ?? purse, above, held, billed)]);
     // Without a known price there is no bound to bill above: then it is the caps that tell.
     else if (!priced && costUsd !== null) this.#overran(id, this.#passedCaps(purse));
     return true;
