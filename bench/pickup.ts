@@ -8,26 +8,27 @@ export async function pickupMs(path: string): Promise<number> {
   const store = await sqliteStore({ path, hash: sha256, durability: "normal" });
   const runtime = await openRuntime({ store });
   const writer = await startWriter(path, "victim", 1_000_000);
-  let killedAt = 0;
-  let tookAt = 0;
+  const taken = Promise.withResolvers<number>();
+  let isTaken = false;
   const agent: Agent = {
     id: formatAgentId({ name: "victim" }),
     run: async (ctx) => {
       for (;;) {
         await ctx.step("work", async () => {
-          if (tookAt === 0) tookAt = performance.now();
+          taken.resolve(performance.now());
+          isTaken = true;
           return { text: "mine" };
         });
-        if (tookAt > 0) return "done";
+        if (isTaken) return "done";
       }
     },
   };
   runtime.register(agent);
   await new Promise((resolve) => setTimeout(resolve, 200));
-  killedAt = performance.now();
+  const killedAt = performance.now();
   process.kill(writer.pid, "SIGKILL");
   await writer.done;
-  while (tookAt === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  const tookAt = await taken.promise;
   await runtime.close();
   return tookAt - killedAt;
 }

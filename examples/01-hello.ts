@@ -27,7 +27,9 @@ for await (const event of run.events()) {
 }
 
 const { status, output, usage } = await run.result();
-console.log(`\n${status}: ${output} (${usage.inputTokens} tokens in, ${usage.outputTokens} out)`);
+console.log(
+  `\n${status}: ${JSON.stringify(output)} (${usage.inputTokens} tokens in, ${usage.outputTokens} out)`,
+);
 assert.equal(status, "completed");
 assert.equal(output, "Take an umbrella to Tours.");
 await runtime.close();

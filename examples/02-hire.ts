@@ -5,7 +5,7 @@ import { formatAgentId, type Agent } from "reeve/kernel";
 
 const reader: Agent = {
   id: formatAgentId({ name: "reader" }),
-  run: async (ctx) => ctx.step("read", async () => `notes on ${String(ctx.input)}`),
+  run: async (ctx) => ctx.step("read", async () => `notes on ${JSON.stringify(ctx.input)}`),
 };
 
 const lead: Agent = {
@@ -29,7 +29,7 @@ const run = await runtime.submit(lead, null, { spawnBudget: { maxAgents: 3 } });
 const { output, status } = await run.result();
 console.log(status, output);
 assert.deepEqual(output, {
-  notes: ["notes on chapter 1", "notes on chapter 2"],
+  notes: ['notes on "chapter 1"', 'notes on "chapter 2"'],
   refused: ["chapter 3: full"],
 });
 await runtime.close();

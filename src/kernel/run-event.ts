@@ -20,7 +20,12 @@ export interface RunEvents {
   run_resume: { readonly by: string };
   run_cancel: { readonly reason: string; readonly by: string };
   /** The first event of a fork's own: everything before it is the origin's. */
-  run_fork: { readonly origin: RunId; readonly at: number };
+  run_fork: {
+    readonly origin: RunId;
+    readonly at: number;
+    /** What the calls it shares with the origin used; its own spend starts at 0. */
+    readonly inherited: Usage;
+  };
   /** The last event, unless the run is resumed. */
   run_end: {
     readonly status: RunStatus;

@@ -1,6 +1,6 @@
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Failure } from "./fault.ts";
-import type { AgentId, TaskId } from "./identity.ts";
+import type { AgentId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
 import type { TaskStatus } from "./task-status.ts";
@@ -18,7 +18,8 @@ export interface TaskEvents {
     readonly output?: JsonValue;
     readonly failure?: Failure;
   };
-  task_continue_as_new: { readonly nextTaskId: TaskId };
+  /** `journal`: which of the task's it goes on in, from 0. */
+  task_continue_as_new: { readonly journal: number };
   /** J8: the journal of one task has grown long. */
   journal_warning: { readonly steps: number };
   mail_receive: { readonly messageId: string; readonly from: AgentId | null };

@@ -31,12 +31,12 @@ export interface TaskRecord {
 /** A change to the tree of tasks, in a commit. */
 export type TaskChange =
   | { readonly type: "create"; readonly task: TaskRecord }
-  /** `endedOn`: the step whose fault its code did not survive. */
+  /** `endedOn`: the steps whose fault its code did not survive: several when branches failed side by side. */
   | {
       readonly type: "end";
       readonly taskId: TaskId;
       readonly outcome: TaskOutcome;
-      readonly endedOn?: StepAddress;
+      readonly endedOn?: readonly StepAddress[];
     }
   /** Ended, and to be gone on with: `resume` and `topUp` (J5). */
   | { readonly type: "reopen"; readonly taskId: TaskId }
@@ -47,5 +47,7 @@ export type TaskChange =
       readonly reason: string;
       readonly status: CancellationStatus;
     }
+  /** J8: it goes on from `input`, on an empty journal. */
+  | { readonly type: "continue"; readonly taskId: TaskId; readonly input: JsonValue }
   /** Its code crashed so often. */
   | { readonly type: "crash"; readonly taskId: TaskId; readonly crashes: number };

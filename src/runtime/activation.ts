@@ -1,8 +1,9 @@
 import {
-  executionBudget,
   formatRunId,
   formatTaskId,
   Supervision,
+  tightenBudget,
+  unlimitedBudget,
   type Agent,
   type Commit,
   type Event,
@@ -22,7 +23,7 @@ export interface NewRun {
 
 /** A run of `agent` with everything its first commit holds: the root task, its seat and its purse. */
 export function newRun(
-  { clock, ids }: OwnerContext,
+  { clock, ids }: Pick<OwnerContext, "clock" | "ids">,
   agent: Agent,
   input: JsonValue,
   options: SubmitOptions & { readonly messages?: readonly Message[] },
@@ -31,7 +32,7 @@ export function newRun(
   const minted = {
     next: () => (options.runId === undefined ? ids.next() : options.runId.slice("run_".length)),
   };
-  const budget = executionBudget({ ...agent.budget, ...options.budget });
+  const budget = tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), options.budget ?? {});
   const supervision = Supervision.root(agentId, {
     ids: minted,
     executionBudget: budget,

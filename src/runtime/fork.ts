@@ -1,14 +1,21 @@
 import {
+  addUsage,
   Fault,
   formatRunId,
   formatTaskId,
+  noUsage,
   type Clock,
   type Commit,
   type Event,
   type IdSource,
+  type LlmReply,
   type RunId,
   type RunRecord,
+  type StepOpening,
+  type StepRecord,
   type Store,
+  type TaskChange,
+  type Usage,
 } from "../kernel/index.ts";
 
 export interface ForkOptions {
@@ -29,20 +36,27 @@ export async function forkRun({ store, clock, ids, origin, at }: ForkOptions): P
     throw new Fault("invalid_argument", `at is ${at}: it must be the seq of an event of ${origin.runId}`);
   }
   const record: RunRecord = { ...origin, runId: formatRunId(ids.next()), createdAt: clock.now() };
+  const { runId, agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
-  const merged = mergeCommits(commits, record.runId);
-  const events = merged.events ?? [];
+  const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
+  const merged = mergeCommits(commits, runId);
   const fork: Event = {
     seq: events.length,
-    runId: record.runId,
+    runId,
     taskId: formatTaskId(0),
-    agentId: record.agentId,
+    agentId,
     parentId: null,
     at: clock.now(),
     type: "run_fork",
-    data: { origin: origin.runId, at },
+    data: { origin: origin.runId, at, inherited: usageOf(merged.steps) },
   };
-  await store.journal.create(record, { ...merged, number: 0, at: clock.now(), events: [...events, fork] });
+  const first: Commit = {
+    ...merged,
+    number: 0,
+    at: clock.now(),
+    events: [...events, fork],
+  };
+  await store.journal.create(record, first);
   return record;
 }
 
@@ -58,21 +72,50 @@ async function commitsUpTo(store: Store, runId: RunId, at: number): Promise<read
 }
 
 /** One commit that leaves a run in the state the many did. Money starts anew: what the origin spent is the origin's. */
-function mergeCommits(commits: readonly Commit[], runId: RunId): Omit<Commit, "number" | "at"> {
-  const all = <Key extends "opens" | "steps" | "voids" | "tasks" | "resolves" | "headcount">(key: Key) =>
-    commits.flatMap((commit) => (commit[key] ?? []) as NonNullable<Commit[Key]>[number][]);
-  const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
-  const opened = commits
+function mergeCommits(
+  commits: readonly Commit[],
+  runId: RunId,
+): Omit<Commit, "number" | "at" | "events"> & { readonly steps: readonly StepRecord[] } {
+  const ledger = commits
     .flatMap((commit) => commit.ledger ?? [])
     .filter(({ type }) => type === "open" || type === "close" || type === "reprioritize");
   return {
-    opens: all("opens"),
-    steps: all("steps"),
-    voids: all("voids"),
-    tasks: all("tasks"),
-    resolves: all("resolves"),
-    headcount: all("headcount"),
-    ledger: opened,
-    events,
+    ...mergeSteps(commits),
+    tasks: commits.flatMap((commit) => commit.tasks ?? []).map((change) => rename(change, runId)),
+    resolves: commits.flatMap((commit) => commit.resolves ?? []),
+    headcount: commits.flatMap((commit) => commit.headcount ?? []),
+    ledger,
   };
+}
+
+/** What stands at the cut. Nothing is voided twice, and a journal that was left is left out (J8). */
+function mergeSteps(commits: readonly Commit[]): { opens: StepOpening[]; steps: StepRecord[] } {
+  const steps = new Map<string, StepRecord>();
+  const opens = new Map<string, StepOpening>();
+  for (const commit of commits) {
+    for (const each of commit.voids ?? []) steps.delete(keyOf(each));
+    for (const opening of commit.opens ?? []) opens.set(keyOf(opening), opening);
+    for (const step of commit.steps ?? []) {
+      steps.set(keyOf(step), step);
+      opens.delete(keyOf(step));
+    }
+  }
+  return { opens: [...opens.values()], steps: [...steps.values()] };
+}
+
+function usageOf(steps: readonly StepRecord[]): Usage {
+  return steps
+    .flatMap(({ kind, outcome }) => (kind === "llm" && outcome.kind === "ok" ? [outcome.value] : []))
+    .map((value) => (value as unknown as LlmReply).usage)
+    .reduce(addUsage, noUsage);
+}
+
+/** The tasks are the fork's: what they send, and the keys of what they do, say so. */
+function rename(change: TaskChange, runId: RunId): TaskChange {
+  if (change.type !== "create") return change;
+  return { ...change, task: { ...change.task, supervision: { ...change.task.supervision, runId } } };
+}
+
+function keyOf({ taskId, address }: Pick<StepRecord, "taskId" | "address">): string {
+  return `${taskId} ${address}`;
 }

@@ -3,135 +3,136 @@ import {
   CancellationError,
   classifyError,
   Fault,
+  fromNanoUsd,
   retryDelayMs,
   systemMessage,
   type ClassifiedError,
-  type Decision,
-  type EventDraft,
   type LlmReply,
   type LlmRequest,
   type Model,
-  type ModelPrice,
   type ModelRequest,
   type ModelResponse,
-  type ReserveCommand,
-  type StepAddress,
 } from "../kernel/index.ts";
-import { dearestInputUsd, dearestOutputUsd, priceUsage } from "./price-usage.ts";
+import { reserveCall, type Grant, type SentPrefix } from "./call-reservation.ts";
+import type { OpenStep } from "./open-step.ts";
+import { priceUsage } from "./price-usage.ts";
 import type { TaskRunner } from "./task-runner.ts";
-import { boundMessages, boundTools } from "./token-bound.ts";
 
-/** What the provider has counted already: the tokens of the first so many messages, instructions and tools included. */
-export interface SentPrefix {
-  readonly messages: number;
-  readonly tokens: number;
-}
+export type { SentPrefix } from "./call-reservation.ts";
 
 export interface ModelCall {
-  readonly runner: TaskRunner;
-  readonly address: StepAddress;
+  readonly open: OpenStep;
   readonly request: LlmRequest;
   readonly role: string;
   readonly sent: SentPrefix | undefined;
-  readonly tell: (draft: EventDraft) => void;
-  readonly openSeq: number;
-  readonly again: boolean;
 }
-
-/** An output limit for models that do not say theirs. */
-const defaultOutputTokens = 8_192;
 
 /**
  * One turn's model call: reserve, call, settle; again after a failure that may pass (J5: inside the step). Each attempt reserves
- * anew, and one that ends without reported usage is charged in full (B3).
+ * anew, and one that ends without reported usage is charged in full (B3). What it resolves to settles with the record.
  */
-export async function callModel(call: ModelCall): Promise<LlmReply> {
-  const { runner } = call;
-  const { retry } = runner.owner;
+export async function callModel(call: ModelCall): Promise<() => LlmReply> {
+  const { open } = call;
+  const { runner } = open;
+  const { retry, random } = runner.owner;
   const model = findModel(call);
+  // B1: a turn counts once, with the first attempt that is charged.
+  let turns = 1;
   for (let attempt = 1; ; attempt++) {
-    const result = await attemptCall(call, model, attempt);
-    if (attempt > 1)
-      runner.tell({ type: "retry_end", data: { attempt: attempt - 1, success: "reply" in result } });
-    if ("reply" in result) return result.reply;
+    const result = await attemptCall(call, { model, attempt, turns });
+    if ("charged" in result && result.charged) turns = 0;
+    const success = "settle" in result;
+    const ended = { type: "retry_end", data: { attempt: attempt - 1, success } } as const;
+    if (success) {
+      if (attempt > 1) open.tell(ended);
+      return result.settle;
+    }
     const { kind, retryable, message, retryAfterMs } = result.error;
     const fault = new Fault(`model_${kind}`, message, { cause: result.cause });
-    if (!retry.enabled || !retryable || fault.retry !== "backoff" || attempt > retry.maxRetries) throw fault;
-    const delayMs = retryDelayMs(attempt, retry, runner.owner.random, retryAfterMs);
-    runner.tell({
-      type: "retry_start",
-      data: { attempt, maxAttempts: retry.maxRetries, delayMs, kind, message },
-    });
-    await pause(runner, delayMs);
+    if (!retry.enabled || !retryable || fault.retry !== "backoff" || attempt > retry.maxRetries) {
+      if (attempt > 1) open.tell(ended);
+      throw fault;
+    }
+    if (attempt > 1) runner.tell(ended);
+    const delayMs = retryDelayMs(attempt, retry, random, retryAfterMs);
+    const start = { attempt, maxAttempts: retry.maxRetries, delayMs, kind, message };
+    runner.tell({ type: "retry_start", data: start });
+    await delay(open, delayMs);
   }
 }
 
-type Attempt = { readonly reply: LlmReply } | { readonly error: ClassifiedError; readonly cause: unknown };
+type Attempt =
+  | { readonly settle: () => LlmReply }
+  | { readonly error: ClassifiedError; readonly cause: unknown; readonly charged: boolean };
 
-async function attemptCall(call: ModelCall, model: Model, attempt: number): Promise<Attempt> {
-  const { runner, address, request } = call;
-  const price = findPrice(runner, model, request);
-  const id = `${runner.taskId} ${address} ${attempt}`;
-  const granted = await reserve(call, model, price, id, attempt);
+async function attemptCall(
+  call: ModelCall,
+  { model, attempt, turns }: { readonly model: Model; readonly attempt: number; readonly turns: number },
+): Promise<Attempt> {
+  const { open, request, sent } = call;
+  const { runner, strand } = open;
+  const grant = await reserveCall({ open, request, model, sent, attempt, turns });
   let parts = 0;
   try {
-    await runner.begin();
+    open.start();
+    await runner.live(runner.log.flush());
+    runner.check(strand);
   } catch (error) {
-    book(runner, { type: "refund", id });
+    runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
     throw error;
   }
   try {
-    const sent = modelRequest(
-      request,
-      granted.clamped || request.maxOutputTokens !== undefined ? granted.outputTokens : undefined,
+    const response = await runner.live(
+      invoke(call, model, modelRequest(request, grant), attempt, () => parts++),
     );
-    const response = await invoke(call, model, sent, attempt, () => parts++);
-    const reply = settle(call, model, response, price, id);
-    if (granted.clamped && response.stopReason === "length") throw cutShort(runner, granted.outputTokens);
-    return { reply };
+    return { settle: () => settle(call, model, response, grant) };
   } catch (error) {
-    if (error instanceof BudgetExhaustedError) throw error;
     const classified = classifyError(error, { now: runner.owner.clock.now() });
     // Refused before any body: nothing was billed. Anything else may have been.
-    const refused = classified.status !== undefined && parts === 0;
-    book(runner, { type: refused ? "refund" : "lose", id });
-    if (!refused) tellLost(runner, id, attempt);
-    if (runner.token.cancelled) throw runner.token.error ?? new CancellationError("cancelled");
-    return { error: classified, cause: error };
-  } finally {
-    runner.finish();
+    const charged = classified.status === undefined || parts > 0;
+    if (charged) lose(runner, grant.id);
+    else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+    open.end();
+    const stop = strand.token.error;
+    if (stop !== undefined) throw stop;
+    if (error instanceof CancellationError) throw error;
+    return { error: classified, cause: error, charged };
   }
 }
 
-function settle(
-  call: ModelCall,
-  model: Model,
-  response: ModelResponse,
-  price: ModelPrice | null,
-  id: string,
-): LlmReply {
-  const { runner, tell } = call;
+/** B1, B3: in one commit with the record of the call. */
+function settle({ open }: ModelCall, model: Model, response: ModelResponse, grant: Grant): LlmReply {
+  const { runner } = open;
+  const { taskId, tree } = runner;
   const { message, stopReason } = response;
-  const costUsd = priceUsage(price, response.usage);
+  const costUsd = priceUsage(grant.priceOf(response.usage.inputTokens), response.usage);
   const usage = { ...response.usage, costUsd };
   const named = { provider: model.provider, modelId: response.modelId ?? model.modelId };
-  book(runner, { type: "settle", id, tokens: usage.inputTokens + usage.outputTokens, costUsd });
-  runner.log.seat({ type: "progress", taskId: runner.taskId });
-  tell({ type: "message_end", data: { message, stopReason, usage, model: named } });
+  const tokens = usage.inputTokens + usage.outputTokens;
+  tree.book(taskId, { type: "settle", id: grant.id, tokens, costUsd });
+  if (runner.state.headcount.tasks[taskId]?.shielded === true) runner.log.seat({ type: "progress", taskId });
+  open.tell({ type: "message_end", data: { message, stopReason, usage, model: named } });
+  if (grant.cutBy !== null && stopReason === "length") {
+    const { dimension, limit, used, taskId: of } = grant.cutBy;
+    open.tell({ type: "budget_exhausted", data: grant.cutBy });
+    const reason = "the answer was cut at what was left of the budget";
+    throw new BudgetExhaustedError({ dimension, limit, used, details: { taskId: of, reason } });
+  }
   return { message, stopReason, usage, model: named };
 }
 
 async function invoke(
-  { runner, openSeq, again }: ModelCall,
+  { open }: ModelCall,
   model: Model,
   request: ModelRequest,
   attempt: number,
   onPart: () => void,
 ): Promise<ModelResponse> {
-  const { signal, taskId } = runner;
+  const { runner, strand, openSeq, again } = open;
+  const { signal } = strand;
   if (!runner.task.record.streaming) return model.generate(request, { signal });
   const { lease } = runner.log;
-  const base = { runId: lease.runId, taskId, messageSeq: openSeq, attempt };
+  const base = { runId: lease.runId, taskId: runner.taskId, messageSeq: openSeq, attempt };
   const { events } = runner.owner.store;
   if (attempt > 1 || again) events.putDelta(lease, { ...base, type: "message_reset" });
   const offsets = { text: 0, reasoning: 0, tool_input: 0 };
@@ -149,69 +150,18 @@ async function invoke(
   throw new Error("the stream ended without a finish: the connection was cut");
 }
 
-async function reserve(
-  { runner, request, sent }: ModelCall,
-  model: Model,
-  price: ModelPrice | null,
-  id: string,
-  attempt: number,
-): Promise<Extract<Decision, { kind: "granted" }>> {
-  const tokens = boundInput(request, sent);
-  const command: ReserveCommand = {
-    type: "reserve",
-    id,
-    taskId: runner.taskId,
-    attempt,
-    input: { tokens, costUsd: price === null ? null : tokens * dearestInputUsd(price) },
-    output: {
-      maxTokens: request.maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
-      usdPerToken: price === null ? null : dearestOutputUsd(price),
-    },
-    turns: attempt === 1 ? 1 : 0,
-  };
-  await runner.seated();
-  runner.meta.check();
-  const decisions = runner.tree.reserve(runner.taskId, command);
-  const decision = decisions ?? (await runner.waiting(runner.tree.decided(id)));
-  if (decision.kind === "granted") return decision;
-  if (decision.kind === "unknown_price") {
-    throw new Fault(
-      "unknown_price",
-      `${model.provider}/${model.modelId} has no known price and task ${decision.taskId} has a cost cap: give a price, or set unknownPrice to "ignore"`,
-    );
-  }
-  const { dimension, limit, used, taskId } = decision.exhaustion;
-  runner.tell({ type: "budget_exhausted", data: decision.exhaustion });
-  throw new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
+/** B3: it may have cost all that was held. */
+function lose(runner: TaskRunner, reservationId: string): void {
+  const { taskId, tree, state } = runner;
+  const reservation = state.ledger.open[reservationId];
+  if (reservation === undefined) return;
+  const { attempt, held, priced } = reservation;
+  const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
+  runner.tell({ type: "budget_lost", data: { reservationId, attempt, tokens: held.tokens, costUsd } });
+  tree.book(taskId, { type: "lose", id: reservationId });
 }
 
-function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
-  const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
-  const extra = boundMessages(ephemeral);
-  if (sent !== undefined && sent.messages <= transcript.length) {
-    return sent.tokens + boundMessages(transcript.slice(sent.messages)) + extra;
-  }
-  return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
-}
-
-function book(runner: TaskRunner, command: Parameters<TaskRunner["tree"]["book"]>[1]): void {
-  runner.tree.book(runner.taskId, command);
-}
-
-function tellLost(runner: TaskRunner, reservationId: string, attempt: number): void {
-  runner.tell({ type: "budget_lost", data: { reservationId, attempt, tokens: 0, costUsd: null } });
-}
-
-function cutShort(runner: TaskRunner, limit: number): BudgetExhaustedError {
-  return new BudgetExhaustedError({
-    dimension: "tokens",
-    limit,
-    used: limit + 1,
-    details: { taskId: runner.taskId, reason: "the answer was cut at what was left of the budget" },
-  });
-}
-
-function findModel({ runner, role }: ModelCall): Model {
+function findModel({ open: { runner }, role }: ModelCall): Model {
   const model = runner.agent.models?.[role];
   if (model !== undefined) return model;
   const known = Object.keys(runner.agent.models ?? {}).join(", ");
@@ -221,28 +171,21 @@ function findModel({ runner, role }: ModelCall): Model {
   );
 }
 
-function findPrice(runner: TaskRunner, { provider, modelId }: Model, request: LlmRequest): ModelPrice | null {
-  const { prices, clock } = runner.owner;
-  return prices.find({ provider, modelId, inputTokens: boundMessages(request.transcript), at: clock.now() });
-}
-
-function modelRequest(request: LlmRequest, maxOutputTokens: number | undefined): ModelRequest {
-  const { transcript, instructions = "", ephemeral = [], role: _role, ...rest } = request;
+function modelRequest(request: LlmRequest, { outputTokens, cutBy }: Grant): ModelRequest {
+  const { transcript, instructions = "", ephemeral = [], role: _role, maxOutputTokens, ...rest } = request;
   const system = instructions === "" ? [] : [systemMessage(instructions)];
-  const limit = maxOutputTokens === undefined ? {} : { maxOutputTokens };
+  const limit = cutBy !== null || maxOutputTokens !== undefined ? { maxOutputTokens: outputTokens } : {};
   return { ...rest, ...limit, messages: [...system, ...transcript, ...ephemeral] };
 }
 
-/** A retry's delay: not journaled, and over at once when the task is cancelled. */
-function pause({ owner: { clock }, token }: TaskRunner, delayMs: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const forget = token.onCancel((error) => {
-      cancel();
-      reject(error);
-    });
-    const cancel = clock.schedule(clock.now() + delayMs, () => {
-      forget();
-      resolve();
-    });
-  });
+/** Between two attempts. Not journaled. */
+async function delay({ runner, strand }: OpenStep, delayMs: number): Promise<void> {
+  const { clock } = runner.owner;
+  const over = Promise.withResolvers<void>();
+  const cancel = clock.schedule(clock.now() + delayMs, over.resolve);
+  try {
+    await runner.resting(strand, over.promise);
+  } finally {
+    cancel();
+  }
 }

@@ -13,6 +13,12 @@ import type {
 import type { RunRetry } from "./run-retry.ts";
 import type { Slots } from "./slots.ts";
 
+/**
+ * J9: what becomes of a run that another version of its agent started. `resume`: it goes on with this one. `pin`: it is left for a worker
+ * of its version. `refuse`: it fails.
+ */
+export type VersionPolicy = "resume" | "pin" | "refuse";
+
 /** What a worker hands to every run it owns. */
 export interface OwnerContext {
   readonly store: Store;
@@ -27,5 +33,7 @@ export interface OwnerContext {
   readonly slots: Slots;
   /** How long a run that only waits is kept in memory. */
   readonly suspendAfterMs: number;
+  /** `resume` unless told. */
+  readonly versionPolicy?: VersionPolicy;
   findAgent(agentId: AgentId): Agent | undefined;
 }

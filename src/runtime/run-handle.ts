@@ -47,14 +47,18 @@ export class StoredRunHandle implements RunHandle {
     return this.#options.store.events.tail(this.runId, options);
   }
 
-  /** Reads along until the run ends. */
+  /** Reads along until the run ends, and on if it has orders to go on. */
   async result(): Promise<RunResult<JsonValue>> {
     let end: Event<"run_end"> | undefined;
     let task: Event<"task_end"> | undefined;
-    for await (const event of this.events()) {
-      if (event.type === "run_end") end = event;
-      if (event.type === "task_end" && event.taskId === root) task = event;
-    }
+    let fromSeq = 0;
+    do {
+      for await (const event of this.events({ fromSeq })) {
+        if ("seq" in event) fromSeq = event.seq + 1;
+        if (event.type === "run_end") end = event;
+        if (event.type === "task_end" && event.taskId === root) task = event;
+      }
+    } while (await this.#ordersObeyed());
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
     const failure = task?.data.failure ?? null;
     return {
@@ -112,6 +116,22 @@ export class StoredRunHandle implements RunHandle {
     const { store, clock, ids, record } = this.#options;
     const fork = await forkRun({ store, clock, ids, origin: record, at });
     return new StoredRunHandle({ ...this.#options, record: fork });
+  }
+
+  /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. */
+  async #ordersObeyed(): Promise<boolean> {
+    const { store } = this.#options;
+    for (let waited = false; ; waited = true) {
+      const changed = Promise.withResolvers<void>();
+      const forget = store.onChange(() => changed.resolve());
+      const mail = await store.mailbox.read(this.runId);
+      if (!mail.some(({ body }) => body.type === "resume" || body.type === "top_up")) {
+        forget();
+        return waited;
+      }
+      await changed.promise;
+      forget();
+    }
   }
 
   async #order(body: MailBody): Promise<void> {

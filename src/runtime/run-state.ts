@@ -1,29 +1,32 @@
 import {
+  addUsage,
   Fault,
+  noUsage,
   openHeadcount,
   openLedger,
   stepHeadcount,
   stepLedger,
-  Priority,
   type CancellationStatus,
   type Commit,
   type Event,
   type Headcount,
   type HeadcountCommand,
   type HeadcountOutcome,
+  type JsonValue,
   type Ledger,
   type LedgerCommand,
   type LedgerOutcome,
   type Message,
   type StepAddress,
-  type StepOutcome,
   type StepRecord,
   type TaskChange,
   type TaskId,
   type TaskOutcome,
   type TaskRecord,
   type UnknownPrice,
+  type Usage,
 } from "../kernel/index.ts";
+import { asksPerson, resolutionTaken } from "./wait-name.ts";
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
 export type RunChange = Omit<Commit, "number" | "at" | "sessions" | "mail" | "inbox" | "topics">;
@@ -33,16 +36,26 @@ export interface TaskState {
   readonly record: TaskRecord;
   /** Epoch milliseconds. */
   readonly startedAt: number;
+  /** Of its present journal. */
   readonly steps: Map<StepAddress, StepRecord>;
   /** Steps begun and not recorded, with the seq of the event that says so. */
   readonly opened: Map<StepAddress, number>;
-  /** Messages that drains gave it. */
-  readonly drained: Set<string>;
+  /** Messages that drains gave it, by id. */
+  readonly drained: Map<string, Message>;
+  /** The ids of messages it has answered. */
+  readonly replied: Set<string>;
+  /** Which of its journals this is, from 0 (J8), and what it started from. */
+  journal: number;
+  input: JsonValue;
   outcome: TaskOutcome | null;
-  endedOn: StepAddress | null;
+  endedOn: readonly StepAddress[];
   crashes: number;
+  /** When its code last crashed. */
+  crashedAt: number;
   cancelled: { readonly reason: string; readonly status: CancellationStatus } | null;
-  /** How long it has been paused in all, and since when it is. Clocks stop meanwhile (H5). */
+  /** Without a seat, after having had one. */
+  unseated: boolean;
+  /** How long its clock has stood still in all, and since when it does (H5, B5). */
   pausedMs: number;
   pausedSince: number | null;
 }
@@ -50,7 +63,7 @@ export interface TaskState {
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
-  readonly #resolutions = new Map<string, unknown[]>();
+  readonly #resolutions = new Map<string, JsonValue[]>();
   #headcount: Headcount | undefined;
   #ledger: Ledger;
   nextCommit = 0;
@@ -61,6 +74,8 @@ export class RunState {
   ended = false;
   /** By order of a person: nothing starts until it is resumed. */
   paused = false;
+  /** Of all model calls recorded; a fork's begins with the fork. */
+  usage: Usage = noUsage;
 
   constructor(unknownPrice: UnknownPrice) {
     this.#ledger = openLedger(unknownPrice);
@@ -88,62 +103,55 @@ export class RunState {
     this.apply(commit, commit.at);
     for (const command of commit.headcount ?? []) this.seat(command, commit.at);
     for (const command of commit.ledger ?? []) this.book(command);
+    if (commit.events?.some(({ type }) => type === "run_fork") === true) this.usage = noUsage;
   }
 
-  noteEvent({ seq, type }: Event): void {
+  noteEvent({ seq, type, at }: Event): void {
     this.nextSeq = seq + 1;
     this.ended = type === "run_end";
-    if (type === "run_pause") this.paused = true;
-    if (type === "run_resume") this.paused = false;
+    if (type !== "run_pause" && type !== "run_resume") return;
+    this.paused = type === "run_pause";
+    for (const task of this.tasks.values()) this.#setClock(task, at);
   }
 
-  /** Everything but events, seats and money, which have outcomes of their own. */
+  /**
+   * Everything but events, seats and money, which have outcomes of their own. A commit's voids are of records that stood before
+   * it; what it records itself stands.
+   */
   apply(
     { tasks = [], opens = [], steps = [], voids = [], resolves = [], mailThrough }: RunChange,
     at: number,
   ): void {
-    for (const change of tasks) {
-      if (change.type === "create") this.#create(change.task, at);
-      else if (change.type === "end") endTask(this.task(change.taskId), change);
-      else if (change.type === "reopen") this.#reopen(this.task(change.taskId));
-      else if (change.type === "cancel") this.task(change.taskId).cancelled = change;
-      else this.task(change.taskId).crashes = change.crashes;
-    }
+    for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
+    for (const change of tasks) this.#change(change, at);
     for (const { taskId, wait, value } of resolves) {
       const key = `${taskId} ${wait}`;
       this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), value]);
     }
-    for (const { taskId, address, seq } of opens) this.task(taskId).opened.set(address, seq);
-    for (const step of steps) {
-      const task = this.task(step.taskId);
-      task.steps.set(step.address, step);
-      task.opened.delete(step.address);
-      if (step.kind === "drain") noteDrained(task, step.outcome);
-      if (step.kind === "wait") this.#consume(step.taskId, step.name);
+    for (const { taskId, address, seq } of opens) {
+      const task = this.task(taskId);
+      task.opened.set(address, seq);
+      if (asksPerson(address)) this.#setClock(task, at);
     }
-    for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
+    for (const step of steps) this.#record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
   }
 
-  /** A value that came for a wait nobody has taken yet. */
-  resolution(taskId: TaskId, wait: string): { readonly value: unknown } | undefined {
-    const values = this.#resolutions.get(`${taskId} ${wait}`);
-    return values === undefined || values.length === 0 ? undefined : { value: values[0] };
+  /** W2: the first of the values that came for a wait and that no step has taken. */
+  resolution(taskId: TaskId, wait: string): { readonly value: JsonValue } | undefined {
+    const [value] = this.#resolutions.get(`${taskId} ${wait}`) ?? [];
+    return value === undefined ? undefined : { value };
   }
 
   seat(command: HeadcountCommand, at: number): HeadcountOutcome {
     const { state, outcome } = stepHeadcount(this.headcount, command);
     this.#headcount = state;
-    if ("changes" in outcome) {
-      for (const { taskId, change } of outcome.changes) {
-        const task = this.tasks.get(taskId);
-        if (task === undefined) continue;
-        if (change === "paused") task.pausedSince = at;
-        if (change === "recalled" && task.pausedSince !== null) {
-          task.pausedMs += at - task.pausedSince;
-          task.pausedSince = null;
-        }
-      }
+    if (!("changes" in outcome)) return outcome;
+    for (const { taskId, change } of outcome.changes) {
+      const task = this.tasks.get(taskId);
+      if (task === undefined || (change !== "paused" && change !== "recalled")) continue;
+      task.unseated = change === "paused";
+      this.#setClock(task, at);
     }
     return outcome;
   }
@@ -154,6 +162,57 @@ export class RunState {
     return outcome;
   }
 
+  #change(change: TaskChange, at: number): void {
+    if (change.type === "create") {
+      this.#create(change.task, at);
+      return;
+    }
+    const task = this.task(change.taskId);
+    switch (change.type) {
+      case "end":
+        task.outcome = change.outcome;
+        task.endedOn = change.endedOn ?? [];
+        break;
+      case "reopen":
+        // A resumed task is not cancelled any more, and its crashes are forgiven.
+        task.outcome = null;
+        task.cancelled = null;
+        task.crashes = 0;
+        this.ended = false;
+        break;
+      case "cancel":
+        task.cancelled = change;
+        break;
+      case "crash":
+        task.crashes = change.crashes;
+        task.crashedAt = at;
+        break;
+      case "continue":
+        task.steps.clear();
+        task.opened.clear();
+        task.journal++;
+        task.input = change.input;
+        break;
+    }
+    this.#setClock(task, at);
+  }
+
+  #record(step: StepRecord, at: number): void {
+    const task = this.task(step.taskId);
+    const { kind, name, address, outcome } = step;
+    task.steps.set(address, step);
+    if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
+    const taken = resolutionTaken(step);
+    if (taken !== undefined) this.#take(step.taskId, taken);
+    if (outcome.kind === "failed") return;
+    if (kind === "llm")
+      this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
+    if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
+    if (kind !== "drain") return;
+    for (const message of outcome.value as unknown as readonly Message[])
+      task.drained.set(message.id, message);
+  }
+
   #create(record: TaskRecord, at: number): void {
     const ordinal = Number(record.taskId.slice(1));
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
@@ -162,42 +221,39 @@ export class RunState {
       startedAt: at,
       steps: new Map(),
       opened: new Map(),
-      drained: new Set(),
+      drained: new Map(),
+      replied: new Set(),
+      journal: 0,
+      input: record.input,
       outcome: null,
-      endedOn: null,
+      endedOn: [],
       crashes: 0,
+      crashedAt: 0,
       cancelled: null,
+      unseated: false,
       pausedMs: 0,
       pausedSince: null,
     });
     const { spawnBudget, priority } = record.supervision;
-    if (record.parentId === null) {
-      this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority ?? Priority.NORMAL);
+    if (record.parentId === null) this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
+  }
+
+  /** H5, B5: a task's clock stands still while it is paused, while it waits for a person, and once it has ended. */
+  #setClock(task: TaskState, at: number): void {
+    const stands =
+      this.paused || task.unseated || task.outcome !== null || [...task.opened.keys()].some(asksPerson);
+    if (stands) {
+      task.pausedSince ??= at;
+    } else if (task.pausedSince !== null) {
+      task.pausedMs += at - task.pausedSince;
+      task.pausedSince = null;
     }
   }
 
-  /** A resumed task is not cancelled any more, and its crashes are forgiven. */
-  #reopen(task: TaskState): void {
-    task.outcome = null;
-    task.cancelled = null;
-    task.crashes = 0;
-    this.ended = false;
-  }
-
-  #consume(taskId: TaskId, wait: string): void {
+  #take(taskId: TaskId, wait: string): void {
     const key = `${taskId} ${wait}`;
     const [, ...rest] = this.#resolutions.get(key) ?? [];
     if (rest.length > 0) this.#resolutions.set(key, rest);
     else this.#resolutions.delete(key);
   }
-}
-
-function endTask(task: TaskState, { outcome, endedOn }: Extract<TaskChange, { type: "end" }>): void {
-  task.outcome = outcome;
-  task.endedOn = endedOn ?? null;
-}
-
-function noteDrained({ drained }: TaskState, outcome: StepOutcome): void {
-  if (outcome.kind !== "ok") return;
-  for (const { id } of outcome.value as unknown as readonly Message[]) drained.add(id);
 }

@@ -16,9 +16,16 @@ export class TaskInboxView implements TaskInbox {
   drain(): Promise<readonly Message[]> {
     const { agentId, owner, task } = this.#runner;
     return this.#ctx.drain(async () => {
-      const known = new Set([...task.drained, ...this.messages.map(({ id }) => id)]);
-      const waiting = await owner.store.inbox.peek(agentId);
-      return waiting.map(({ message }) => message).filter(({ id }) => !known.has(id));
+      const known = task.drained.size + task.record.messages.length;
+      const waiting = await owner.store.inbox.peek(agentId, known + batch);
+      // In the breath of the record: two branches that drain at once share nothing.
+      return () => {
+        const given = new Set([...task.drained.keys(), ...task.record.messages.map(({ id }) => id)]);
+        return waiting.map(({ message }) => message).filter(({ id }) => !given.has(id));
+      };
     });
   }
 }
+
+/** How many new messages one drain gives at most. */
+const batch = 100;

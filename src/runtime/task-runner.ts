@@ -1,11 +1,12 @@
 import {
-  CancellationToken,
   digestOf,
   Fault,
   RunMeta,
   Supervision,
   type Agent,
   type AgentId,
+  type CancellationError,
+  type CancellationToken,
   type EventDraft,
   type RunFacts,
   type StepAddress,
@@ -14,12 +15,13 @@ import {
   type TaskId,
   type Tool,
 } from "../kernel/index.ts";
+import { deadlineOf } from "./child-task.ts";
 import type { OwnerContext } from "./owner-context.ts";
+import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { withRunFacts } from "./run-facts-storage.ts";
-import { TaskContext } from "./task-context.ts";
-import { TaskInboxView } from "./task-inbox.ts";
+import { Strand, type OpenCall } from "./strand.ts";
 import type { TaskTree } from "./task-tree.ts";
 
 /** What tells one step from another: its address, and what the code says it is. */
@@ -32,13 +34,15 @@ export interface TaskRunnerOptions {
   readonly log: RunLog;
   readonly state: RunState;
   readonly tree: TaskTree;
-  readonly parentToken: CancellationToken | undefined;
 }
+
+/** How a task's code ended. */
+export type Ending = { readonly value: unknown } | { readonly error: unknown };
 
 /**
  * One task at work in this process: its stop button, its seat as the code feels it, and the calls it has open.
  *
- * Active while it has a slot; idle while all it does is wait; parked, at its next effect, while it has no seat (H7). Dropped, its
+ * Active while it has a slot; idle while all it does is wait; parked, at its next step, while it has no seat (H7). Dropped, its
  * calls never settle, so that nothing of its code runs on.
  */
 export class TaskRunner {
@@ -48,105 +52,113 @@ export class TaskRunner {
   readonly log: RunLog;
   readonly state: RunState;
   readonly tree: TaskTree;
-  readonly token: CancellationToken;
   readonly facts: RunFacts;
-  #meta: RunMeta;
-  #signal: AbortSignal | undefined;
-  #dropped = false;
-  #openEffects = 0;
-  #openWaits = 0;
-  #hasSlot = false;
-  #slotWanted: Promise<void> | undefined;
-  #parked: (() => void)[] = [];
-  /** Messages it has answered. */
-  readonly replied = new Set<string>();
-  /** Where the last fault came from that its code was given; what it ends on is voided by `resume` (J5). */
-  lastFault: StepAddress | undefined;
+  /** Of the task's own code; those of races and tools hang below. */
+  readonly strand = new Strand();
+  readonly task: TaskState;
+  readonly #recorded: RecordedSteps;
+  readonly #calls = new Set<OpenCall>();
   readonly #resources: (() => Promise<void>)[] = [];
+  /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
+  readonly #origins = new WeakMap<object, readonly StepAddress[]>();
+  readonly #fatal = Promise.withResolvers<never>();
+  #meta: RunMeta;
+  #dropped = false;
+  #stop: CancellationError | undefined;
+  #waits = 0;
+  #slotsWanted = 0;
+  #hasSlot = false;
+  #slot: Promise<void> | undefined;
+  #parked: (() => void)[] = [];
 
-  constructor({ taskId, agent, owner, log, state, tree, parentToken }: TaskRunnerOptions) {
+  constructor({ taskId, agent, owner, log, state, tree }: TaskRunnerOptions) {
     this.taskId = taskId;
     this.agent = agent;
     this.owner = owner;
     this.log = log;
     this.state = state;
     this.tree = tree;
-    this.token = new CancellationToken(parentToken);
-    const { record, cancelled } = this.task;
+    this.task = state.task(taskId);
+    const { record, cancelled, steps } = this.task;
     const supervision = Supervision.fromJSON(record.supervision);
-    this.facts = {
-      userId: record.userId,
-      sessionId: supervision.sessionId,
-      runId: supervision.runId,
-      metadata: record.metadata,
-    };
+    const { sessionId, runId } = supervision;
+    this.facts = { userId: record.userId, sessionId, runId, metadata: record.metadata };
+    this.#recorded = new RecordedSteps(steps.keys());
     this.#meta = this.#newMeta(supervision);
+    this.#fatal.promise.catch(() => undefined);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
-  }
-
-  get task(): TaskState {
-    return this.state.task(this.taskId);
   }
 
   get agentId(): AgentId {
     return this.task.record.agentId;
   }
 
+  get token(): CancellationToken {
+    return this.strand.token;
+  }
+
+  /** B5: a new one whenever the task's clock has stood still, for then the deadline has moved; none while it stands. */
   get meta(): RunMeta {
+    if (this.#meta.deadline !== this.#deadline) this.#meta = this.#newMeta(this.#meta.supervision);
     return this.#meta;
+  }
+
+  get #deadline(): number | null {
+    return this.task.pausedSince === null ? deadlineOf(this.task) : null;
   }
 
   get dropped(): boolean {
     return this.#dropped;
   }
 
+  /** What its code was told to stop by. */
+  get stop(): CancellationError | undefined {
+    return this.#stop;
+  }
+
   /** All it does is wait. */
   get idle(): boolean {
-    return this.#openEffects === 0 && (this.#openWaits > 0 || this.#parked.length > 0);
+    return !this.atWork && this.#slotsWanted === 0 && (this.#waits > 0 || this.#parked.length > 0);
   }
 
-  /** A platform signal that follows the task's token, made when someone first asks. */
-  get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      const controller = new AbortController();
-      this.token.onCancel((error) => controller.abort(error));
-      this.#signal = controller.signal;
-    }
-    return this.#signal;
+  /** It has a call open that is not itself waiting for a step of its body. */
+  get atWork(): boolean {
+    for (const { blocked } of this.#calls) if (blocked === 0) return true;
+    return false;
   }
 
-  /** Runs the agent's code to its end. Never settles when dropped. */
-  async run(): Promise<unknown> {
+  /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
+  async run(code: () => Promise<unknown>): Promise<Ending> {
     await this.#activate();
-    const { messages } = this.task.record;
-    const ctx = new TaskContext(this, "");
-    const inbox = new TaskInboxView(ctx, this, messages);
-    const ending = await withRunFacts(this.facts, async () => {
+    const running = withRunFacts(this.facts, async () => {
       try {
-        return { value: await this.agent.run(ctx, inbox) };
+        return { value: await code() };
       } catch (error) {
         return { error };
       }
     });
-    await this.live();
-    for (const draft of ctx.takeTold()) this.tell(draft);
-    this.#deactivate();
-    await this.#closeResources();
-    if ("error" in ending) throw ending.error;
-    return ending.value;
+    const ending = await this.live(Promise.race([running, this.#fatal.promise]));
+    this.#giveSlot();
+    await this.live(this.#closeResources());
+    return ending;
   }
 
-  /** J1, J4: what the step left behind, if it is recorded; `journal_mismatch` if something else is. */
+  /** J1, J4: what the step left behind, if it is recorded. If something else is, the code is stopped where it stands. */
   find(step: StepIdentity): StepOutcome | undefined {
     const recorded = this.task.steps.get(step.address);
     if (recorded === undefined) return undefined;
-    const { hash } = this.owner;
-    for (const field of ["kind", "name"] as const) {
-      if (recorded[field] !== step[field]) throw mismatch(step, field, recorded[field], step[field]);
+    const differs = findDifference(recorded, step, this.owner);
+    if (differs !== undefined) {
+      this.#fatal.reject(differs);
+      throw differs;
     }
-    const [before, now] = [digestOf(recorded, hash), digestOf(step, hash)];
-    if (before !== now) throw mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
+    this.#recorded.visit(step.address);
     return recorded.outcome;
+  }
+
+  /** C2: while recorded steps remain in a scope, nothing there is stopped. */
+  hasRecorded(scope: string): boolean {
+    return this.#recorded.remainIn(scope);
   }
 
   /** E4: tells of a step's beginning, unless an earlier owner did. */
@@ -166,9 +178,11 @@ export class TaskRunner {
     return this.agent.tools?.find((tool) => tool.name === name);
   }
 
-  record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[] = []): void {
+  record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {
     for (const draft of told) this.tell(draft);
-    this.log.add({ steps: [{ ...step, taskId: this.taskId, outcome }] });
+    const record: StepRecord = { ...step, taskId: this.taskId, outcome };
+    this.log.add({ steps: [record] });
+    this.tree.recorded(record);
     if (this.task.steps.size === longJournal)
       this.tell({ type: "journal_warning", data: { steps: longJournal } });
   }
@@ -177,72 +191,113 @@ export class TaskRunner {
     return this.log.tell(this.taskId, draft).seq;
   }
 
-  /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
-  async begin(): Promise<void> {
-    await this.seated();
-    this.#meta.check();
-    await this.live(this.log.flush());
-    this.#openEffects++;
-    await this.#activate();
+  /** The code is given a fault that these records hold. */
+  noteOrigins(fault: unknown, addresses: readonly StepAddress[]): void {
+    if (typeof fault === "object" && fault !== null) this.#origins.set(fault, addresses);
   }
 
-  finish(): void {
-    this.#openEffects--;
-    this.settleIfPausing();
+  /** Which records a fault came from, also when the code wrapped it in one of its own. */
+  originsOf(error: unknown): readonly StepAddress[] {
+    let at: unknown = error;
+    for (let depth = 0; depth < 8 && typeof at === "object" && at !== null; depth++) {
+      const known = this.#origins.get(at);
+      if (known !== undefined) return known;
+      at = (at as { readonly cause?: unknown }).cause;
+    }
+    return [];
   }
 
-  /** Resolves once the task may start something. */
-  async seated(): Promise<void> {
-    while (this.tree.seatOf(this.taskId) !== "seated") {
-      await this.live(
-        new Promise<void>((resolve) => {
-          this.#parked.push(resolve);
-          this.#deactivate();
-          this.settleIfPausing();
-          this.tree.noteIdle();
-        }),
-      );
+  /** C2: throws once the task, or this strand of it, was told to stop or is past its deadline. */
+  check(strand: Strand): void {
+    strand.token.check();
+    this.meta.check();
+  }
+
+  noteStop(stop: CancellationError): void {
+    this.#stop ??= stop;
+  }
+
+  /** C2, H7: resolves once the task has a seat; throws once it is stopped. */
+  async seated(strand: Strand): Promise<void> {
+    while (this.tree.seatOf(this.taskId) !== "seated" && !strand.token.cancelled) await this.#park(strand);
+    this.check(strand);
+  }
+
+  /** Also with a slot, so that a call may begin. */
+  async ready(strand: Strand): Promise<void> {
+    await this.seated(strand);
+    while (!this.#hasSlot) {
+      await this.#activate();
+      await this.seated(strand);
     }
   }
 
-  /** H2: the calls it was in have settled. */
+  /** After a wait: whether it has kept its seat and was not stopped; it gets a slot again first. */
+  async stillReady(strand: Strand): Promise<boolean> {
+    await this.#activate();
+    return this.tree.seatOf(this.taskId) === "seated" && this.#hasSlot && !strand.token.cancelled;
+  }
+
+  /** H2: from here on the task is in a call, and keeps its seat until it settles. */
+  beginCall(): OpenCall {
+    const call = { blocked: 0 };
+    this.#calls.add(call);
+    return call;
+  }
+
+  endCall(call: OpenCall): void {
+    if (!this.#calls.delete(call) || this.#dropped) return;
+    this.settleIfPausing();
+    // Its code goes on in a moment; only if it does not, the task rests.
+    if (this.#waits > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
+  }
+
   settleIfPausing(): void {
-    if (this.#openEffects === 0 && !this.#dropped) this.tree.settle(this.taskId);
+    if (!this.atWork && !this.#dropped) this.tree.settle(this.taskId);
   }
 
   unpark(): void {
     const parked = this.#parked;
     this.#parked = [];
+    if (parked.length > 0) this.tree.wake(this.taskId);
     for (const go of parked) go();
   }
 
-  /** While this is open the task counts as waiting, not as working. */
-  async waiting<Value>(work: Promise<Value>): Promise<Value> {
-    this.#openWaits++;
-    if (this.idle) {
-      this.#deactivate();
-      this.tree.suspend(this.taskId);
-    }
-    const value = await this.live(work);
-    this.#openWaits--;
-    this.tree.wake(this.taskId);
-    return value;
-  }
-
-  /** Passes a value on, unless the task was dropped meanwhile: then never. */
-  async live<Value>(work?: Promise<Value>): Promise<Value> {
+  /** While this is open the strand counts as waiting, not as working. A stop ends it. */
+  async waiting<Value>(strand: Strand, work: Promise<Value>): Promise<Value> {
+    this.#waits++;
+    strand.block(1);
+    this.#noteRest();
     try {
-      const value = (await work) as Value;
-      if (!this.#dropped) return value;
-    } catch (error) {
-      if (!this.#dropped) throw error;
+      return await this.live(unlessStopped(work, strand.token));
+    } finally {
+      this.#waits--;
+      strand.block(-1);
+      this.tree.wake(this.taskId);
     }
-    return new Promise<never>(() => {});
   }
 
-  /** H5, B5: a clock stood still for `ms`; the deadline moves with it. */
-  extendDeadline(): void {
-    if (this.#meta.deadline !== null) this.#meta = this.#newMeta(this.#meta.supervision ?? undefined);
+  /** A pause between two tries: the slot is free for others meanwhile, and a stop ends it. */
+  async resting(strand: Strand, work: Promise<void>): Promise<void> {
+    this.#slotsWanted++;
+    if (!this.atWork) this.#giveSlot();
+    try {
+      await this.live(unlessStopped(work, strand.token));
+    } finally {
+      this.#slotsWanted--;
+    }
+  }
+
+  /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
+  async live<Value>(work: Promise<Value>, strand?: Strand): Promise<Value> {
+    const over = (): boolean => this.#dropped || (strand?.givenUp ?? false);
+    try {
+      const value = await work;
+      if (!over()) return value;
+    } catch (error) {
+      if (!over()) throw error;
+    }
+    return never();
   }
 
   onDrop(close: () => Promise<void>): void {
@@ -252,9 +307,32 @@ export class TaskRunner {
   drop(): void {
     if (this.#dropped) return;
     this.#dropped = true;
-    this.#deactivate();
+    this.#giveSlot();
     this.token.dispose();
     void this.#closeResources();
+  }
+
+  async #park(strand: Strand): Promise<void> {
+    const parking = Promise.withResolvers<void>();
+    this.#parked.push(parking.resolve);
+    strand.block(1);
+    this.#noteRest();
+    this.settleIfPausing();
+    try {
+      await this.live(unlessStopped(parking.promise, strand.token));
+    } catch {
+      // Stopped: whoever parked looks again, and sees it.
+    } finally {
+      this.#parked = this.#parked.filter((each) => each !== parking.resolve);
+      strand.block(-1);
+    }
+  }
+
+  #noteRest(): void {
+    if (this.#dropped || !this.idle) return;
+    this.#giveSlot();
+    if (this.#waits > 0) this.tree.suspend(this.taskId);
+    this.tree.noteIdle();
   }
 
   async #closeResources(): Promise<void> {
@@ -270,30 +348,35 @@ export class TaskRunner {
 
   async #activate(): Promise<void> {
     if (this.#hasSlot) return;
-    this.#slotWanted ??= this.owner.slots.take(this.task.record.supervision.priority).then(() => {
-      this.#slotWanted = undefined;
-      if (this.#dropped) this.owner.slots.give();
-      else this.#hasSlot = true;
-    });
-    await this.live(this.#slotWanted);
+    this.#slotsWanted++;
+    this.#slot ??= this.#takeSlot();
+    await this.live(this.#slot);
+    this.#slotsWanted--;
   }
 
-  #deactivate(): void {
+  async #takeSlot(): Promise<void> {
+    const { slots } = this.owner;
+    await slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId);
+    this.#slot = undefined;
+    if (this.#dropped) slots.give();
+    else this.#hasSlot = true;
+  }
+
+  #giveSlot(): void {
     if (!this.#hasSlot) return;
     this.#hasSlot = false;
     this.owner.slots.give();
   }
 
-  #newMeta(supervision: Supervision | undefined): RunMeta {
+  #newMeta(supervision: Supervision | null): RunMeta {
     const { clock, ids } = this.owner;
-    const { record, startedAt, pausedMs } = this.task;
-    const { deadlineMs } = record.budget;
     return RunMeta.standalone({
       clock,
       ids,
-      supervision: supervision ?? null,
+      supervision,
       cancellation: this.token,
-      deadline: deadlineMs === null ? null : startedAt + deadlineMs + pausedMs,
+      deadline: this.#deadline,
+      traceId: this.facts.runId,
       tenantId: this.tree.tenantId,
     });
   }
@@ -301,6 +384,25 @@ export class TaskRunner {
 
 /** J8. */
 const longJournal = 5_000;
+
+export function never(): Promise<never> {
+  return new Promise<never>(() => {});
+}
+
+function unlessStopped<Value>(work: Promise<Value>, token: CancellationToken): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const forget = token.onCancel(reject);
+    work.then(resolve, reject).finally(forget);
+  });
+}
+
+function findDifference(recorded: StepRecord, step: StepIdentity, { hash }: OwnerContext): Fault | undefined {
+  for (const field of ["kind", "name"] as const) {
+    if (recorded[field] !== step[field]) return mismatch(step, field, recorded[field], step[field]);
+  }
+  const [before, now] = [digestOf(recorded, hash), digestOf(step, hash)];
+  return before === now ? undefined : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
+}
 
 function mismatch({ address }: StepIdentity, field: string, recorded: string, now: string): Fault {
   return new Fault(

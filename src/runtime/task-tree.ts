@@ -4,29 +4,37 @@ import type {
   Decision,
   JsonValue,
   LedgerCommand,
+  Priority,
   ReserveCommand,
   SeatStatus,
   SpawnOptions,
   SpawnOutcome,
+  StepRecord,
   TaskId,
   TaskOutcome,
 } from "../kernel/index.ts";
+import type { Due, Wait } from "./waits.ts";
 
-/** What a task sees of the tree it is in. The run's owner implements it. */
+/** What a task sees of the tree it is in. */
 export interface TaskTree {
   readonly tenantId: string | null;
   seatOf(taskId: TaskId): SeatStatus;
+  priorityOf(taskId: TaskId): Priority;
   /** H2: if it is pausing, its calls have settled. */
   settle(taskId: TaskId): void;
+  /** All the task does is wait; perhaps everyone does. */
   suspend(taskId: TaskId): void;
   wake(taskId: TaskId): void;
   /** Something came to rest; perhaps everything has. */
   noteIdle(): void;
+  /** At once: what it does commits with what is added in the same breath. */
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome;
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;
-  /** Resolves when someone resolves the name, or with `undefined` when `until` is there first. */
-  resolved(taskId: TaskId, wait: string, until: number | null): Promise<JsonValue | undefined>;
+  /** Waits for someone to resolve the name, or for the time. */
+  wait(taskId: TaskId, name: string, due?: Due): Wait;
+  /** A step of the task is recorded; what it waited for is taken. */
+  recorded(step: StepRecord): void;
   /** The decision, if there is one at once; else `decided` has it later. */
   reserve(taskId: TaskId, command: ReserveCommand): Decision | undefined;
   decided(reservationId: string): Promise<Decision>;

@@ -10,78 +10,83 @@ import {
   type ToolCall,
   type ToolResult,
 } from "../kernel/index.ts";
-import type { TaskRunner } from "./task-runner.ts";
+import type { OpenStep } from "./open-step.ts";
+import type { ScopeSteps } from "./scope-steps.ts";
+import { Strand, type OpenCall } from "./strand.ts";
+import { askForApproval } from "./tool-approval.ts";
 
 export interface ToolCallOptions {
-  readonly runner: TaskRunner;
+  readonly open: OpenStep;
   readonly call: ToolCall;
   readonly idempotencyKey: string;
+  /** Of the code that calls the tool. */
+  readonly steps: ScopeSteps;
   /** For a body that takes steps of its own, scoped under this call (J7). */
-  readonly ctx: RunContext;
-  readonly tell: (draft: EventDraft) => void;
+  readonly scoped: (strand: Strand) => RunContext & { takeTold(): readonly EventDraft[] };
 }
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
 export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
-  const { runner, call, tell } = options;
+  const { open, call } = options;
+  const { clock } = open.runner.owner;
   const { callId, toolName } = call;
-  const startedAt = runner.owner.clock.now();
+  const startedAt = clock.now();
   const result = await execute(options);
-  const durationMs = runner.owner.clock.now() - startedAt;
-  tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs } });
+  const durationMs = clock.now() - startedAt;
+  open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs } });
   return result;
 }
 
 async function execute(options: ToolCallOptions): Promise<ToolResult> {
-  const { runner, call } = options;
-  const tool = runner.findTool(call.toolName);
+  const { open, call, steps } = options;
+  const { runner } = open;
+  const { callId, toolName } = call;
+  const tool = runner.findTool(toolName);
   if (tool === undefined) {
     const known = (runner.agent.tools ?? []).map(({ name }) => name).join(", ");
-    return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
+    return failure(`there is no tool ${toolName}; there are: ${known || "none"}`);
   }
   const { tools: allowed } = runner.task.record;
-  if (allowed !== null && !allowed.includes(call.toolName)) {
-    runner.tell({
-      type: "permission_deny",
-      data: {
-        callId: call.callId,
-        toolName: call.toolName,
-        by: "whitelist",
-        reason: "not one of this task's tools",
-      },
-    });
+  if (allowed !== null && !allowed.includes(toolName)) {
+    const reason = "not one of this task's tools";
+    open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
     return failure(
-      `${call.toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`,
+      `${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`,
     );
   }
   try {
-    const input = await tool.parse(call.input);
-    return tool.suspends ? await body(options, tool, input) : await working(options, tool, input);
+    const parsed = await tool.parse(call.input);
+    if (!(await tool.needsApproval(parsed))) return await perform(options, tool, parsed);
+    const decision = await askForApproval(steps, open.address, call);
+    if (decision.decision === "denied") return failure(`[denied: ${decision.reason ?? "by a person"}]`);
+    if (decision.decision === "skipped") return failure("[skipped by a person]");
+    const edited = decision.input === undefined ? parsed : await tool.parse(decision.input);
+    return await perform(options, tool, edited);
   } catch (error) {
     if (stopsRun(error)) throw error;
     return failure(Fault.from(error).message);
   }
 }
 
-async function working(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
-  const { runner } = options;
-  await runner.begin();
-  try {
-    return await withTimeout(options, tool, body(options, tool, input));
-  } finally {
-    runner.finish();
-  }
+/** A tool that suspends has no call open while it waits. */
+async function perform(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
+  if (tool.suspends) return body(options, tool, input, new Strand(options.open.strand));
+  const call: OpenCall = await options.open.begin();
+  const strand = new Strand(options.open.strand, call);
+  return withTimeout(options, tool, strand, body(options, tool, input, strand));
 }
 
-function body(
-  { runner, call, idempotencyKey, ctx }: ToolCallOptions,
+async function body(
+  { open, call, idempotencyKey, scoped }: ToolCallOptions,
   tool: Tool,
   input: unknown,
+  strand: Strand,
 ): Promise<ToolResult> {
-  const { meta, facts, signal, log, taskId } = runner;
+  const { runner } = open;
+  const { meta, facts, log, taskId } = runner;
   const { callId } = call;
-  const progress = (update: JsonValue): void => {
-    const { runId } = log.lease;
+  const { runId } = log.lease;
+  const progress = (update: JsonValue): void =>
     runner.owner.store.events.putDelta(log.lease, {
       type: "tool_execution_update",
       runId,
@@ -89,21 +94,28 @@ function body(
       callId,
       update,
     });
-  };
-  return tool.execute(input, { meta, facts, signal, idempotencyKey, callId, progress, ctx });
+  const ctx = scoped(strand);
+  const { signal } = strand;
+  const result = await tool.execute(input, { meta, facts, signal, idempotencyKey, callId, progress, ctx });
+  for (const draft of ctx.takeTold()) open.tell(draft);
+  return result;
 }
 
+/** A body that takes too long is told to stop, and never answered again. */
 function withTimeout(
-  { runner, call }: ToolCallOptions,
+  { open, call }: ToolCallOptions,
   { timeoutMs }: Tool,
+  strand: Strand,
   work: Promise<ToolResult>,
 ): Promise<ToolResult> {
   if (timeoutMs === null) return work;
-  const { clock } = runner.owner;
+  const { clock } = open.runner.owner;
   return new Promise((resolve, reject) => {
-    const cancel = clock.schedule(clock.now() + timeoutMs, () =>
-      reject(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
-    );
+    const cancel = clock.schedule(clock.now() + timeoutMs, () => {
+      const late = `${call.toolName} took longer than ${timeoutMs} ms`;
+      reject(new Fault("tool_timeout", late));
+      strand.giveUp(late);
+    });
     work.then(resolve, reject).finally(cancel);
   });
 }

@@ -1,18 +1,43 @@
 import type { Clock, JsonValue, TaskId } from "../kernel/index.ts";
 
-interface Waiter {
-  readonly resolve: (value: JsonValue | undefined) => void;
-  readonly until: number | null;
+/** Where values are kept that came for a wait and were not taken. */
+export interface Resolutions {
+  resolution(taskId: TaskId, wait: string): { readonly value: JsonValue } | undefined;
 }
 
-/** Who waits for which name in this process, and until when. */
+/** When a wait has been long enough; `null` while the clock it goes by stands still. */
+export type Due = () => number | null;
+
+export interface Wait {
+  /** What came, or `undefined` when the time was there first. */
+  readonly came: Promise<JsonValue | undefined>;
+  /** Nobody waits any more; what came and was not recorded is there for the next. */
+  leave(): void;
+}
+
+interface Waiter {
+  readonly taskId: TaskId;
+  readonly name: string;
+  readonly due: Due | undefined;
+  readonly resolve: (value: JsonValue | undefined) => void;
+  forgetTimer: (() => void) | undefined;
+  /** It was given a value that no step has recorded yet. */
+  served: boolean;
+}
+
+/**
+ * Who waits for which name in this process, and until when. W1, W2: at most one waiter of a name has a value that is not recorded yet,
+ * so the first value of the name is always the one it has.
+ */
 export class Waits {
   readonly #clock: Clock;
-  readonly #waiters = new Map<string, Waiter[]>();
+  readonly #resolutions: Resolutions;
+  readonly #waiters = new Set<Waiter>();
   readonly #timers = new Map<() => void, number>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, resolutions: Resolutions) {
     this.#clock = clock;
+    this.#resolutions = resolutions;
   }
 
   /** The time at which the next of them has waited long enough. */
@@ -21,33 +46,63 @@ export class Waits {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** Resolves with what `deliver` brings, or with `undefined` at `until`. */
-  wait(taskId: TaskId, name: string, until: number | null): Promise<JsonValue | undefined> {
-    return new Promise((resolve) => {
-      const key = `${taskId} ${name}`;
-      const waiter: Waiter = { until, resolve };
-      this.#waiters.set(key, [...(this.#waiters.get(key) ?? []), waiter]);
-      if (until !== null) this.at(until, () => this.#leave(key, waiter) && resolve(undefined));
-    });
+  wait(taskId: TaskId, name: string, due?: Due): Wait {
+    const { promise, resolve } = Promise.withResolvers<JsonValue | undefined>();
+    const waiter: Waiter = { taskId, name, due, resolve, forgetTimer: undefined, served: false };
+    this.#waiters.add(waiter);
+    this.serve(taskId, name);
+    if (!waiter.served) this.#arm(waiter);
+    return { came: promise, leave: () => this.#leave(waiter) };
   }
 
-  /** Calls back at a time, unless everything is forgotten before. */
-  at(atMs: number, callback: () => void): void {
+  /** Something came for the name, or was taken: the next waiter gets what is there. */
+  serve(taskId: TaskId, name: string): void {
+    const waiters = [...this.#waiters].filter((each) => each.taskId === taskId && each.name === name);
+    const [first] = waiters;
+    if (first === undefined || waiters.some(({ served }) => served)) return;
+    const found = this.#resolutions.resolution(taskId, name);
+    if (found === undefined) return;
+    first.served = true;
+    first.forgetTimer?.();
+    first.resolve(found.value);
+  }
+
+  /** A step recorded what it was given. */
+  taken(taskId: TaskId, name: string): void {
+    for (const waiter of this.#waiters) {
+      if (waiter.served && waiter.taskId === taskId && waiter.name === name) this.#waiters.delete(waiter);
+    }
+    this.serve(taskId, name);
+  }
+
+  /** The clock of a task goes on. */
+  rearm(taskId: TaskId): void {
+    for (const waiter of this.#waiters) {
+      if (waiter.taskId !== taskId || waiter.served) continue;
+      waiter.forgetTimer?.();
+      this.#arm(waiter);
+    }
+  }
+
+  /** Calls back at a time, unless told to forget it before. */
+  at(atMs: number, callback: () => void): () => void {
     const cancel = this.#clock.schedule(atMs, () => {
       this.#timers.delete(cancel);
       callback();
     });
     this.#timers.set(cancel, atMs);
+    return () => {
+      this.#timers.delete(cancel);
+      cancel();
+    };
   }
 
-  /** Whether somebody took it. */
-  deliver(taskId: TaskId, name: string, value: JsonValue): boolean {
-    const key = `${taskId} ${name}`;
-    const [first] = this.#waiters.get(key) ?? [];
-    if (first === undefined) return false;
-    this.#leave(key, first);
-    first.resolve(value);
-    return true;
+  forgetTask(taskId: TaskId): void {
+    for (const waiter of this.#waiters) {
+      if (waiter.taskId !== taskId) continue;
+      waiter.forgetTimer?.();
+      this.#waiters.delete(waiter);
+    }
   }
 
   forget(): void {
@@ -56,13 +111,22 @@ export class Waits {
     this.#waiters.clear();
   }
 
-  #leave(key: string, waiter: Waiter): boolean {
-    const waiters = this.#waiters.get(key) ?? [];
-    if (!waiters.includes(waiter)) return false;
-    this.#waiters.set(
-      key,
-      waiters.filter((each) => each !== waiter),
-    );
-    return true;
+  #arm(waiter: Waiter): void {
+    const time = waiter.due?.() ?? null;
+    if (time === null) return;
+    if (time <= this.#clock.now()) {
+      this.#waiters.delete(waiter);
+      waiter.resolve(undefined);
+      return;
+    }
+    waiter.forgetTimer = this.at(time, () => {
+      if (!waiter.served && this.#waiters.has(waiter)) this.#arm(waiter);
+    });
+  }
+
+  #leave(waiter: Waiter): void {
+    if (!this.#waiters.delete(waiter)) return;
+    waiter.forgetTimer?.();
+    if (waiter.served) this.serve(waiter.taskId, waiter.name);
   }
 }

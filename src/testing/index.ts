@@ -1,5 +1,23 @@
 export type { Assertion, ContractHarness } from "./contract-harness.ts";
+export {
+  CountingServer,
+  type Answering,
+  type Bill,
+  type CallBook,
+  type ServedAnswer,
+  type ServedCall,
+} from "./counting-server.ts";
+export {
+  runCrashes,
+  type BrokenPromise,
+  type CrashOptions,
+  type CrashReport,
+  type Visitor,
+} from "./crash-harness.ts";
+export type { CrashPromise } from "./crash-promises.ts";
+export { dyingStore, type Death, type DyingStore, type DyingStoreOptions } from "./dying-store.ts";
 export { FakeClock } from "./fake-clock.ts";
+export { traceRun, type RunTrace } from "./run-trace.ts";
 export {
   ScriptedModel,
   scriptedModel,
@@ -8,4 +26,7 @@ export {
   type ScriptStep,
 } from "./scripted-model.ts";
 export { sequentialIds } from "./sequential-ids.ts";
+export { callServer, servedModel, servedTool, type CallOptions, type ServerAddress } from "./served-call.ts";
 export { storeContracts } from "./store-contract.ts";
+export { workAsTold, type WorkerDuty, type WorkerOrders } from "./worker-duty.ts";
+export { WorkerProcess, type WorkerEnd } from "./worker-process.ts";

@@ -1,4 +1,13 @@
-import type { AgentId, Clock, Engine, Lease, Leases, RunHost, RunId } from "../../../kernel/index.ts";
+import {
+  Fault,
+  type AgentId,
+  type Clock,
+  type Engine,
+  type Lease,
+  type Leases,
+  type RunHost,
+  type RunId,
+} from "../../../kernel/index.ts";
 
 export interface LocalEngineOptions {
   readonly leases: Leases;
@@ -13,10 +22,16 @@ export interface LocalEngineOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** How long a run that could not be driven is kept from being tried again. */
+const retryMs = 1_000;
+
 /** Leases in the store, claimed by whoever has room. */
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
   readonly #driven = new Set<Promise<void>>();
+  /** J9: runs for workers of another version. They are handed back, and looked at again by the clock alone. */
+  readonly #pinned = new Set<RunId>();
+  readonly #stopped = Promise.withResolvers<void>();
   #host: RunHost | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
@@ -32,8 +47,8 @@ export class LocalEngine implements Engine {
     this.#poll();
   }
 
-  wake(_runId?: RunId): void {
-    if (this.#host === undefined) return;
+  wake(runId?: RunId): void {
+    if (this.#host === undefined || (runId !== undefined && this.#pinned.has(runId))) return;
     if (this.#claiming !== undefined) {
       this.#claimAgain = true;
       return;
@@ -51,6 +66,7 @@ export class LocalEngine implements Engine {
   async stop(): Promise<void> {
     this.#host = undefined;
     this.#stopTimer?.();
+    this.#stopped.resolve();
     await this.#claiming;
     await Promise.all(this.#driven);
     await this.#options.leases.dismiss(this.#options.workerId);
@@ -71,7 +87,7 @@ export class LocalEngine implements Engine {
     for (const lease of claimed) {
       const driven = this.#drive(lease).finally(() => {
         this.#driven.delete(driven);
-        this.wake();
+        this.wake(lease.runId);
       });
       this.#driven.add(driven);
     }
@@ -79,11 +95,40 @@ export class LocalEngine implements Engine {
 
   async #drive(lease: Lease): Promise<void> {
     const { leases, onError } = this.#options;
+    const { runId } = lease;
     try {
       const rest = await this.#host?.drive(lease);
+      this.#pinned.delete(runId);
       await leases.release(lease, rest ?? { kind: "ready" });
     } catch (error) {
-      onError(error);
+      const fault = Fault.from(error);
+      if (fault.code === "version_mismatch") this.#pinned.add(runId);
+      else onError(fault);
+      if (fault.code !== "lease_lost") await this.#handBack(lease, fault);
     }
+  }
+
+  /** Its lease would keep a run that nobody drives from everyone else; and tried again at once, it would fail at once. */
+  async #handBack(lease: Lease, { code }: Fault): Promise<void> {
+    const { leases, onError } = this.#options;
+    if (code !== "version_mismatch") await this.#pause();
+    for (;;) {
+      try {
+        await leases.release(lease, { kind: "ready" });
+        return;
+      } catch (error) {
+        if (Fault.from(error).code === "lease_lost" || this.#host === undefined) return;
+        onError(error);
+        await this.#pause();
+      }
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const { clock } = this.#options;
+    const over = Promise.withResolvers<void>();
+    const cancel = clock.schedule(clock.now() + retryMs, over.resolve);
+    await Promise.race([over.promise, this.#stopped.promise]);
+    cancel();
   }
 }

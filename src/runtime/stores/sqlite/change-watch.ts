@@ -3,8 +3,8 @@ import type { Database } from "./database.ts";
 export interface ChangeWatchOptions {
   readonly database: Database;
   readonly everyMs: number;
-  /** Another process wrote something. */
-  readonly onWrite: () => void;
+  /** Another process wrote something. False: it wants to be told again. */
+  readonly onWrite: () => boolean;
   /** For what leaves no trace in the file; asked now and then. */
   readonly onRound: () => void;
 }
@@ -53,8 +53,7 @@ export class ChangeWatch {
     const { database, onWrite, onRound } = this.#options;
     try {
       const version = database.version();
-      if (this.#version !== undefined && version !== this.#version) onWrite();
-      this.#version = version;
+      if (this.#version === undefined || version === this.#version || onWrite()) this.#version = version;
       if (++this.#looks % looksPerRound === 0) onRound();
     } catch {
       // Locked for an instant, or in trouble that those who read or write are told of: the next look finds it.

@@ -32,8 +32,13 @@ export class Checkpointer {
     if (this.#pages < everyPages || this.#isBusy) return;
     this.#pages = 0;
     this.#isBusy = true;
-    this.#worker ??= this.#start();
-    this.#worker.postMessage("checkpoint");
+    try {
+      this.#worker ??= this.#start();
+      this.#worker.postMessage("checkpoint", []);
+    } catch {
+      // Where there may be no threads, SQLite writes the log back by itself when it has grown very long.
+      return;
+    }
   }
 
   async close(): Promise<void> {
@@ -44,7 +49,7 @@ export class Checkpointer {
       worker.once("exit", resolve);
     });
     worker.ref();
-    worker.postMessage("close");
+    worker.postMessage("close", []);
     await gone;
   }
 
@@ -55,7 +60,7 @@ export class Checkpointer {
     worker.on("message", () => {
       this.#isBusy = false;
     });
-    // Without it, SQLite writes the log back by itself when it has grown very long.
+    // Such as a full disk. Those who write are told of it themselves.
     worker.on("error", () => {
       this.#worker = undefined;
       this.#isBusy = false;
@@ -79,7 +84,7 @@ function serve({ path }: CheckpointTask): void {
     }
     const row = database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
     if (Number(row?.["log"] ?? 0) > mostPages) database.exec("PRAGMA wal_checkpoint(RESTART)");
-    parentPort?.postMessage("done");
+    parentPort?.postMessage("done", []);
   });
 }
 

@@ -1,19 +1,13 @@
 import { setImmediate } from "node:timers/promises";
-import { CommitRows } from "./commit-rows.ts";
-import type { Database } from "./database.ts";
+import type { CommitRows } from "./commit-rows.ts";
 import type { Tables } from "./tables.ts";
 
 /** A slice is made smaller when it took longer than this, and larger when it took less than half. */
 const sliceMs = 2;
 const mostRows = 4_096;
 
-/** What hangs on a deleted row, and how to delete some of it: by the row's key and how many. */
-type Remove = (database: Database, id: number, limit: number) => number;
-
-function rowsOf(table: string, key: string, owner: string): Remove {
-  const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${owner} = ? LIMIT ?)`;
-  return (database, id, limit) => database.run(sql, id, limit);
-}
+/** Deletes some of what hangs on a deleted row, at most so many, and says how many. */
+type Remove = (id: number, limit: number) => number;
 
 interface Kind {
   readonly table: string;
@@ -22,34 +16,42 @@ interface Kind {
   readonly holds: readonly Remove[];
 }
 
-const kinds: readonly Kind[] = [
-  {
-    table: "runs",
-    name: "run_id",
-    holds: [
-      (database, id, limit) => new CommitRows(database).removeNow(id, limit),
-      rowsOf("mail", "id", "run"),
-      rowsOf("mail_ids", "run, mail_id", "run"),
-      rowsOf("deltas", "id", "run"),
-    ],
-  },
-  { table: "sessions", name: "session_id", holds: [rowsOf("entries", "id", "session")] },
-  { table: "blobs", name: "run_id", holds: [rowsOf("blob_pieces", "id", "blob")] },
-];
-
 /**
  * Frees what deleted runs, sessions and blobs leave behind, in slices of a few milliseconds between which everyone else gets their
  * turn. A row that lost its name is gone for every reader already; a process that dies here leaves the rest to the next.
  */
 export class Collector {
   readonly #tables: Tables;
+  readonly #kinds: readonly Kind[];
   #slice = 64;
   #isStopped = false;
   #isAsked = false;
   #working: Promise<void> | undefined;
 
-  constructor(tables: Tables) {
+  constructor(tables: Tables, rows: CommitRows) {
     this.#tables = tables;
+    const rowsOf =
+      (table: string, key: string, owner: string): Remove =>
+      (id, limit) =>
+        tables.database.run(
+          `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${owner} = ? LIMIT ?)`,
+          id,
+          limit,
+        );
+    this.#kinds = [
+      {
+        table: "runs",
+        name: "run_id",
+        holds: [
+          (id, limit) => rows.removeNow(id, limit),
+          rowsOf("mail", "id", "run"),
+          rowsOf("mail_ids", "run, mail_id", "run"),
+          rowsOf("deltas", "id", "run"),
+        ],
+      },
+      { table: "sessions", name: "session_id", holds: [rowsOf("entries", "id", "session")] },
+      { table: "blobs", name: "run_id", holds: [rowsOf("blob_pieces", "id", "blob")] },
+    ];
   }
 
   /** Resolves when nothing is left that was deleted before the call. */
@@ -69,7 +71,7 @@ export class Collector {
   async #work(): Promise<void> {
     while (this.#isAsked) {
       this.#isAsked = false;
-      for (const kind of kinds) await this.#collectKind(kind);
+      for (const kind of this.#kinds) await this.#collectKind(kind);
     }
   }
 
@@ -81,7 +83,7 @@ export class Collector {
       for (const remove of holds) await this.#empty(remove, id);
       if (this.#isStopped) return;
       const sql = `DELETE FROM ${table} WHERE id = ? AND ${name} IS NULL`;
-      await this.#delete((database) => database.run(sql, id));
+      await this.#delete(() => this.#tables.database.run(sql, id));
     }
   }
 
@@ -93,15 +95,14 @@ export class Collector {
   }
 
   async #empty(remove: Remove, id: number): Promise<void> {
-    const removeSome = (database: Database): number => remove(database, id, this.#slice);
-    while (!this.#isStopped && (await this.#delete(removeSome)) > 0) await setImmediate();
+    while (!this.#isStopped && (await this.#delete(() => remove(id, this.#slice))) > 0) await setImmediate();
   }
 
-  #delete(work: (database: Database) => number): Promise<number> {
+  #delete(work: () => number): Promise<number> {
     return this.#tables.write({
       apply: () => {
         const began = performance.now();
-        const changes = work(this.#tables.database);
+        const changes = work();
         const tookMs = performance.now() - began;
         if (tookMs > sliceMs) this.#slice = Math.max(1, this.#slice >>> 1);
         else if (tookMs < sliceMs / 2) this.#slice = Math.min(mostRows, this.#slice * 2);

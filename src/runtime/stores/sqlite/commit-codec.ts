@@ -4,17 +4,22 @@ import {
   type Commit,
   type Event,
   type Hash,
-  type RunId,
+  type JsonValue,
+  type SessionChange,
+  type SessionEntry,
+  type SessionId,
   type StepRecord,
   type TaskId,
 } from "../../../kernel/index.ts";
-import { referEntry, referEvent, restoreEntry, restoreEvent } from "./shared-content.ts";
-import type { StoredCommit, StoredEvent, StoredStep } from "./stored-commit.ts";
+import { foldJson, unfoldJson } from "./folded-json.ts";
+import type { RunKey } from "./run-row.ts";
+import { referEvent, restoreEvent } from "./shared-content.ts";
+import type { StoredChange, StoredCommit, StoredEvent, StoredStep } from "./stored-commit.ts";
+
+type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
 
 /** What a commit need not say, since its run and its row do. */
-export interface CommitFrame {
-  readonly runId: RunId;
-  readonly agentId: AgentId;
+export interface CommitFrame extends Run {
   readonly number: number;
   readonly at: number;
   /** The seq after its last event. */
@@ -23,29 +28,66 @@ export interface CommitFrame {
 
 const rootTask = "t0" as TaskId;
 
-/** The text of a commit's row: everything in it once, nothing that its row says. */
-export function encodeCommit(commit: Commit, agentId: AgentId, hash: Hash): string {
-  const { number: _number, at, steps = [], events = [], sessions = [], ...rest } = commit;
+/** That of a fork may be very large, and folding takes time. */
+const mostFolded = 16_384;
+
+/** What most first commits hold. Stored ones name these by their place, and what follows after them: the list must not change. */
+const common: readonly JsonValue[] = [
+  { maxTokens: null, maxCostUsd: null, maxTurns: null, deadlineMs: null },
+  { maxAgents: 50, allowPreempt: true },
+];
+
+function knownOf({ runId, agentId, sessionId }: Run): readonly JsonValue[] {
+  return [...common, runId, agentId, sessionId];
+}
+
+/** The text of a commit's row: nothing that its row says, and no message twice. The first one, of which every run has one, is folded. */
+export function encodeCommit(commit: Commit, run: Run, hash: Hash): string {
+  const { number, at, steps = [], events = [], sessions = [], ...rest } = commit;
   const stored: { -readonly [Key in keyof StoredCommit]: StoredCommit[Key] } = {};
   if (steps.length > 0) stored.steps = steps.map((step) => encodeStep(step, hash));
-  if (events.length > 0) stored.events = encodeEvents(events, { steps, at, agentId });
-  if (sessions.length > 0) stored.sessions = sessions.map((change) => referEntry(change, steps));
+  if (events.length > 0) stored.events = encodeEvents(events, { steps, at, agentId: run.agentId });
+  if (sessions.length > 0) stored.sessions = sessions.map(encodeChange);
   for (const [key, value] of Object.entries(rest)) {
     if (!Array.isArray(value) || value.length > 0) Object.assign(stored, { [key]: value });
   }
-  return JSON.stringify(stored);
+  const text = JSON.stringify(stored);
+  if (number > 0) return text;
+  if (text.length > mostFolded) return JSON.stringify({ plain: stored });
+  return JSON.stringify(foldJson(JSON.parse(text) as JsonValue, knownOf(run)));
 }
 
-/** Throws a `SyntaxError` when the text is not what `encodeCommit` wrote. */
-export function decodeCommit(body: string, frame: CommitFrame): Commit {
-  const { steps, events, sessions, ...rest } = JSON.parse(body) as StoredCommit;
+/** Finds an entry of a session; nothing if it was removed since. */
+export type FindEntry = (sessionId: SessionId, entryId: string) => SessionEntry | undefined;
+
+/**
+ * The commit as it was, but for entries that were removed from their sessions since. Throws a `SyntaxError` when the text is not what
+ * `encodeCommit` wrote.
+ */
+export function decodeCommit(body: string, frame: CommitFrame, find: FindEntry): Commit {
   const { number, at } = frame;
+  const parsed = JSON.parse(body) as JsonValue;
+  const stored = number === 0 ? unfoldJson(parsed, knownOf(frame)) : parsed;
+  const { steps, events, sessions, ...rest } = stored as unknown as StoredCommit;
   const commit: { -readonly [Key in keyof Commit]: Commit[Key] } = { number, at, ...rest };
   const records = steps?.map(decodeStep) ?? [];
   if (steps !== undefined) commit.steps = records;
   if (events !== undefined) commit.events = decodeEvents(events, records, frame);
-  if (sessions !== undefined) commit.sessions = sessions.map((change) => restoreEntry(change, records));
+  if (sessions !== undefined) commit.sessions = sessions.flatMap((change) => decodeChange(change, find));
   return commit;
+}
+
+function encodeChange(change: SessionChange): StoredChange {
+  if (change.type !== "append") return change;
+  const { entry, ...rest } = change;
+  return { ...rest, entryId: entry.id };
+}
+
+function decodeChange(change: StoredChange, find: FindEntry): SessionChange[] {
+  if (change.type !== "append") return [change];
+  const { entryId, ...rest } = change;
+  const entry = find(change.sessionId, entryId);
+  return entry === undefined ? [] : [{ ...rest, entry }];
 }
 
 function encodeStep(step: StepRecord, hash: Hash): StoredStep {

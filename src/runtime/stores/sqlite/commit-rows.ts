@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { Fault, type Commit } from "../../../kernel/index.ts";
-import { decodeCommit } from "./commit-codec.ts";
+import { decodeCommit, type FindEntry } from "./commit-codec.ts";
 import type { Database } from "./database.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Position } from "./tables.ts";
@@ -15,13 +15,19 @@ export interface CommitRow {
   readonly body: string;
 }
 
+/** Where the commits from this number on lie. */
+interface Place {
+  readonly number: number;
+  readonly ids: readonly number[];
+}
+
 type Mark = Pick<CommitRow, "number" | "nextEvent">;
 
 const columns = "number, at, next_event AS nextEvent, head, body";
 const marks = "number, next_event AS nextEvent";
 const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
-/** The row of `places` that has this number, if it is placed. */
-const placeOf = "FROM places WHERE run = ?1 AND number <= ?2 ORDER BY number DESC LIMIT 1";
+/** After so many commits of this process, or found when it opened the file, they get their place. */
+const mostFresh = 512;
 /** So many rows are read at once; between them others get their turn. */
 const pageRows = 128;
 
@@ -31,21 +37,48 @@ const pageRows = 128;
  */
 export class CommitRows {
   readonly #database: Database;
+  readonly #findEntry: FindEntry;
+  #fresh = 0;
 
-  constructor(database: Database) {
+  constructor(database: Database, findEntry: FindEntry) {
     this.#database = database;
+    this.#findEntry = findEntry;
+  }
+
+  /** Looks at what others left. Where someone took rows out of the file by hand, new ones would pass for placed. */
+  open(): void {
+    const { through, last } = this.#marks();
+    this.#fresh = last - through;
+    if (this.#fresh < 0) this.#setPlaced();
+    if (this.isCrowded) this.#database.transaction("IMMEDIATE", () => this.placeNow());
+  }
+
+  /** The next commit has to give the fresh ones their place. */
+  get isCrowded(): boolean {
+    return this.#fresh >= mostFresh;
+  }
+
+  /** A commit was added. Inside its transaction if they were crowded. */
+  addedNow(): void {
+    if (this.isCrowded) this.placeNow();
+    else this.#fresh++;
+  }
+
+  /** The number that the run's next commit has. */
+  endNumber({ id }: RunKey): number {
+    const last = this.#database.get<Mark>(`SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`, id);
+    return last === undefined ? this.#endPlaced(id) : last.number + 1;
   }
 
   /** The number and the seq that the run's next commit has. */
-  end({ id }: RunKey): { readonly number: number; readonly seq: number } {
-    const last =
-      this.#database.get<Mark>(`SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`, id) ??
-      this.#database.get<Mark>(
-        `SELECT ${marks} FROM commits WHERE id =
-           (SELECT commit_ids ->> '$[#-1]' FROM places WHERE run = ? ORDER BY number DESC LIMIT 1)`,
-        id,
-      );
-    return last === undefined ? { number: 0, seq: 0 } : { number: last.number + 1, seq: last.nextEvent };
+  end(run: RunKey): { readonly number: number; readonly seq: number } {
+    const late = this.#database.get<Mark>(`SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`, run.id);
+    if (late !== undefined) return { number: late.number + 1, seq: late.nextEvent };
+    const number = this.#endPlaced(run.id);
+    if (number === 0) return { number, seq: 0 };
+    const last = this.#mark(run, number - 1);
+    if (last === undefined) throw missing(run, number - 1);
+    return { number, seq: last.nextEvent };
   }
 
   position(run: RunKey): Position {
@@ -63,19 +96,16 @@ export class CommitRows {
     const marksOfFresh = this.#database.all<Mark>(`SELECT ${marks} ${fresh} ORDER BY id`, run.id);
     const [first] = marksOfFresh;
     let low = 0;
-    let high = first?.number ?? this.end(run).number;
+    let high = first?.number ?? this.endNumber(run);
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const mark = this.#database.get<Mark>(
-        `SELECT ${marks} FROM commits WHERE id = (SELECT commit_ids ->> (?2 - number) ${placeOf})`,
-        run.id,
-        middle,
-      );
-      if (mark === undefined || mark.nextEvent <= seq) low = middle + 1;
+      const mark = this.#mark(run, middle);
+      // One that has no place yet comes after all that do.
+      if (mark !== undefined && mark.nextEvent <= seq) low = middle + 1;
       else high = middle;
     }
     if (first === undefined || low < first.number) return low;
-    return marksOfFresh.find(({ nextEvent }) => nextEvent > seq)?.number ?? this.end(run).number;
+    return marksOfFresh.find(({ nextEvent }) => nextEvent > seq)?.number ?? this.endNumber(run);
   }
 
   /** In order, at most a page of them; less than there are where fresh ones begin. */
@@ -110,7 +140,7 @@ export class CommitRows {
 
   decode(run: RunKey, { body, ...row }: CommitRow): Commit {
     try {
-      return decodeCommit(body, { ...row, runId: run.runId, agentId: run.agentId });
+      return decodeCommit(body, { ...row, ...run }, this.#findEntry);
     } catch (error) {
       throw new Fault("store_corrupt", `commit ${row.number} of ${run.runId} cannot be read back`, {
         cause: error,
@@ -133,21 +163,29 @@ export class CommitRows {
   /** Removes some of a run, and says how many. Inside a transaction. Keys may be given again, and are fresh then. */
   removeNow(run: number, limit: number): number {
     this.placeNow();
-    const place = this.#place(run, "WHERE run = ? ORDER BY number LIMIT 1");
-    if (place === undefined) return 0;
-    const { number, ids } = place;
+    let count = 0;
+    while (count < limit) {
+      const place = this.#place(run, "WHERE run = ? ORDER BY number LIMIT 1");
+      if (place === undefined) break;
+      count += this.#removeFrom(run, place, limit - count);
+    }
+    this.#setPlaced();
+    return count;
+  }
+
+  #removeFrom(run: number, { number, ids }: Place, limit: number): number {
     const [some, rest] = [ids.slice(0, limit), ids.slice(limit)];
-    this.#database.run("DELETE FROM commits WHERE id IN (SELECT value FROM json_each(?))", JSON.stringify(some));
-    this.#database.run("DELETE FROM places WHERE run = ? AND number = ?", run, number);
+    const database = this.#database;
+    database.run("DELETE FROM commits WHERE id IN (SELECT value FROM json_each(?))", JSON.stringify(some));
+    database.run("DELETE FROM places WHERE run = ? AND number = ?", run, number);
     if (rest.length > 0) {
-      this.#database.run(
+      database.run(
         "INSERT INTO places (run, number, commit_ids) VALUES (?, ?, ?)",
         run,
         number + some.length,
         JSON.stringify(rest),
       );
     }
-    this.#setPlaced();
     return some.length;
   }
 
@@ -170,7 +208,27 @@ export class CommitRows {
     return rows;
   }
 
-  #place(run: number, where: string, ...values: number[]): { number: number; ids: number[] } | undefined {
+  /** Of the commit after the last that has its place. */
+  #endPlaced(id: number): number {
+    const row = this.#database.get<{ readonly end: number }>(
+      `SELECT number + json_array_length(commit_ids) AS end FROM places WHERE run = ? ORDER BY number DESC LIMIT 1`,
+      id,
+    );
+    return row?.end ?? 0;
+  }
+
+  /** Of one that has its place. */
+  #mark({ id }: RunKey, number: number): Mark | undefined {
+    return this.#database.get<Mark>(
+      `SELECT ${marks} FROM commits WHERE id =
+         (SELECT commit_ids ->> CAST(?2 - number AS INTEGER)
+          FROM places WHERE run = ?1 AND number <= ?2 ORDER BY number DESC LIMIT 1)`,
+      id,
+      number,
+    );
+  }
+
+  #place(run: number, where: string, ...values: number[]): Place | undefined {
     const row = this.#database.get<{ readonly number: number; readonly ids: string }>(
       `SELECT number, commit_ids AS ids FROM places ${where}`,
       run,
@@ -179,7 +237,22 @@ export class CommitRows {
     return row === undefined ? undefined : { number: row.number, ids: JSON.parse(row.ids) as number[] };
   }
 
+  #marks(): { readonly through: number; readonly last: number } {
+    const row = this.#database.get<{ readonly through: number; readonly last: number }>(
+      "SELECT through, (SELECT coalesce(max(id), 0) FROM commits) AS last FROM placed",
+    );
+    return row ?? { through: 0, last: 0 };
+  }
+
   #setPlaced(): void {
+    this.#fresh = 0;
     this.#database.run("UPDATE placed SET through = (SELECT coalesce(max(id), 0) FROM commits)");
   }
+}
+
+/** Someone took it out of the file. */
+export function missing({ runId }: RunKey, number: number): Fault {
+  return new Fault("store_corrupt", `commit ${number} of ${runId} is missing`, {
+    details: { runId, number },
+  });
 }

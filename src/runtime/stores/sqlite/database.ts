@@ -79,6 +79,7 @@ export class Database {
   }
 
   /** The caller names the columns, in the query as in the type. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- nobody else can say what a query returns
   get<Row extends object>(sql: string, ...values: SQLInputValue[]): Row | undefined {
     return this.statement(sql).get(...values) as Row | undefined;
   }

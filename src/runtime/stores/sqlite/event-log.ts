@@ -81,7 +81,7 @@ export class SqliteEventLog implements EventLog {
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
     const { run, end } = await this.#tables.read(() => {
       const key = this.#tables.run(runId);
-      return { run: key, end: this.#rows.end(key).number };
+      return { run: key, end: this.#rows.endNumber(key) };
     });
     let [number, seq, last] = [0, 0, ""];
     for await (const page of this.#rows.pages(run, 0, end)) {
@@ -115,6 +115,7 @@ export class SqliteEventLog implements EventLog {
     for (;;) {
       // Cleared before looking, so that what comes while the consumer is busy rings again.
       bell.clear();
+      if (feed.fault !== undefined) throw feed.fault;
       while (next < feed.end && !feed.isGone) {
         if (signal?.aborted === true && next > fromSeq) return;
         if (next < feed.oldest) yield* this.#between(feed.run, next, feed.oldest);

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { Fault } from "../../../kernel/index.ts";
 import { BusyWait } from "./busy-wait.ts";
 import type { Database } from "./database.ts";
@@ -31,8 +32,11 @@ interface Waiting<Result = unknown> {
 
 type Outcome = { readonly result: unknown } | { readonly fault: Fault };
 
-/** A transaction takes no more writes on after so long, and the event loop waits no longer for its next turn. */
+/** What waits in a loop of writes alone gets its turn after so long. */
 const longestTurnMs = 4;
+/** A transaction takes no more on after so many writes, or so many bytes: it stands in the way of everything else. */
+const mostWrites = 256;
+const mostBytes = 1_000_000;
 
 /**
  * The one door to the file. Writes that come in the same turn of the event loop, of whichever run, share a transaction, in the order
@@ -75,7 +79,7 @@ export class GroupCommit {
     this.#scheduled = true;
     // From a microtask, a tick comes when all microtasks are done: whoever could write in this turn has.
     if (this.#turnLasts()) queueMicrotask(() => process.nextTick(this.#flush));
-    else setImmediate(this.#flush);
+    else globalThis.setImmediate(this.#flush);
   }
 
   /** Whether this turn may go on; a loop of writes alone would otherwise keep timers and sockets waiting. */
@@ -83,7 +87,7 @@ export class GroupCommit {
     const now = performance.now();
     if (this.#turnBegan === undefined) {
       this.#turnBegan = now;
-      setImmediate(() => {
+      globalThis.setImmediate(() => {
         this.#turnBegan = undefined;
       });
     }
@@ -93,19 +97,25 @@ export class GroupCommit {
   readonly #flush = (): void => {
     this.#scheduled = false;
     this.#flushing = true;
-    let wait: BusyWait | undefined;
-    const next = (): void => {
-      if (this.#writeOnce()) wait = undefined;
-      else {
-        wait ??= new BusyWait();
-        this.#refuseOverdue();
-      }
-      if (this.#queue.length === 0) this.#rest();
-      else if (wait === undefined) setImmediate(next);
-      else void wait.pause().then(next);
-    };
-    next();
+    const isWritten = this.#writeOnce();
+    if (this.#queue.length === 0) this.#rest();
+    else void this.#goOn(isWritten);
   };
+
+  /** With what was too much for one transaction, or for which the file was locked. */
+  async #goOn(isFirstWritten: boolean): Promise<void> {
+    let isWritten = isFirstWritten;
+    let wait: BusyWait | undefined;
+    for (;;) {
+      if (isWritten) wait = undefined;
+      else this.#refuseOverdue();
+      if (this.#queue.length === 0) break;
+      if (isWritten) await setImmediate();
+      else await (wait ??= new BusyWait()).pause();
+      isWritten = this.#writeOnce();
+    }
+    this.#rest();
+  }
 
   #rest(): void {
     this.#flushing = false;
@@ -114,58 +124,57 @@ export class GroupCommit {
     for (const tell of idle) tell();
   }
 
-  /** False: the file is locked, and everything still waits. */
+  /** False: the file is locked, and what could not be written still waits. */
   #writeOnce(): boolean {
     const waiting = this.#queue;
     this.#queue = [];
-    try {
-      const outcomes = this.#writeTogether(waiting);
-      if (outcomes.length < waiting.length) this.#queue = [...waiting.slice(outcomes.length), ...this.#queue];
-      this.#settle(waiting, outcomes);
-      return true;
-    } catch (error) {
-      for (const each of waiting) takeBack(each);
-      if (isBusy(error)) {
-        this.#queue = [...waiting, ...this.#queue];
-        return false;
-      }
-      return this.#writeApart(waiting, error);
+    const outcomes = this.#tryTogether(waiting);
+    if (outcomes === "busy") {
+      this.#queue = [...waiting, ...this.#queue];
+      return false;
     }
+    if (Fault.is(outcomes)) return this.#writeApart(waiting, outcomes);
+    this.#settle(waiting, outcomes);
+    if (outcomes.length < waiting.length) this.#queue = [...waiting.slice(outcomes.length), ...this.#queue];
+    return true;
   }
 
   /** What went wrong may be the matter of one of them: each gets a transaction of its own. */
-  #writeApart(waiting: readonly Waiting[], reason: unknown): boolean {
-    const [only] = waiting;
-    if (waiting.length === 1 && only !== undefined) {
-      only.reject(sqliteFault(reason, this.#database.path));
-      return true;
-    }
+  #writeApart(waiting: readonly Waiting[], together: Fault): boolean {
     for (const [index, each] of waiting.entries()) {
-      try {
-        this.#settle([each], this.#writeTogether([each]));
-      } catch (error) {
-        takeBack(each);
-        if (isBusy(error)) {
-          this.#queue = [...waiting.slice(index), ...this.#queue];
-          return false;
-        }
-        each.reject(sqliteFault(error, this.#database.path));
+      const outcomes = waiting.length === 1 ? together : this.#tryTogether([each]);
+      if (outcomes === "busy") {
+        this.#queue = [...waiting.slice(index), ...this.#queue];
+        return false;
       }
+      if (Fault.is(outcomes)) each.reject(outcomes);
+      else this.#settle([each], outcomes);
     }
     return true;
   }
 
-  /** As many as fit into one turn, from the first on. */
+  /** What came of them, from the first on; or nothing was written, and why. */
+  #tryTogether(waiting: readonly Waiting[]): Outcome[] | "busy" | Fault {
+    try {
+      return this.#writeTogether(waiting);
+    } catch (error) {
+      for (const each of waiting) takeBack(each);
+      return isBusy(error) ? "busy" : sqliteFault(error, this.#database.path);
+    }
+  }
+
+  /** As many as go into one transaction, from the first on. */
   #writeTogether(waiting: readonly Waiting[]): Outcome[] {
     const [only] = waiting;
     if (waiting.length === 1 && only?.write.isOneStatement?.() === true) return [attempt(only)];
     return this.#database.transaction("IMMEDIATE", () => {
       const outcomes: Outcome[] = [];
       const version = waiting.length > 1 ? this.#database.version() : undefined;
-      const end = performance.now() + longestTurnMs;
+      let bytes = 0;
       for (const each of waiting) {
         outcomes.push(attempt(each, version));
-        if (performance.now() > end) break;
+        bytes += each.write.bytes ?? 0;
+        if (outcomes.length >= mostWrites || bytes >= mostBytes) break;
       }
       return outcomes;
     });

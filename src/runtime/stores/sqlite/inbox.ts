@@ -106,7 +106,7 @@ export class SqliteInbox implements Inbox {
   }
 
   #handBack(agentId: AgentId, messageIds: readonly string[]): void {
-    for (const messageId of messageIds) {
+    for (const messageId of new Set(messageIds)) {
       this.#tables.database.run(
         `UPDATE messages SET deliveries = deliveries + 1,
            state = iif(deliveries + 1 < ?3, ${MessageState.WAITING}, ${MessageState.DEAD})

@@ -12,7 +12,7 @@ import type { SqliteBlobs } from "./blobs.ts";
 import type { Chain } from "./chain.ts";
 import type { Collector } from "./collector.ts";
 import { encodeCommit } from "./commit-codec.ts";
-import type { CommitRows } from "./commit-rows.ts";
+import { missing, type CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import type { RunFeeds } from "./run-feed.ts";
 import type { SqliteInbox } from "./inbox.ts";
@@ -60,9 +60,6 @@ const intoCommits = "INSERT INTO commits (run, number, at, next_event, head, bod
 const plainInsert = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?)`;
 const fencedInsert = `${intoCommits} SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1 AND epoch = ?7 AND holder = ?8`;
 
-/** After so many commits of this process they get their place. */
-const mostFresh = 512;
-
 const start: Position = { number: 0, seq: 0, head: "" };
 
 export class SqliteJournal implements Journal {
@@ -72,7 +69,6 @@ export class SqliteJournal implements Journal {
   readonly #hash: Hash;
   readonly #collector: Collector;
   readonly #neighbours: Neighbours;
-  #fresh = 0;
 
   constructor({ tables, rows, chain, hash, collector, neighbours }: SqliteJournalOptions) {
     this.#tables = tables;
@@ -131,7 +127,7 @@ export class SqliteJournal implements Journal {
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
     const { run, end } = await this.#tables.read(() => {
       const key = this.#tables.run(runId);
-      return { run: key, end: this.#rows.end(key).number };
+      return { run: key, end: this.#rows.endNumber(key) };
     });
     let next = from;
     for await (const page of this.#rows.pages(run, from, end)) {
@@ -143,7 +139,7 @@ export class SqliteJournal implements Journal {
     }
     if (next >= end) return;
     await this.#tables.read(() => this.#tables.run(runId));
-    throw new Fault("store_corrupt", `commit ${next} of ${runId} is missing`, { details: { runId, number: next } });
+    throw missing(run, next);
   }
 
   async delete(runId: RunId): Promise<void> {
@@ -166,12 +162,12 @@ export class SqliteJournal implements Journal {
   }
 
   /** J10. Done at once, so that what the caller changes later is not in it. */
-  #draft(commit: Commit, { agentId }: Pick<RunKey, "agentId">): Draft {
+  #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
     const { steps = [], events = [] } = commit;
     for (const { address, outcome } of steps) {
       if (outcome.kind === "ok") assertJson(outcome.value, `the value of step ${address}`);
     }
-    const body = encodeCommit(commit, agentId, this.#hash);
+    const body = encodeCommit(commit, run, this.#hash);
     return { commit, body, contents: this.#chain.contents(events) };
   }
 
@@ -197,7 +193,8 @@ export class SqliteJournal implements Journal {
     const next = this.#after(start, draft);
     const head = next.seq === start.seq ? null : next.head;
     database.statement(plainInsert).run(id, commit.number, commit.at, next.seq, head, body);
-    this.#reach({ id, runId, agentId }, commit);
+    this.#reach({ id, runId, agentId, sessionId }, commit);
+    this.#rows.addedNow();
     return true;
   }
 
@@ -212,7 +209,7 @@ export class SqliteJournal implements Journal {
       if (this.#insert(run, draft, { next, version })) {
         run.position = next;
         this.#reach(run, commit);
-        if (++this.#fresh > mostFresh) this.#place();
+        this.#rows.addedNow();
         return commit;
       }
     }
@@ -266,16 +263,11 @@ export class SqliteJournal implements Journal {
   ): boolean {
     const lists = [sessions, mail, inbox, topics];
     return (
-      this.#fresh >= mostFresh ||
+      this.#rows.isCrowded ||
       mailThrough !== undefined ||
       lists.some((list) => list !== undefined && list.length > 0) ||
       this.#neighbours.deltas.isWritten(runId, events)
     );
-  }
-
-  #place(): void {
-    this.#rows.placeNow();
-    this.#fresh = 0;
   }
 
   #reach(run: RunKey, commit: Commit): void {

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { AgentId, ClaimOptions, Lease, Leases, Rest, RunId } from "../../../kernel/index.ts";
 import type { DeltaBoard } from "./delta-board.ts";
-import { RunState } from "./run-row.ts";
+import { runKeyColumns, RunState, type RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
 import type { WorkerLocks } from "./worker-lock.ts";
 
@@ -10,20 +10,15 @@ const mostWoken = 256;
 
 interface ReadyRun {
   readonly id: number;
-  readonly runId: RunId;
-  readonly agentId: AgentId;
   readonly priority: number;
   readonly readyAt: number;
 }
 
-interface Taken {
-  readonly id: number;
-  readonly runId: RunId;
-  readonly agentId: AgentId;
+interface Taken extends RunKey {
   readonly epoch: number;
 }
 
-const taken = "RETURNING id, run_id AS runId, agent_id AS agentId, epoch";
+const taken = `RETURNING ${runKeyColumns}, epoch`;
 
 export class SqliteLeases implements Leases {
   readonly #tables: Tables;
@@ -251,8 +246,8 @@ export class SqliteLeases implements Leases {
     if (state === RunState.ENDED) database.run("DELETE FROM deltas WHERE run = ?", id);
   }
 
-  #note({ id, runId, agentId, epoch }: Taken, workerId: string): void {
-    this.#tables.owned.set(runId, { id, runId, agentId, epoch, workerId });
+  #note({ id, runId, agentId, sessionId, epoch }: Taken, workerId: string): void {
+    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, epoch, workerId });
     this.#deltas.forget(runId);
   }
 }

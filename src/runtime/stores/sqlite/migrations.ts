@@ -105,7 +105,7 @@ const migrations: readonly string[] = [
     body TEXT NOT NULL
   );
   CREATE UNIQUE INDEX entries_by_id ON entries (session, entry_id);
-  CREATE INDEX entries_hidden ON entries (session, run_id) WHERE visibility < 2;
+  CREATE INDEX entries_hidden ON entries (session) WHERE visibility < 2;
 
   CREATE TABLE blobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,7 +1,7 @@
-import type { Commit, Event, RunId } from "../../../kernel/index.ts";
-import type { CommitRows } from "./commit-rows.ts";
+import type { Commit, Event, Fault, RunId } from "../../../kernel/index.ts";
+import { missing, type CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
-import { isBusy } from "./sqlite-fault.ts";
+import { isBusy, sqliteFault } from "./sqlite-fault.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -15,8 +15,10 @@ export class RunFeed {
   number: number;
   /** The run was deleted, or the store closed: there is nothing more to come. */
   isGone = false;
+  /** It could not be read on: those who tail are told. */
+  fault: Fault | undefined;
   readonly bells = new Set<() => void>();
-  #recent: readonly Event[] = [];
+  #recent: Event[] = [];
   #end: number;
   #isOver: boolean;
 
@@ -51,8 +53,8 @@ export class RunFeed {
     if (events.length === 0) return;
     this.#end += events.length;
     this.#isOver = events.at(-1)?.type === "run_end";
-    const recent = [...this.#recent, ...events];
-    this.#recent = recent.length > 2 * mostRecent ? recent.slice(-mostRecent) : recent;
+    this.#recent.push(...events);
+    if (this.#recent.length > 2 * mostRecent) this.#recent = this.#recent.slice(-mostRecent);
   }
 
   ring(): void {
@@ -94,7 +96,7 @@ export class RunFeeds {
     const feed = this.#feeds.get(runId);
     if (feed === undefined) return;
     if (commit.number === feed.number) feed.add(commit);
-    else this.#tryCatchUp(feed);
+    else this.#catchUp(feed);
     feed.ring();
   }
 
@@ -112,13 +114,19 @@ export class RunFeeds {
     feed.ring();
   }
 
-  /** Another process wrote something. */
-  catchUp(): void {
-    for (const feed of [...this.#feeds.values()]) if (this.#catchUp(feed)) feed.ring();
+  /** Another process wrote something. False: the file was locked, and some are behind. */
+  catchUp(): boolean {
+    let isDone = true;
+    for (const feed of this.#feeds.values()) {
+      const found = this.#catchUp(feed);
+      if (found === "new") feed.ring();
+      if (found === "busy") isDone = false;
+    }
+    return isDone;
   }
 
   close(): void {
-    for (const runId of [...this.#feeds.keys()]) this.drop(runId);
+    for (const runId of this.#feeds.keys()) this.drop(runId);
   }
 
   #open(runId: RunId): RunFeed {
@@ -132,33 +140,35 @@ export class RunFeeds {
     });
   }
 
-  /** Where another process wrote before this one. A feed that could not be read is behind until the next commit. */
-  #tryCatchUp(feed: RunFeed): void {
+  #catchUp(feed: RunFeed): "new" | "nothing" | "busy" {
     try {
-      this.#catchUp(feed);
+      const isNew = this.#tables.database.transaction("DEFERRED", () => this.#readOn(feed));
+      return isNew ? "new" : "nothing";
     } catch (error) {
-      if (!isBusy(error)) throw error;
+      if (isBusy(error)) return "busy";
+      feed.fault = sqliteFault(error, this.#tables.database.path);
+      return "new";
     }
   }
 
-  /** Whether there was anything new. Events and deltas are read as of one moment: no piece of a message comes before its start. */
-  #catchUp(feed: RunFeed): boolean {
+  /** Events and deltas are read as of one moment: no piece of a message comes before its start. */
+  #readOn(feed: RunFeed): boolean {
     const { run } = feed;
-    return this.#tables.database.transaction("DEFERRED", () => {
-      if (this.#tables.find(run.runId)?.id !== run.id) {
-        this.drop(run.runId);
-        return false;
+    if (this.#tables.find(run.runId)?.id !== run.id) {
+      this.drop(run.runId);
+      return false;
+    }
+    const end = this.#rows.endNumber(run);
+    const before = feed.number;
+    while (feed.number < end) {
+      const rows = this.#rows.page(run, feed.number, end);
+      if (rows[0]?.number !== feed.number) throw missing(run, feed.number);
+      for (const row of rows) {
+        const commit = this.#rows.decode(run, row);
+        this.#deltas.recorded(run.runId, commit.events ?? []);
+        feed.add(commit);
       }
-      const { number: end } = this.#rows.end(run);
-      const before = feed.number;
-      while (feed.number < end) {
-        for (const row of this.#rows.page(run, feed.number, end)) {
-          const commit = this.#rows.decode(run, row);
-          this.#deltas.recorded(run.runId, commit.events ?? []);
-          feed.add(commit);
-        }
-      }
-      return this.#deltas.readNow(run) || feed.number > before;
-    });
+    }
+    return this.#deltas.readNow(run) || feed.number > before;
   }
 }

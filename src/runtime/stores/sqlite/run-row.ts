@@ -9,7 +9,11 @@ export interface RunKey {
   readonly id: number;
   readonly runId: RunId;
   readonly agentId: AgentId;
+  readonly sessionId: SessionId;
 }
+
+/** The columns of a `RunKey`. */
+export const runKeyColumns = "id, run_id AS runId, agent_id AS agentId, session_id AS sessionId";
 
 export interface RunRow {
   readonly run_id: RunId;

@@ -53,14 +53,11 @@ export class SqliteSessions implements Sessions {
       this.#tables.database
         .all<EntryRow>(
           `SELECT entry_id AS id, run_id AS runId, visibility, body FROM entries
-           WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY id`,
+           WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`,
           sessionId,
           hiddenToo ? 0 : visible,
         )
-        .map(({ id, runId, visibility, body }) => ({
-          entry: { ...(JSON.parse(body) as object), id, runId } as SessionEntry,
-          visibility: visibilities[visibility] ?? "hidden",
-        })),
+        .map((row) => ({ entry: entryOf(row), visibility: visibilities[row.visibility] ?? "hidden" })),
     );
   }
 
@@ -94,6 +91,17 @@ export class SqliteSessions implements Sessions {
         this.#tables.database.run("UPDATE sessions SET session_id = NULL WHERE session_id = ?", sessionId),
     });
     await this.#collector.collect();
+  }
+
+  /** For those who read the journal. */
+  find(sessionId: SessionId, entryId: string): SessionEntry | undefined {
+    const row = this.#tables.database.get<EntryRow>(
+      `SELECT entry_id AS id, run_id AS runId, visibility, body FROM entries
+       WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND entry_id = ?`,
+      sessionId,
+      entryId,
+    );
+    return row === undefined ? undefined : entryOf(row);
   }
 
   /** N1. For the journal, inside its transaction, before anything is changed. */
@@ -173,4 +181,8 @@ export class SqliteSessions implements Sessions {
       ) !== undefined
     );
   }
+}
+
+function entryOf({ id, runId, body }: EntryRow): SessionEntry {
+  return { ...(JSON.parse(body) as object), id, runId } as SessionEntry;
 }

@@ -1,6 +1,6 @@
-import type { Event, JsonValue, SessionChange, StepRecord } from "../../../kernel/index.ts";
+import type { Event, JsonValue, StepRecord } from "../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
-import type { Reference, StoredChange, StoredEvent } from "./stored-commit.ts";
+import type { Reference, StoredEvent } from "./stored-commit.ts";
 
 /** What an event repeats of a model call's reply. */
 const replyMembers = ["message", "stopReason", "usage", "model"] as const;
@@ -42,22 +42,6 @@ export function restoreEvent({ type, data, from }: StoredEvent, steps: readonly 
   const step = stepAt(steps, index);
   if (type === "tool_execution_end") return { ...data, result: valueOf(step) };
   return { ...Object.fromEntries(members.map((member) => [member, memberOf(step, member)])), ...data };
-}
-
-/** A session's entry without the message a step holds. */
-export function referEntry(change: SessionChange, steps: readonly StepRecord[]): StoredChange {
-  if (change.type !== "append" || change.entry.type !== "message") return change;
-  const { message, ...entry } = change.entry;
-  const index = steps.findIndex(
-    (step) => step.kind === "llm" && equalJson(memberOf(step, "message"), message),
-  );
-  return index < 0 ? change : ({ ...change, entry, from: [index, "message"] } as unknown as StoredChange);
-}
-
-export function restoreEntry({ from, ...change }: StoredChange, steps: readonly StepRecord[]): SessionChange {
-  if (from === undefined || change.type !== "append") return change;
-  const message = memberOf(stepAt(steps, from[0]), "message");
-  return { ...change, entry: { ...change.entry, message } } as SessionChange;
 }
 
 function stepAt(steps: readonly StepRecord[], index: number): StepRecord {

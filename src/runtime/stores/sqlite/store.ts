@@ -48,23 +48,26 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { path, durability = "normal", busyLimitMs = 10_000 } = options;
   const database = await Database.open({ path, durability, busyLimitMs });
   try {
-    await database.patiently(() => migrate(database));
+    return await storeOn(database, options);
   } catch (error) {
     database.close();
     throw error;
   }
-  return storeOn(database, options);
 }
 
-/** The store on a database that is open and migrated. */
-export function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Store {
+/** The store on a database that is open. */
+export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
   const { hash, maxDeliveries = 5, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
   const checkpointer = new Checkpointer(database.path);
   const writer = new GroupCommit(database, (bytes) => checkpointer.note(bytes));
   const tables = new Tables({ database, writer, clock });
-  const rows = new CommitRows(database);
+  const rows = new CommitRows(database, (sessionId, entryId) => sessions.find(sessionId, entryId));
+  await database.patiently(() => {
+    migrate(database);
+    rows.open();
+  });
   const chain = new Chain(hash, auditKey);
-  const collector = new Collector(tables);
+  const collector = new Collector(tables, rows);
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
   const locks = new WorkerLocks(database.path);
@@ -78,8 +81,8 @@ export function storeOn(database: Database, options: Omit<SqliteStoreOptions, "p
     database,
     everyMs: watchEveryMs,
     onWrite: () => {
-      feeds.catchUp();
       tables.announce();
+      return feeds.catchUp();
     },
     onRound: () => {
       if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce();

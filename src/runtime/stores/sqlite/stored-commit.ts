@@ -10,7 +10,7 @@ import type {
 
 /**
  * Content that a step of the same commit holds already: the step's index, and which members of its value. A message is recorded as the
- * value of its model call, told in an event and kept in a session; it is stored once.
+ * value of its model call and told in an event; it is stored once.
  */
 export type Reference = readonly [step: number, ...members: string[]];
 
@@ -37,7 +37,12 @@ export interface StoredEvent {
   readonly data: object;
 }
 
-export type StoredChange = SessionChange & { readonly from?: Reference };
+/** An entry is in its session, and named here. */
+export type StoredChange =
+  | (Omit<SessionAppend, "entry"> & { readonly entryId: string })
+  | Exclude<SessionChange, SessionAppend>;
+
+type SessionAppend = Extract<SessionChange, { readonly type: "append" }>;
 
 export interface StoredCommit extends Omit<Commit, "number" | "at" | "steps" | "events" | "sessions"> {
   readonly steps?: readonly StoredStep[];

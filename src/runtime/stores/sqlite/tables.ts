@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { Fault, type Clock, type Lease, type RunId } from "../../../kernel/index.ts";
 import type { Database } from "./database.ts";
 import type { GroupCommit, Write } from "./group-commit.ts";
-import type { RunKey } from "./run-row.ts";
+import { runKeyColumns, type RunKey } from "./run-row.ts";
 
 /** Where a run's journal ends: what the next commit follows on from. */
 export interface Position {
@@ -79,10 +79,7 @@ export class Tables {
   }
 
   find(runId: RunId): RunKey | undefined {
-    return this.database.get<RunKey>(
-      "SELECT id, run_id AS runId, agent_id AS agentId FROM runs WHERE run_id = ?",
-      runId,
-    );
+    return this.database.get<RunKey>(`SELECT ${runKeyColumns} FROM runs WHERE run_id = ?`, runId);
   }
 
   run(runId: RunId): RunKey {
@@ -102,7 +99,7 @@ export class Tables {
   ownerNow(lease: Lease): OwnedRun {
     const { runId, epoch, workerId } = lease;
     const row = this.database.get<RunKey & { readonly epoch: number; readonly owner: string | null }>(
-      "SELECT id, run_id AS runId, agent_id AS agentId, epoch, owner FROM runs WHERE run_id = ?",
+      `SELECT ${runKeyColumns}, epoch, owner FROM runs WHERE run_id = ?`,
       runId,
     );
     if (row === undefined || row.epoch !== epoch || row.owner !== workerId) {
@@ -112,7 +109,8 @@ export class Tables {
         details: { runId, epoch, now: row?.epoch ?? null },
       });
     }
-    const owned: OwnedRun = { id: row.id, runId, agentId: row.agentId, epoch, workerId };
+    const { id, agentId, sessionId } = row;
+    const owned: OwnedRun = { id, runId, agentId, sessionId, epoch, workerId };
     this.owned.set(runId, owned);
     return owned;
   }

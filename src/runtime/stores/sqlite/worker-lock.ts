@@ -32,9 +32,10 @@ export class WorkerLocks {
     if (this.#held.has(workerId)) return false;
     mkdirSync(this.#folder, { recursive: true });
     const wait = new BusyWait();
+    const file = this.#file(workerId);
     for (;;) {
-      const lock = openLock(this.#file(workerId));
-      const found = tryLock(lock);
+      const lock = openLock(file);
+      const found = tryLock(lock, file);
       if (found === "taken" && this.#isOnFile(workerId)) {
         this.#held.set(workerId, lock);
         return true;
@@ -55,15 +56,15 @@ export class WorkerLocks {
 
   isGone(workerId: string): boolean {
     if (this.#held.has(workerId)) return false;
+    const file = this.#file(workerId);
     const probe = this.#probes.get(workerId);
-    if (probe !== undefined && tryLock(probe) === "busy") return false;
+    if (probe !== undefined && tryLock(probe, file) === "busy") return false;
     // What was held may have been removed and made anew meanwhile: only the file that is there now counts.
     this.#probes.delete(workerId);
     probe?.close();
-    const file = this.#file(workerId);
     if (!existsSync(file)) return true;
     const lock = openLock(file);
-    const found = tryLock(lock);
+    const found = tryLock(lock, file);
     if (found === "busy") {
       this.#probes.set(workerId, lock);
       return false;
@@ -85,7 +86,7 @@ export class WorkerLocks {
     const file = this.#file(workerId);
     if (!existsSync(file)) return false;
     const second = openLock(file);
-    const found = tryLock(second);
+    const found = tryLock(second, file);
     second.close();
     return found === "busy";
   }
@@ -103,12 +104,13 @@ function openLock(file: string): DatabaseSync {
   }
 }
 
-function tryLock(lock: DatabaseSync): "taken" | "busy" | Fault {
+function tryLock(lock: DatabaseSync, file: string): "taken" | "busy" | Fault {
   try {
-    lock.exec("BEGIN EXCLUSIVE");
+    // No journal is wanted beside the file: nothing is ever written.
+    lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return "taken";
   } catch (error) {
-    return isBusy(error) ? "busy" : sqliteFault(error, lock.location() ?? "");
+    return isBusy(error) ? "busy" : sqliteFault(error, file);
   }
 }
 

@@ -1,0 +1,157 @@
+import {
+  BudgetExhaustedError,
+  Fault,
+  fromNanoUsd,
+  systemMessage,
+  type Account,
+  type Decision,
+  type Exhaustion,
+  type LlmRequest,
+  type Model,
+  type ModelPrice,
+  type ReserveCommand,
+  type TaskId,
+} from "../kernel/index.ts";
+import type { OpenStep } from "./open-step.ts";
+import { dearestInputUsd, dearestOutputUsd } from "./price-usage.ts";
+import type { RunState } from "./run-state.ts";
+import { boundMessages, boundTools } from "./token-bound.ts";
+
+/** What the provider has counted already: the tokens of an earlier request. */
+export interface SentPrefix {
+  readonly request: LlmRequest;
+  readonly tokens: number;
+}
+
+export interface CallReservation {
+  readonly open: OpenStep;
+  readonly request: LlmRequest;
+  readonly model: Model;
+  readonly sent: SentPrefix | undefined;
+  readonly attempt: number;
+  readonly turns: number;
+}
+
+export interface Grant {
+  /** Of the reservation. */
+  readonly id: string;
+  readonly outputTokens: number;
+  /** The cap that left less output than was asked for; an answer cut at its limit means the budget ran out. */
+  readonly cutBy: Exhaustion | null;
+  /** Prices may step with the size of what was sent. */
+  readonly priceOf: (inputTokens: number) => ModelPrice | null;
+}
+
+/** An output limit for models that do not say theirs. */
+const defaultOutputTokens = 8_192;
+
+/** B1: holds the most a call can cost. When it resolves, the task has a seat and a slot, and the call may start in the same breath. */
+export async function reserveCall(call: CallReservation): Promise<Grant> {
+  const { runner, strand } = call.open;
+  const { taskId, tree } = runner;
+  const { command, priceOf } = reservationOf(call);
+  const { id } = command;
+  for (;;) {
+    await runner.ready(strand);
+    const decision = tree.reserve(taskId, command) ?? (await decided(call.open, id));
+    if (decision.kind !== "granted") throw refusalOf(call, decision);
+    const { outputTokens, clamped } = decision;
+    const usdPerToken = command.output.usdPerToken ?? 0;
+    const cutBy = clamped ? findTightest(runner.state, taskId, usdPerToken) : null;
+    if (await runner.stillReady(strand)) return { id, outputTokens, cutBy, priceOf };
+    // Its seat went while it waited for money: whoever has one may use the money.
+    tree.book(taskId, { type: "refund", id });
+  }
+}
+
+/** While others have reservations open, some of it may come back. */
+async function decided({ runner, strand }: OpenStep, id: string): Promise<Decision> {
+  const { taskId, tree } = runner;
+  const decision = tree.decided(id);
+  try {
+    return await runner.waiting(strand, decision);
+  } catch (error) {
+    tree.book(taskId, { type: "withdraw", id });
+    tree.book(taskId, { type: "refund", id });
+    throw error;
+  }
+}
+
+function reservationOf({ open, request, model, sent, attempt, turns }: CallReservation): {
+  readonly command: ReserveCommand;
+  readonly priceOf: Grant["priceOf"];
+} {
+  const { taskId, owner } = open.runner;
+  const { provider, modelId } = model;
+  const tokens = boundInput(request, sent);
+  const priceOf = (inputTokens: number): ModelPrice | null =>
+    owner.prices.find({ provider, modelId, inputTokens, at: owner.clock.now() });
+  const price = priceOf(tokens);
+  const command: ReserveCommand = {
+    type: "reserve",
+    id: `${taskId} ${open.address} ${attempt}`,
+    taskId,
+    attempt,
+    input: { tokens, costUsd: price === null ? null : tokens * dearestInputUsd(price) },
+    output: {
+      maxTokens: request.maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
+      usdPerToken: price === null ? null : dearestOutputUsd(price),
+    },
+    turns,
+  };
+  return { command, priceOf };
+}
+
+function refusalOf(
+  { open, model }: CallReservation,
+  decision: Exclude<Decision, { kind: "granted" }>,
+): Fault {
+  if (decision.kind === "unknown_price") {
+    return new Fault(
+      "unknown_price",
+      `${model.provider}/${model.modelId} has no known price and task ${decision.taskId} has a cost cap: give a price, or set unknownPrice to "ignore"`,
+    );
+  }
+  const { dimension, limit, used, taskId } = decision.exhaustion;
+  open.tell({ type: "budget_exhausted", data: decision.exhaustion });
+  return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
+}
+
+/** Where not one token more would have fitted. */
+function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number): Exhaustion | null {
+  for (let at: Account | undefined = ledger.accounts[taskId]; at !== undefined;) {
+    const { caps, spent, reserved }: Account = at;
+    const tokens = spent.tokens + reserved.tokens + 1;
+    if (caps.tokens !== null && tokens > caps.tokens)
+      return { taskId: at.taskId, dimension: "tokens", limit: caps.tokens, used: tokens };
+    const costUsd = fromNanoUsd(spent.nanoUsd + reserved.nanoUsd) + usdPerToken;
+    if (caps.nanoUsd !== null && costUsd > fromNanoUsd(caps.nanoUsd))
+      return { taskId: at.taskId, dimension: "costUsd", limit: fromNanoUsd(caps.nanoUsd), used: costUsd };
+    at = at.parentId === null ? undefined : ledger.accounts[at.parentId];
+  }
+  return null;
+}
+
+/** B1: the provider's own count for what it has seen, and one token per byte for what is new. */
+function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
+  const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
+  const extra = boundMessages(ephemeral);
+  if (sent !== undefined && continues(request, sent)) {
+    return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
+  }
+  return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
+}
+
+/** Whether all that was sent before is sent again, so that its count holds. A provider that counts nothing says nothing. */
+function continues(request: LlmRequest, { request: before, tokens }: SentPrefix): boolean {
+  const { length } = before.transcript;
+  return (
+    tokens > 0 &&
+    length > 0 &&
+    length <= request.transcript.length &&
+    request.transcript.at(0) === before.transcript.at(0) &&
+    request.transcript.at(length - 1) === before.transcript.at(length - 1) &&
+    (request.instructions ?? "") === (before.instructions ?? "") &&
+    boundTools(request.tools ?? []) <= boundTools(before.tools ?? [])
+  );
+}

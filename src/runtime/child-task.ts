@@ -1,0 +1,62 @@
+import {
+  Priority,
+  Supervision,
+  tightenBudget,
+  unlimitedBudget,
+  type Agent,
+  type ExecutionBudget,
+  type JsonValue,
+  type SpawnOptions,
+  type TaskId,
+  type TaskRecord,
+} from "../kernel/index.ts";
+import type { TaskState } from "./run-state.ts";
+
+export interface ChildTaskOptions extends SpawnOptions {
+  readonly taskId: TaskId;
+  readonly agent: Agent;
+  readonly input: JsonValue;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** B6: what a child may have is at most what is left to its parent, in time as in money. */
+export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRecord {
+  const { taskId, agent, input, now } = options;
+  const { record } = parent;
+  const deadline = deadlineOf(parent);
+  const deadlineMs = deadline === null ? null : Math.max(0, deadline - now);
+  const budget = tightenBudget({ ...record.budget, deadlineMs }, ownBudget(agent, options));
+  const supervision = Supervision.fromJSON(record.supervision).spawnChild({
+    parentId: record.agentId,
+    priority: options.priority ?? Priority.NORMAL,
+    executionBudget: budget,
+    ...(options.retention === undefined ? {} : { retention: options.retention }),
+  });
+  return {
+    taskId,
+    agentId: agent.id,
+    parentId: record.taskId,
+    supervision: supervision.toJSON(),
+    budget,
+    input,
+    messages: [],
+    userId: record.userId,
+    metadata: record.metadata,
+    streaming: record.streaming,
+    onParentEnd: options.onParentEnd ?? "cancel",
+    onPause: options.onPause ?? "suspend",
+    tools: options.tools ?? null,
+  };
+}
+
+/** Without its ancestors' caps: those hold for it anyway, also when they are raised. */
+export function ownBudget(agent: Agent, { budget = {} }: SpawnOptions): ExecutionBudget {
+  return tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), budget);
+}
+
+/** Epoch milliseconds, by the task's clock so far. */
+export function deadlineOf({ record, startedAt, pausedMs }: TaskState): number | null {
+  const { deadlineMs } = record.budget;
+  return deadlineMs === null ? null : startedAt + deadlineMs + pausedMs;
+}

@@ -1,0 +1,56 @@
+import type { EventDraft, StepAddress } from "../kernel/index.ts";
+import type { OpenCall, Strand } from "./strand.ts";
+import type { TaskRunner } from "./task-runner.ts";
+
+export interface OpenStepOptions {
+  readonly runner: TaskRunner;
+  readonly strand: Strand;
+  readonly address: StepAddress;
+  readonly openSeq: number;
+  readonly again: boolean;
+}
+
+/** A step at work: what it tells commits with its record, and its call settles with it. */
+export class OpenStep {
+  readonly runner: TaskRunner;
+  readonly strand: Strand;
+  readonly address: StepAddress;
+  /** The seq of the event that told of its beginning; -1 without one. */
+  readonly openSeq: number;
+  /** An earlier owner had begun it. */
+  readonly again: boolean;
+  readonly told: EventDraft[] = [];
+  #call: OpenCall | undefined;
+
+  constructor({ runner, strand, address, openSeq, again }: OpenStepOptions) {
+    this.runner = runner;
+    this.strand = strand;
+    this.address = address;
+    this.openSeq = openSeq;
+    this.again = again;
+  }
+
+  tell(draft: EventDraft): void {
+    this.told.push(draft);
+  }
+
+  /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
+  async begin(): Promise<OpenCall> {
+    await this.runner.ready(this.strand);
+    const call = this.start();
+    await this.runner.live(this.runner.log.flush());
+    this.runner.check(this.strand);
+    return call;
+  }
+
+  /** Only for whoever is `ready`, and flushes by itself. */
+  start(): OpenCall {
+    this.#call = this.runner.beginCall();
+    return this.#call;
+  }
+
+  end(): void {
+    if (this.#call !== undefined) this.runner.endCall(this.#call);
+    this.#call = undefined;
+  }
+}

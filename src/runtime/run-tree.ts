@@ -1,0 +1,453 @@
+import {
+  CancellationError,
+  Fault,
+  formatTaskId,
+  fromNanoUsd,
+  type AgentId,
+  type CancellationStatus,
+  type Decision,
+  type EventDraft,
+  type HeadcountCommand,
+  type JsonValue,
+  type Lease,
+  type LedgerCommand,
+  type Priority,
+  type ReserveCommand,
+  type SeatStatus,
+  type SpawnOptions,
+  type SpawnOutcome,
+  type StepAddress,
+  type StepRecord,
+  type TaskId,
+  type TaskOutcome,
+} from "../kernel/index.ts";
+import { childTask, deadlineOf, ownBudget } from "./child-task.ts";
+import type { OwnerContext } from "./owner-context.ts";
+import { Purse } from "./purse.ts";
+import { parentEnded, type Reopening } from "./reopening.ts";
+import type { Addition, RunLog } from "./run-log.ts";
+import { restartDelayMs } from "./run-retry.ts";
+import type { RunState, TaskState } from "./run-state.ts";
+import { Seats } from "./seats.ts";
+import { answersOf, cancelledOutcome, statusOf } from "./task-end.ts";
+import { failedOutcome, fateOf } from "./task-fate.ts";
+import { TaskRunner } from "./task-runner.ts";
+import type { TaskTree } from "./task-tree.ts";
+import { asksPerson, resolutionTaken } from "./wait-name.ts";
+import type { Due, Wait, Waits } from "./waits.ts";
+
+export interface RunTreeOptions {
+  readonly owner: OwnerContext;
+  readonly lease: Lease;
+  readonly tenantId: string | null;
+  readonly state: RunState;
+  readonly log: RunLog;
+  readonly waits: Waits;
+  readonly rest: TreeRest;
+}
+
+/** Whom a tree tells when there may be nothing left to do. */
+export interface TreeRest {
+  noteIdle(): void;
+  stayAwake(): void;
+  /** Every task has ended, and the log says so. */
+  finish(): void;
+  fail(fault: Fault): void;
+}
+
+interface EndOptions {
+  readonly told?: readonly EventDraft[];
+  readonly endedOn?: readonly StepAddress[];
+}
+
+const root = formatTaskId(0);
+
+/** The tasks of one run at work: who starts, who stops whom (C1), whom a seat goes to (H), what an end leaves behind. */
+export class RunTree implements TaskTree {
+  readonly tenantId: string | null;
+  readonly #owner: OwnerContext;
+  readonly #lease: Lease;
+  readonly #state: RunState;
+  readonly #log: RunLog;
+  readonly #waits: Waits;
+  readonly #rest: TreeRest;
+  readonly #purse: Purse;
+  readonly #seats: Seats;
+  readonly #runners = new Map<TaskId, TaskRunner>();
+  readonly #ends = new Map<TaskId, PromiseWithResolvers<TaskOutcome>>();
+  #closed = false;
+  /** Nothing new is started: the owner is about to let go. */
+  #draining = false;
+
+  constructor({ owner, lease, tenantId, state, log, waits, rest }: RunTreeOptions) {
+    this.tenantId = tenantId;
+    this.#owner = owner;
+    this.#lease = lease;
+    this.#state = state;
+    this.#log = log;
+    this.#waits = waits;
+    this.#rest = rest;
+    this.#purse = new Purse(log, state);
+    this.#seats = new Seats(log, state, {
+      yields: (taskId) => this.#yield(taskId),
+      leaves: (taskId) => this.#endIfPartial(taskId),
+      sits: (taskId) => this.#sit(taskId),
+    });
+  }
+
+  /** All there is to do is wait. */
+  get idle(): boolean {
+    const live = [...this.#state.tasks.values()].filter(({ outcome }) => outcome === null);
+    return live.length > 0 && live.every(({ record }) => this.#runners.get(record.taskId)?.idle ?? true);
+  }
+
+  get atWork(): boolean {
+    return [...this.#runners.values()].some((runner) => runner.atWork);
+  }
+
+  seatOf(taskId: TaskId): SeatStatus {
+    if (this.#state.paused || this.#draining) return "paused";
+    return this.#seats.find(taskId)?.status ?? "paused";
+  }
+
+  priorityOf(taskId: TaskId): Priority {
+    return this.#seats.find(taskId)?.priority ?? this.#state.task(taskId).record.supervision.priority;
+  }
+
+  settle(taskId: TaskId): void {
+    this.#seats.settle(taskId);
+  }
+
+  suspend(taskId: TaskId): void {
+    this.#seats.suspend(taskId);
+  }
+
+  wake(taskId: TaskId): void {
+    this.#rest.stayAwake();
+    this.#seats.wake(taskId);
+  }
+
+  noteIdle(): void {
+    this.#rest.noteIdle();
+  }
+
+  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
+    const agent = this.#findAgent(agentId);
+    const taskId = formatTaskId(this.#state.nextTask);
+    const now = this.#owner.clock.now();
+    const task = childTask(this.#state.task(parentId), { ...options, taskId, agent, input, now });
+    const { priority } = task.supervision;
+    const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority });
+    if (outcome.kind === "refused") {
+      const { reason, holders } = outcome;
+      this.#log.tell(parentId, { type: "spawn_refuse", data: { agentId, priority, reason, holders } });
+      return { kind: "refused", reason, holders };
+    }
+    const data = { childTaskId: taskId, agentId, priority };
+    this.#log.tell(
+      parentId,
+      outcome.kind === "pending"
+        ? { type: "spawn_wait", data: { ...data, victim: outcome.victim } }
+        : { type: "spawn_start", data },
+    );
+    this.#log.add({ tasks: [{ type: "create", task }] });
+    this.#log.book({ type: "open", taskId, parentId, budget: ownBudget(agent, options), priority });
+    this.#log.tell(taskId, { type: "task_start", data: { priority, budget: task.budget } });
+    this.#seats.follow(outcome, taskId);
+    return { kind: "spawned", handle: { taskId, agentId } };
+  }
+
+  whenEnded(taskId: TaskId): Promise<TaskOutcome> {
+    const { outcome } = this.#state.task(taskId);
+    if (outcome !== null) return Promise.resolve(outcome);
+    const end = this.#ends.get(taskId) ?? Promise.withResolvers<TaskOutcome>();
+    this.#ends.set(taskId, end);
+    return end.promise;
+  }
+
+  /** C1: also what ended tasks below it left behind. */
+  cancel(taskId: TaskId, reason: string, status: CancellationStatus = "cancelled"): void {
+    const reached = new Set<TaskId>([taskId]);
+    for (const { record } of this.#state.tasks.values()) {
+      if (record.parentId !== null && reached.has(record.parentId)) reached.add(record.taskId);
+    }
+    for (const each of reached) this.#cancelOne(each, reason, status);
+  }
+
+  wait(taskId: TaskId, name: string, due?: Due): Wait {
+    return this.#waits.wait(taskId, name, due);
+  }
+
+  recorded(step: StepRecord): void {
+    const taken = resolutionTaken(step);
+    if (taken !== undefined) this.#waits.taken(step.taskId, taken);
+    if (asksPerson(step.address)) this.#waits.rearm(step.taskId);
+  }
+
+  reserve(taskId: TaskId, command: ReserveCommand): Decision | undefined {
+    return this.#purse.reserve(taskId, command);
+  }
+
+  decided(reservationId: string): Promise<Decision> {
+    return this.#purse.decided(reservationId);
+  }
+
+  book(taskId: TaskId, command: LedgerCommand): void {
+    this.#purse.book(taskId, command);
+  }
+
+  seat(command: HeadcountCommand): void {
+    this.#seats.step(command);
+  }
+
+  /** B3, H2: what the last owner had open is lost, and whoever was pausing has no call open any more. */
+  recover(): void {
+    const { ledger, headcount } = this.#state;
+    const lost = Object.values(ledger.open);
+    const pausing = Object.values(headcount.tasks).some(({ status }) => status === "pausing");
+    if (lost.length === 0 && !pausing && ledger.waiting.length === 0) return;
+    this.#log.tell(root, { type: "run_recover", data: { epoch: this.#lease.epoch } });
+    for (const { id, taskId, attempt, held, priced } of lost) {
+      const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
+      const data = { reservationId: id, attempt, tokens: held.tokens, costUsd };
+      this.#log.tell(taskId, { type: "budget_lost", data });
+    }
+    this.#purse.book(root, { type: "crash" });
+    this.seat({ type: "crash" });
+  }
+
+  startAll(): void {
+    for (const taskId of this.#state.tasks.keys()) this.#start(taskId);
+    this.finishIfDone();
+  }
+
+  /** A person paused the run; what is in a call finishes it. */
+  pause(): void {
+    for (const runner of this.#runners.values()) runner.settleIfPausing();
+  }
+
+  /** It may go on. */
+  goOn(): void {
+    for (const [taskId, runner] of this.#runners) {
+      this.#waits.rearm(taskId);
+      runner.unpark();
+    }
+    this.startAll();
+  }
+
+  /** J5: takes back the faults tasks ended on, in one commit with their being open again. */
+  reopen(plan: readonly Reopening[]): void {
+    const reopened = plan.filter(({ taskId, voids }) => this.#reopenOne(taskId, voids));
+    for (const { taskId } of reopened) this.#start(taskId);
+  }
+
+  /** Ends what has not ended: the run cannot be gone on with. */
+  failAll(fault: Fault): void {
+    const outcome = failedOutcome(fault);
+    for (const { record } of [...this.#state.tasks.values()].toReversed()) this.#end(record.taskId, outcome);
+  }
+
+  drain(): void {
+    this.#draining = true;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const runner of this.#runners.values()) runner.drop();
+    this.#runners.clear();
+  }
+
+  finishIfDone(): void {
+    if (this.#closed) return;
+    for (const { outcome } of this.#state.tasks.values()) if (outcome === null) return;
+    if (!this.#state.ended) {
+      const { usage, ledger } = this.#state;
+      const { spent, unpriced } = ledger.accounts[root] ?? { spent: { nanoUsd: 0, turns: 0 }, unpriced: 0 };
+      const status = statusOf(this.#state.task(root).outcome);
+      const costUsd = unpriced > 0 ? null : fromNanoUsd(spent.nanoUsd);
+      this.#log.tell(root, { type: "run_end", data: { status, usage, costUsd, turns: spent.turns } });
+    }
+    this.#rest.finish();
+  }
+
+  #findAgent(agentId: AgentId): NonNullable<ReturnType<OwnerContext["findAgent"]>> {
+    const agent = this.#owner.findAgent(agentId);
+    if (agent === undefined)
+      throw new Fault("not_found", `there is no agent ${agentId} here: register it with the runtime`);
+    return agent;
+  }
+
+  #start(taskId: TaskId): void {
+    try {
+      this.#startIfSeated(this.#state.task(taskId));
+    } catch (error) {
+      this.#rest.fail(Fault.from(error));
+    }
+  }
+
+  #startIfSeated(task: TaskState): void {
+    const { record, cancelled } = task;
+    const { taskId } = record;
+    if (this.#closed || task.outcome !== null || this.#runners.has(taskId)) return;
+    const seated = this.seatOf(taskId) === "seated";
+    if (cancelled !== null && (!seated || task.steps.size === 0)) {
+      const { reason, status } = cancelled;
+      this.#end(taskId, cancelledOutcome(new CancellationError(reason, { status })));
+      return;
+    }
+    if (!seated) return;
+    const [owner, log, state] = [this.#owner, this.#log, this.#state];
+    const startAt = task.crashedAt + (restartDelayMs(task.crashes, owner.runRetry) ?? 0);
+    if (task.crashes > 0 && startAt > owner.clock.now() && cancelled === null) {
+      this.#waits.at(startAt, () => {
+        this.#rest.stayAwake();
+        this.#start(taskId);
+      });
+      return;
+    }
+    const agent = this.#findAgent(record.agentId);
+    const runner = new TaskRunner({ taskId, agent, owner, log, state, tree: this });
+    this.#runners.set(taskId, runner);
+    this.#watchDeadline(task);
+    this.#follow(runner).catch((error: unknown) => this.#rest.fail(Fault.from(error)));
+  }
+
+  /** B5: a task that only waits does not look at the clock by itself. */
+  #watchDeadline(task: TaskState): void {
+    if (task.record.budget.deadlineMs === null) return;
+    const { taskId } = task.record;
+    const due = (): number | null => (task.pausedSince === null ? (deadlineOf(task) ?? 0) + 1 : null);
+    void this.#waits
+      .wait(taskId, "deadline", due)
+      .came.then(() => this.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
+  }
+
+  async #follow(runner: TaskRunner): Promise<void> {
+    const { taskId } = runner;
+    const fate = await fateOf(runner, () => {
+      const waited = this.#children(taskId).filter(({ record }) => record.onParentEnd === "wait");
+      if (waited.length === 0) return undefined;
+      return Promise.all(waited.map(({ record }) => this.whenEnded(record.taskId)));
+    });
+    if (runner.dropped) return;
+    if (fate.kind === "ended") this.#end(taskId, fate.outcome, fate);
+    else if (fate.kind === "continues") this.#continueAsNew(runner, fate.input, fate.told);
+    else this.#restart(runner, fate.fault, fate.told);
+  }
+
+  /** Until it has crashed too often. */
+  #restart(runner: TaskRunner, fault: Fault, told: readonly EventDraft[]): void {
+    const { taskId, task } = runner;
+    const crashes = task.crashes + 1;
+    const delayMs = restartDelayMs(crashes, this.#owner.runRetry);
+    if (delayMs === null) {
+      this.#end(taskId, failedOutcome(fault), { told });
+      return;
+    }
+    this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
+    const data = { attempt: crashes, delayMs, failure: fault.toJSON() };
+    this.#log.tell(taskId, { type: "task_retry", data });
+    this.#leave(runner);
+    this.#start(taskId);
+    this.#rest.noteIdle();
+  }
+
+  /** J8: the same task, seat and purse, on an empty journal. */
+  #continueAsNew(runner: TaskRunner, input: JsonValue, told: readonly EventDraft[]): void {
+    const { taskId } = runner;
+    for (const draft of told) this.#log.tell(taskId, draft);
+    this.#log.add({ tasks: [{ type: "continue", taskId, input }] });
+    const { journal } = this.#state.task(taskId);
+    this.#log.tell(taskId, { type: "task_continue_as_new", data: { journal } });
+    this.#leave(runner);
+    this.#start(taskId);
+  }
+
+  /** Its code does not go on from where it is. */
+  #leave(runner: TaskRunner): void {
+    const { taskId } = runner;
+    this.#purse.loseAll(taskId);
+    runner.drop();
+    this.#runners.delete(taskId);
+    this.#waits.forgetTask(taskId);
+  }
+
+  #cancelOne(taskId: TaskId, reason: string, status: CancellationStatus): void {
+    const task = this.#state.tasks.get(taskId);
+    if (task === undefined || task.outcome !== null || task.cancelled !== null) return;
+    this.#log.add({ tasks: [{ type: "cancel", taskId, reason, status }] });
+    const runner = this.#runners.get(taskId);
+    if (runner === undefined) this.#start(taskId);
+    else runner.token.cancel(reason, status);
+  }
+
+  /** H4: frees the seat in the commit that ends the task, whoever crashed. */
+  #end(taskId: TaskId, outcome: TaskOutcome, { told = [], endedOn = [] }: EndOptions = {}): void {
+    const task = this.#state.task(taskId);
+    if (this.#closed || task.outcome !== null) return;
+    for (const draft of told) this.#log.tell(taskId, draft);
+    for (const { record } of this.#children(taskId)) {
+      if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
+    }
+    const { status, output, failure } = outcome;
+    const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
+    this.#log.add({ tasks: [change] });
+    const data = { status, output, ...(failure === null ? {} : { failure }) };
+    this.#log.tell(taskId, { type: "task_end", data });
+    this.#purse.loseAll(taskId);
+    const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
+    this.#log.add(answers);
+    const runner = this.#runners.get(taskId);
+    if (runner !== undefined) this.#leave(runner);
+    this.#ends.get(taskId)?.resolve(outcome);
+    this.#ends.delete(taskId);
+    // The root keeps its seat and its purse for as long as there is a run; what may be resumed keeps its purse.
+    if (taskId !== root) {
+      if (status === "completed" || status === "paused") this.#log.book({ type: "close", taskId });
+      this.seat({ type: "release", taskId });
+    }
+    this.finishIfDone();
+  }
+
+  #reopenOne(taskId: TaskId, voids: Reopening["voids"]): boolean {
+    const { parentId, budget, supervision } = this.#state.task(taskId).record;
+    const { priority } = supervision;
+    if (parentId !== null) {
+      const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority });
+      if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
+      this.#seats.follow(outcome);
+      if (this.#state.ledger.accounts[taskId] === undefined)
+        this.#log.book({ type: "open", taskId, parentId, budget, priority });
+    }
+    this.#log.add({
+      voids: voids.map((address) => ({ taskId, address })),
+      tasks: [{ type: "reopen", taskId }],
+    });
+    return true;
+  }
+
+  #yield(taskId: TaskId): void {
+    const runner = this.#runners.get(taskId);
+    if (runner === undefined) this.#seats.settle(taskId);
+    else runner.settleIfPausing();
+  }
+
+  #sit(taskId: TaskId): void {
+    this.#waits.rearm(taskId);
+    this.#rest.stayAwake();
+    this.#runners.get(taskId)?.unpark();
+    this.#start(taskId);
+  }
+
+  /** H5: with `return-partial` a paused task is over. */
+  #endIfPartial(taskId: TaskId): void {
+    if (this.#state.task(taskId).record.onPause === "return-partial")
+      this.#end(taskId, { status: "paused", output: null, failure: null });
+  }
+
+  #children(taskId: TaskId): readonly TaskState[] {
+    return [...this.#state.tasks.values()].filter(
+      ({ record, outcome }) => record.parentId === taskId && outcome === null,
+    );
+  }
+}

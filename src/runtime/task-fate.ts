@@ -1,0 +1,65 @@
+import {
+  assertJson,
+  CancellationError,
+  Fault,
+  type EventDraft,
+  type JsonValue,
+  type StepAddress,
+  type TaskOutcome,
+} from "../kernel/index.ts";
+import { ContinueAsNew, TaskContext } from "./task-context.ts";
+import { cancelledOutcome, isFinalFault } from "./task-end.ts";
+import { TaskInboxView } from "./task-inbox.ts";
+import type { TaskRunner } from "./task-runner.ts";
+
+/** What a task's code came to. E4: what it told since its last step is told with that, not before. */
+export type Fate = { readonly told: readonly EventDraft[] } & (
+  | {
+      readonly kind: "ended";
+      readonly outcome: TaskOutcome;
+      /** The records whose fault it did not survive (J5). */
+      readonly endedOn: readonly StepAddress[];
+    }
+  /** Nothing recorded says why: it may do better when started again. */
+  | { readonly kind: "crashed"; readonly fault: Fault }
+  /** J8. */
+  | { readonly kind: "continues"; readonly input: JsonValue }
+);
+
+/** Runs an agent's code to its end. Never settles when the runner is dropped. */
+export async function fateOf(
+  runner: TaskRunner,
+  childrenEnded: () => Promise<unknown> | undefined,
+): Promise<Fate> {
+  const { agent, task, strand } = runner;
+  const ctx = new TaskContext(runner, task.journal);
+  const inbox = new TaskInboxView(ctx, runner, task.journal === 0 ? task.record.messages : []);
+  try {
+    const ending = await runner.run(() => agent.run(ctx, inbox));
+    if ("error" in ending) throw ending.error;
+    const output = ending.value ?? null;
+    assertJson(output, `what ${agent.id} returned`);
+    const waited = childrenEnded();
+    if (waited !== undefined) await runner.waiting(strand, waited);
+    const { stop } = runner;
+    const completed = { status: "completed", output, failure: null } as const;
+    const outcome = stop === undefined ? completed : cancelledOutcome(stop, output);
+    return { kind: "ended", outcome, endedOn: [], told: ctx.takeTold() };
+  } catch (error) {
+    return fateOfError(runner, error, ctx.takeTold());
+  }
+}
+
+function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDraft[]): Fate {
+  if (error instanceof ContinueAsNew) return { kind: "continues", input: error.state, told };
+  const fault = Fault.from(error);
+  const stop = fault instanceof CancellationError ? fault : runner.stop;
+  if (stop !== undefined) return { kind: "ended", outcome: cancelledOutcome(stop), endedOn: [], told };
+  const endedOn = runner.originsOf(error);
+  if (endedOn.length === 0 && !isFinalFault(fault)) return { kind: "crashed", fault, told };
+  return { kind: "ended", outcome: failedOutcome(fault), endedOn, told };
+}
+
+export function failedOutcome(fault: Fault): TaskOutcome {
+  return { status: "failed", output: null, failure: fault.toJSON() };
+}

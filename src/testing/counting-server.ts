@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { canonicalJson, Fault, type JsonValue } from "../kernel/index.ts";
+
+/** What a call names itself by; a call made again says the same. */
+export interface ServedCall {
+  /** `model`, or the name of a tool. */
+  readonly name: string;
+  /** A tool's idempotency key; of a model's call, its scope and the digest of its messages. */
+  readonly key: string;
+  readonly body: JsonValue;
+  /** Which life of which worker made it. */
+  readonly caller: string;
+  /** Stands in the answer, and so in whatever records it. */
+  readonly receipt: string;
+  readonly billed: Bill;
+}
+
+export interface Bill {
+  readonly tokens: number;
+  readonly usd: number;
+}
+
+export interface ServedAnswer {
+  /** Depends on the call alone, so that a call made again is answered the same. */
+  readonly body: JsonValue;
+  readonly bill?: Bill;
+}
+
+/**
+ * What the server says to a call. It bills at once; `hold`, where given, is waited for before the answer leaves, so that calls can be
+ * kept in flight.
+ */
+export type Answering = (call: Omit<ServedCall, "billed">) => ServedAnswer & {
+  readonly hold?: (book: CallBook) => Promise<unknown>;
+};
+
+/** The calls of one case, apart from those of others that run beside it. */
+export class CallBook {
+  readonly url: string;
+  readonly calls: ServedCall[] = [];
+  readonly answering: Answering;
+  readonly #watchers = new Set<() => void>();
+
+  constructor(url: string, answering: Answering) {
+    this.url = url;
+    this.answering = answering;
+  }
+
+  get billed(): Bill {
+    const sum = (pick: (bill: Bill) => number): number =>
+      this.calls.reduce((total, { billed }) => total + pick(billed), 0);
+    return { tokens: sum(({ tokens }) => tokens), usd: sum(({ usd }) => usd) };
+  }
+
+  /** Resolves when the calls so far fulfil it; rejects, saying what there was, after `boundMs`. */
+  until(fulfilled: (calls: readonly ServedCall[]) => boolean, boundMs = 20_000): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!fulfilled(this.calls)) return;
+        this.#watchers.delete(look);
+        clearTimeout(bound);
+        resolve();
+      };
+      const bound = setTimeout(() => {
+        this.#watchers.delete(look);
+        const seen = this.calls.map(({ caller, name, key }) => `${caller} ${name} ${key}`).join("; ");
+        reject(new Error(`the calls waited for did not come within ${boundMs} ms; came: ${seen}`));
+      }, boundMs);
+      bound.unref();
+      this.#watchers.add(look);
+      look();
+    });
+  }
+
+  note(call: ServedCall): void {
+    this.calls.push(call);
+    for (const look of this.#watchers) look();
+  }
+}
+
+/**
+ * The world outside: an HTTP server on this machine that plays models and tools, counts every call and bills for it, whoever made it
+ * and whether or not they live to hear the answer. `servedModel` and `servedTool` are its callers.
+ */
+export class CountingServer {
+  readonly #server: Server;
+  readonly #books = new Map<string, CallBook>();
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async open(): Promise<CountingServer> {
+    const http = createServer({ keepAlive: true });
+    const server = new CountingServer(http);
+    http.on("request", (request, response) => {
+      server.#serve(request, response).catch((error: unknown) => {
+        response.writeHead(500).end(Fault.from(error).message);
+      });
+    });
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    return server;
+  }
+
+  /** A new book; its url is for its callers only. */
+  book(name: string, answering: Answering): CallBook {
+    const { port } = this.#server.address() as AddressInfo;
+    const book = new CallBook(`http://127.0.0.1:${port}/${encodeURIComponent(name)}`, answering);
+    this.#books.set(name, book);
+    return book;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [, bookName = "", name = ""] = (request.url ?? "").split("/").map(decodeURIComponent);
+    const book = this.#books.get(bookName);
+    if (book === undefined) throw new Fault("not_found", `there is no book ${bookName}`);
+    const body = JSON.parse(await text(request)) as JsonValue;
+    const scope = header(request, "x-scope") ?? "";
+    const key = header(request, "idempotency-key") ?? `${scope} ${digest(body)}`;
+    const caller = header(request, "x-caller") ?? "";
+    const call = { name, key, body, caller, receipt: digest({ name, key, body }) };
+    const { hold, bill = { tokens: 0, usd: 0 }, body: answer } = book.answering(call);
+    book.note({ ...call, billed: bill });
+    await hold?.(book);
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ receipt: call.receipt, answer }));
+  }
+}
+
+function header({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+async function text(request: IncomingMessage): Promise<string> {
+  request.setEncoding("utf8");
+  let whole = "";
+  for await (const piece of request) whole += String(piece);
+  return whole;
+}
+
+function digest(value: JsonValue): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, 20);
+}

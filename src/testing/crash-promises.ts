@@ -1,0 +1,209 @@
+import {
+  canonicalJson,
+  fromNanoUsd,
+  toNanoUsd,
+  type EventType,
+  type RunId,
+  type Spend,
+} from "../kernel/index.ts";
+import type { ServedCall } from "./counting-server.ts";
+import { compareLogs, findGap } from "./event-strands.ts";
+import type { RunTrace } from "./run-trace.ts";
+
+/** What a crash may not break. */
+export type CrashPromise =
+  /** Every life ends as it should, and the last finishes the work. */
+  | "finished"
+  /** J1: no call with a recorded answer is made again. */
+  | "recorded_once"
+  /** J6: what is made again was in flight, one call per open branch. */
+  | "in_flight_only"
+  /** The same calls are made as without the crash. */
+  | "same_calls"
+  | "same_output"
+  /** B3: spent = what the uncrashed run spends + lost, the run's end says so, and nothing stays reserved. */
+  | "spent"
+  /** B1: billed <= spent <= cap. */
+  | "billed"
+  /** E1, E4: no event lost, doubled or out of order, and the chain holds. */
+  | "events"
+  /** H1, H4: never more seats than the cap, and none taken at the end but the root's. */
+  | "seats";
+
+export interface Broken {
+  readonly promise: CrashPromise;
+  readonly detail: string;
+}
+
+/** One life of the worker: the calls it made, and the answers that were on record when it ended. */
+export interface Life {
+  readonly caller: string;
+  readonly receipts: ReadonlySet<string>;
+}
+
+/** What is to be seen of a case when its last life has ended. */
+export interface CaseTrace {
+  readonly lives: readonly Life[];
+  readonly calls: readonly ServedCall[];
+  readonly runs: readonly RunTrace[];
+}
+
+export interface PromiseOptions {
+  /** How many calls the work has open at once, at most. */
+  readonly branches: number;
+  readonly ignore: readonly EventType[];
+  /** The money may run out, so that output, calls and events are not those of the uncrashed run. */
+  readonly mayExhaust: boolean;
+}
+
+/** The promises that a case broke, measured against the case without a crash. */
+export function checkCase(
+  actual: CaseTrace,
+  uncrashed: CaseTrace,
+  options: PromiseOptions,
+): readonly Broken[] {
+  return [
+    ...checkRepeats(actual, options.branches),
+    ...(options.mayExhaust ? [] : checkCalls(actual, uncrashed)),
+    ...checkBill(actual),
+    ...uncrashed.runs.flatMap((expected) => {
+      const run = actual.runs.find(({ runId }) => runId === expected.runId);
+      if (run === undefined) return [broken("finished", expected.runId, "is not in the store")];
+      return checkRun(run, expected, options);
+    }),
+  ];
+}
+
+function checkRun(run: RunTrace, expected: RunTrace, { ignore, mayExhaust }: PromiseOptions): Broken[] {
+  return [
+    ...(mayExhaust ? [] : checkOutput(run, expected)),
+    ...checkMoney(run, expected, mayExhaust),
+    ...checkStatement(run),
+    ...checkEvents(run, mayExhaust ? undefined : expected, ignore),
+    ...checkSeats(run),
+  ];
+}
+
+function checkRepeats({ lives, calls }: CaseTrace, branches: number): Broken[] {
+  const found: Broken[] = [];
+  const before = new Set<string>();
+  const recorded = new Set<string>();
+  for (const [index, { caller, receipts }] of lives.entries()) {
+    const own = calls.filter((call) => call.caller === caller);
+    const keys = own.map(({ name, key }) => `${name} ${key}`);
+    const twice = keys.filter((key, place) => keys.indexOf(key) !== place);
+    for (const key of twice) found.push(broken("in_flight_only", key, `was made twice in life ${index + 1}`));
+    for (const { name, key, receipt } of own) {
+      if (recorded.has(receipt)) {
+        found.push(
+          broken(
+            "recorded_once",
+            `${name} ${key}`,
+            `was made again in life ${index + 1}, with its answer on record`,
+          ),
+        );
+      }
+    }
+    const again = new Set(keys.filter((key) => before.has(key)));
+    if (again.size > branches) {
+      const detail = `were made again in life ${index + 1}; at most ${branches} were in flight`;
+      found.push(broken("in_flight_only", [...again].join(", "), detail));
+    }
+    for (const key of keys) before.add(key);
+    for (const receipt of receipts) recorded.add(receipt);
+  }
+  return found;
+}
+
+function checkCalls(actual: CaseTrace, uncrashed: CaseTrace): Broken[] {
+  const names = ({ calls }: CaseTrace): Set<string> =>
+    new Set(calls.map(({ name, key }) => `${name} ${key}`));
+  const [made, expected] = [names(actual), names(uncrashed)];
+  return [
+    ...[...expected]
+      .filter((call) => !made.has(call))
+      .map((call) => broken("same_calls", call, "was never made")),
+    ...[...made]
+      .filter((call) => !expected.has(call))
+      .map((call) => broken("same_calls", call, "is not made without a crash")),
+  ];
+}
+
+function checkOutput(run: RunTrace, expected: RunTrace): Broken[] {
+  const seen = canonicalJson([run.status, run.output]);
+  const wanted = canonicalJson([expected.status, expected.output]);
+  return seen === wanted ? [] : [broken("same_output", run.runId, `ended in ${seen} and not ${wanted}`)];
+}
+
+function checkMoney({ runId, money }: RunTrace, expected: RunTrace, mayExhaust: boolean): Broken[] {
+  const { spent, lost, reserved, caps } = money;
+  const found: Broken[] = [];
+  for (const unit of ["tokens", "nanoUsd", "turns"] as const) {
+    const due = expected.money.spent[unit] + lost[unit];
+    if (!mayExhaust && spent[unit] !== due) {
+      const sum = `${expected.money.spent[unit]} without a crash + ${lost[unit]} lost`;
+      found.push(broken("spent", runId, `spent ${spent[unit]} ${unit}, not ${sum}`));
+    }
+    if (reserved[unit] !== 0) found.push(broken("spent", runId, `keeps ${reserved[unit]} ${unit} reserved`));
+    const cap = caps[unit];
+    if (cap !== null && spent[unit] > cap) {
+      found.push(broken("billed", runId, `spent ${spent[unit]} ${unit}, above its cap of ${cap}`));
+    }
+  }
+  return found;
+}
+
+/** What the last event says was spent. */
+function checkStatement({ runId, events, money: { spent } }: RunTrace): Broken[] {
+  const end = events.at(-1);
+  if (end?.type !== "run_end") return [];
+  const { turns, costUsd } = end.data;
+  const isRight = turns === spent.turns && (costUsd === null || toNanoUsd(costUsd) === spent.nanoUsd);
+  if (isRight) return [];
+  const known = `the ledger ${spent.turns} and ${fromNanoUsd(spent.nanoUsd)}`;
+  return [broken("spent", runId, `ends with ${turns} turns and ${costUsd} USD, ${known}`)];
+}
+
+/** Whoever was billed, the ledgers of all runs together know of it. */
+function checkBill({ calls, runs }: CaseTrace): Broken[] {
+  const known = (unit: keyof Spend): number => runs.reduce((sum, { money }) => sum + money.spent[unit], 0);
+  const tokens = calls.reduce((sum, { billed }) => sum + billed.tokens, 0);
+  const nanoUsd = calls.reduce((sum, { billed }) => sum + toNanoUsd(billed.usd), 0);
+  const found: Broken[] = [];
+  if (tokens > known("tokens")) {
+    found.push(broken("billed", "the server", `billed ${tokens} tokens, the ledger says ${known("tokens")}`));
+  }
+  if (nanoUsd > known("nanoUsd")) {
+    const detail = `billed ${nanoUsd} nano-dollars, the ledger says ${known("nanoUsd")}`;
+    found.push(broken("billed", "the server", detail));
+  }
+  return found;
+}
+
+function checkEvents(run: RunTrace, expected: RunTrace | undefined, ignore: readonly EventType[]): Broken[] {
+  const { runId, events, chain } = run;
+  const found: Broken[] = [];
+  const gap = findGap(events);
+  if (gap !== undefined) found.push(broken("events", runId, gap));
+  if (!chain.ok) found.push(broken("events", runId, `the chain breaks at ${chain.seq}: ${chain.problem}`));
+  const ends = events.filter(({ type }) => type === "run_end").length;
+  if (ends !== 1 || events.at(-1)?.type !== "run_end") {
+    found.push(broken("events", runId, `has ${ends} run_end and ends with ${events.at(-1)?.type}`));
+  }
+  const differences = expected === undefined ? [] : compareLogs(expected.events, events, ignore);
+  return [...found, ...differences.map((difference) => broken("events", runId, difference))];
+}
+
+function checkSeats({ runId, seats, open }: RunTrace): Broken[] {
+  const found: Broken[] = [];
+  if (seats.most > seats.cap) {
+    found.push(broken("seats", runId, `had ${seats.most} seats taken; its cap is ${seats.cap}`));
+  }
+  if (seats.left.length > 0) found.push(broken("seats", runId, `${seats.left.join(" ")} kept a seat`));
+  if (open.length > 0) found.push(broken("finished", runId, `${open.join(" ")} did not end`));
+  return found;
+}
+
+function broken(promise: CrashPromise, what: RunId | string, detail: string): Broken {
+  return { promise, detail: `${what} ${detail}` };
+}

@@ -1,0 +1,109 @@
+import { writeSync } from "node:fs";
+import type { Lease, Store } from "../kernel/index.ts";
+
+/** Which write is the last: the `at`-th, from 1, and whether it still happens. */
+export interface Death {
+  readonly at: number;
+  readonly when: "before" | "after";
+}
+
+export interface DyingStoreOptions extends Death {
+  /** Ends the process; never returns. Kills this process with SIGKILL unless told. */
+  readonly die?: (write: string) => void;
+}
+
+/** A store that counts its writes. */
+export interface DyingStore extends Store {
+  /** Writes begun, the last included. */
+  readonly writes: number;
+}
+
+/**
+ * The store handed in, which kills the process at its n-th write, before the write or after it and before its caller hears of it. What
+ * is asked for after that never settles and never reaches the store.
+ *
+ * A write is a call that changes what is stored, of whichever contract. `leases.claim` counts when it gave a lease, and then always
+ * dies after it; deltas are not durable and do not count.
+ */
+export function dyingStore(store: Store, { at, when, die = killProcess }: DyingStoreOptions): DyingStore {
+  let writes = 0;
+  let dead = false;
+  const end = (write: string): Promise<never> => {
+    dead = true;
+    die(`${when} write ${at}: ${write}`);
+    return new Promise<never>(() => {});
+  };
+  const counted = async <Result>(name: string, write: () => Promise<Result>): Promise<Result> => {
+    if (dead) return new Promise<never>(() => {});
+    const last = ++writes === at;
+    if (last && when === "before") return end(name);
+    const result = await write();
+    return last ? end(name) : result;
+  };
+  const { journal, mailbox, inbox, sessions, blobs, leases, topics } = store;
+  return {
+    get writes() {
+      return writes;
+    },
+    events: store.events,
+    onChange: (listener) => store.onChange(listener),
+    close: () => store.close(),
+    journal: {
+      create: (run, first) => counted(`journal.create ${run.runId}`, () => journal.create(run, first)),
+      append: (lease, commit) =>
+        counted(`journal.append ${lease.runId} commit ${commit.number}`, () => journal.append(lease, commit)),
+      delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
+      find: (runId) => journal.find(runId),
+      read: (runId, from) => journal.read(runId, from),
+    },
+    mailbox: {
+      put: (mail) => counted(`mailbox.put ${mail.body.type}`, () => mailbox.put(mail)),
+      read: (runId) => mailbox.read(runId),
+    },
+    inbox: {
+      deliver: (message) => counted(`inbox.deliver ${message.id}`, () => inbox.deliver(message)),
+      ack: (agentId, ids) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids)),
+      nack: (agentId, ids) => counted(`inbox.nack ${agentId}`, () => inbox.nack(agentId, ids)),
+      peek: (agentId, limit) => inbox.peek(agentId, limit),
+      deadLetters: (agentId) => inbox.deadLetters(agentId),
+      waiting: (agentIds) => inbox.waiting(agentIds),
+    },
+    sessions: {
+      apply: (changes) => counted("sessions.apply", () => sessions.apply(changes)),
+      delete: (sessionId) => counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId)),
+      read: (sessionId, options) => sessions.read(sessionId, options),
+      list: (options) => sessions.list(options),
+    },
+    blobs: {
+      put: (runId, bytes) => counted(`blobs.put ${runId}`, () => blobs.put(runId, bytes)),
+      delete: (runId) => counted(`blobs.delete ${runId}`, () => blobs.delete(runId)),
+      get: (runId, blobId) => blobs.get(runId, blobId),
+    },
+    leases: {
+      enlist: (workerId) => counted("leases.enlist", () => leases.enlist(workerId)),
+      dismiss: (workerId) => counted("leases.dismiss", () => leases.dismiss(workerId)),
+      async claim(options): Promise<readonly Lease[]> {
+        if (dead) return new Promise<never>(() => {});
+        const claimed = await leases.claim(options);
+        if (claimed.length > 0 && ++writes === at) {
+          return end(`leases.claim ${claimed.map(({ runId }) => runId).join(" ")}`);
+        }
+        return claimed;
+      },
+      seize: (runId, workerId) => counted(`leases.seize ${runId}`, () => leases.seize(runId, workerId)),
+      release: (lease, rest) =>
+        counted(`leases.release ${lease.runId} ${rest.kind}`, () => leases.release(lease, rest)),
+      check: (lease) => leases.check(lease),
+    },
+    topics: {
+      apply: (changes) => counted("topics.apply", () => topics.apply(changes)),
+      followers: (topicId) => topics.followers(topicId),
+    },
+  };
+}
+
+/** As `kill -9` does: nothing is closed, flushed or said, but for the one line on stderr that names the write. */
+function killProcess(write: string): void {
+  writeSync(2, `killed ${write}\n`);
+  process.kill(process.pid, "SIGKILL");
+}

@@ -1,0 +1,132 @@
+import {
+  formatTaskId,
+  openHeadcount,
+  openLedger,
+  Priority,
+  seatsTaken,
+  stepHeadcount,
+  stepLedger,
+  type Commit,
+  type Event,
+  type Headcount,
+  type JsonValue,
+  type Ledger,
+  type LogVerdict,
+  type RunId,
+  type Spend,
+  type SpendCaps,
+  type Store,
+  type TaskId,
+} from "../kernel/index.ts";
+
+/** What a run left in its store, read from outside: its log, and seats and money folded from its commits. */
+export interface RunTrace {
+  readonly runId: RunId;
+  readonly events: readonly Event[];
+  readonly chain: LogVerdict;
+  /** Of answers that stand in a recorded step. */
+  readonly receipts: ReadonlySet<string>;
+  readonly output: JsonValue;
+  readonly status: string;
+  /** Of the root's purse, so of the whole tree. */
+  readonly money: {
+    readonly caps: SpendCaps;
+    readonly spent: Spend;
+    readonly lost: Spend;
+    readonly reserved: Spend;
+  };
+  readonly seats: {
+    readonly cap: number;
+    /** The most that were taken at any moment. */
+    readonly most: number;
+    /** Tasks besides the root that are still on the list. */
+    readonly left: readonly TaskId[];
+  };
+  /** Tasks that have not ended. */
+  readonly open: readonly TaskId[];
+}
+
+const root = formatTaskId(0);
+const nothing: Spend = { tokens: 0, nanoUsd: 0, turns: 0 };
+const uncapped: SpendCaps = { tokens: null, nanoUsd: null, turns: null };
+
+/** `undefined`: there is no such run, yet. */
+export async function traceRun(store: Store, runId: RunId): Promise<RunTrace | undefined> {
+  if ((await store.journal.find(runId)) === undefined) return undefined;
+  const fold = new Fold();
+  for await (const commit of store.journal.read(runId)) fold.add(commit);
+  const events: Event[] = [];
+  for await (const event of store.events.read(runId)) events.push(event);
+  const end = events.findLast((event) => event.type === "run_end");
+  const task = events.findLast((event) => event.type === "task_end" && event.taskId === root);
+  const account = fold.ledger.accounts[root];
+  const tasks = Object.values(fold.headcount?.tasks ?? {});
+  return {
+    runId,
+    events,
+    chain: await store.events.verify(runId),
+    receipts: fold.receipts,
+    output: task?.type === "task_end" ? (task.data.output ?? null) : null,
+    status: end?.type === "run_end" ? end.data.status : "unfinished",
+    money: {
+      caps: account?.caps ?? uncapped,
+      spent: account?.spent ?? nothing,
+      lost: account?.lost ?? nothing,
+      reserved: account?.reserved ?? nothing,
+    },
+    seats: {
+      cap: fold.headcount?.budget.maxAgents ?? 0,
+      most: fold.mostSeats,
+      left: tasks.map(({ taskId }) => taskId).filter((taskId) => taskId !== root),
+    },
+    open: [...fold.open],
+  };
+}
+
+/** A run's seats, money and tasks as its commits say, by the kernel's own state machines. */
+class Fold {
+  ledger: Ledger = openLedger();
+  headcount: Headcount | undefined;
+  mostSeats = 0;
+  readonly open = new Set<TaskId>();
+  readonly receipts = new Set<string>();
+
+  add({ tasks = [], steps = [], headcount = [], ledger = [] }: Commit): void {
+    for (const change of tasks) {
+      if (change.type === "create") {
+        const { taskId, parentId, supervision } = change.task;
+        this.open.add(taskId);
+        if (parentId === null) {
+          this.headcount ??= openHeadcount(
+            supervision.spawnBudget,
+            taskId,
+            supervision.priority ?? Priority.NORMAL,
+          );
+        }
+      }
+      if (change.type === "end") this.open.delete(change.taskId);
+      if (change.type === "reopen") this.open.add(change.taskId);
+    }
+    for (const { outcome } of steps) if (outcome.kind === "ok") collectReceipts(outcome.value, this.receipts);
+    this.#countSeats();
+    for (const command of headcount) {
+      if (this.headcount === undefined) break;
+      this.headcount = stepHeadcount(this.headcount, command).state;
+      this.#countSeats();
+    }
+    for (const command of ledger) this.ledger = stepLedger(this.ledger, command).state;
+  }
+
+  #countSeats(): void {
+    if (this.headcount !== undefined) this.mostSeats = Math.max(this.mostSeats, seatsTaken(this.headcount));
+  }
+}
+
+/** Every string that stands under the name `receipt`. */
+function collectReceipts(value: JsonValue, into: Set<string>): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, inner] of Object.entries(value)) {
+    if (name === "receipt" && typeof inner === "string") into.add(inner);
+    else collectReceipts(inner, into);
+  }
+}

@@ -1,0 +1,91 @@
+import {
+  Fault,
+  type JsonSchema,
+  type JsonValue,
+  type Model,
+  type ModelRequest,
+  type ModelResponse,
+  type Tool,
+} from "../kernel/index.ts";
+
+/** Where a `CountingServer` is and who calls it. */
+export interface ServerAddress {
+  readonly url: string;
+  readonly caller: string;
+}
+
+interface Reply {
+  readonly receipt: string;
+  readonly answer: JsonValue;
+}
+
+export interface CallOptions {
+  readonly name: string;
+  /** The same on every attempt. Absent: the body, within `scope`, tells calls apart. */
+  readonly key?: string;
+  readonly scope?: string;
+  readonly body: JsonValue;
+  readonly signal?: AbortSignal;
+}
+
+/** One call of a `CountingServer`. What it returns carries the receipt, so that whoever records it proves the call was answered. */
+export async function callServer(server: ServerAddress, options: CallOptions): Promise<Reply> {
+  const { name, key, scope = "", body, signal } = options;
+  const response = await fetch(`${server.url}/${encodeURIComponent(name)}`, {
+    method: "POST",
+    headers: {
+      "x-caller": server.caller,
+      "x-scope": scope,
+      ...(key === undefined ? {} : { "idempotency-key": key }),
+    },
+    body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  if (!response.ok) throw new Fault("internal", `${name}: the server said ${await response.text()}`);
+  return (await response.json()) as Reply;
+}
+
+/**
+ * A model that a `CountingServer` plays. Its answers are `ModelResponse`s; the receipt rides in the message's provider metadata.
+ * Providers are given no key, so the messages tell calls apart, within the `scope` of the moment, such as the run.
+ */
+export function servedModel(server: ServerAddress, scope: () => string = () => ""): Model {
+  const generate = async ({ messages }: ModelRequest): Promise<ModelResponse> => {
+    const body = messages as unknown as JsonValue;
+    const { receipt, answer } = await callServer(server, { name: "model", scope: scope(), body });
+    const response = answer as unknown as ModelResponse;
+    const providerMetadata = { served: { receipt } };
+    return { ...response, message: { ...response.message, providerMetadata } };
+  };
+  return {
+    provider: "served",
+    modelId: "served",
+    generate,
+    async *stream(request) {
+      yield { type: "finish", ...(await generate(request)) };
+    },
+  };
+}
+
+const anyObject: JsonSchema = { type: "object" };
+
+/** A tool that a `CountingServer` plays; `{ receipt, answer }` is its result. */
+export function servedTool(server: ServerAddress, name: string): Tool {
+  return {
+    name,
+    description: `${name}, played by the counting server`,
+    inputSchema: anyObject,
+    risk: "safe",
+    destructive: false,
+    concurrency: "parallel",
+    timeoutMs: null,
+    suspends: false,
+    needsApproval: () => false,
+    parse: (input) => input,
+    async execute(input, { idempotencyKey }) {
+      const body = input as JsonValue;
+      const { receipt, answer } = await callServer(server, { name, key: idempotencyKey, body });
+      return { output: { type: "json", value: { receipt, answer } }, isError: false };
+    },
+  };
+}

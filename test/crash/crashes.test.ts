@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { sha256 } from "../../src/runtime/index.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+import { runCrashes, type CrashOptions } from "../../src/testing/index.ts";
+import { forgetful } from "./workloads/forgetful.ts";
+import { workloads } from "./workloads/index.ts";
+
+const timeout = 120_000;
+const common = {
+  worker: new URL("./worker.ts", import.meta.url),
+  open: (path) => sqliteStore({ path, hash: sha256 }),
+} satisfies Partial<CrashOptions>;
+
+describe.each(Object.entries(workloads))(
+  "J1, J6, B1, B3, E1, E4, H1, H4: %s",
+  (workload, { world, outputs }) => {
+    test("killed before any write, it ends as if it had not been", { timeout }, async () => {
+      const report = await runCrashes({ ...common, ...world, workload, when: ["before"] });
+      expect(report).toMatchObject({ broken: [], outputs });
+      expect(report.cases).toBeGreaterThan(8);
+    });
+
+    test(
+      "killed after any write, and again when it goes on, it ends as if it had not been",
+      { timeout },
+      async () => {
+        const again = (at: number): number => 1 + ((at * 3) % 8);
+        const report = await runCrashes({ ...common, ...world, workload, when: ["after"], again });
+        expect(report.broken).toEqual([]);
+        expect(report.kills).toBeGreaterThan(report.cases);
+      },
+    );
+  },
+);
+
+describe("the harness", () => {
+  test(
+    "finds calls that go past the journal, and an output that is not the uncrashed one",
+    { timeout },
+    async () => {
+      const { world } = forgetful;
+      const report = await runCrashes({ ...common, ...world, workload: "forgetful", when: ["after"] });
+      const found = new Set(report.broken.map(({ promise }) => promise));
+      expect(found).toEqual(new Set(["in_flight_only", "same_output", "events"]));
+      for (const { kills } of report.broken) expect(kills).toHaveLength(1);
+    },
+  );
+
+  test("reports a worker that fails; it does not throw", { timeout }, async () => {
+    const report = await runCrashes({ ...common, ...forgetful.world, workload: "no such work" });
+    expect(report).toMatchObject({ cases: 0, broken: [{ promise: "finished", kills: [] }] });
+    expect(report.broken[0]?.detail).toContain("there is no workload no such work");
+  });
+
+  test("reports work that does not end", { timeout }, async () => {
+    const { world } = forgetful;
+    const report = await runCrashes({
+      ...common,
+      ...world,
+      workload: "forgetful",
+      when: ["before"],
+      maxKills: 2,
+    });
+    expect(report.broken.at(-1)?.detail).toContain("after 2 kills before a write");
+  });
+});

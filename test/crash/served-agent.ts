@@ -1,0 +1,61 @@
+import {
+  formatAgentId,
+  messageText,
+  toolCallsOf,
+  toolMessage,
+  Transcript,
+  userMessage,
+  type Agent,
+  type JsonObject,
+  type JsonValue,
+  type RunContext,
+  type Tool,
+} from "../../src/kernel/index.ts";
+import { getRunContext } from "../../src/runtime/index.ts";
+import { servedModel, servedTool, type ServerAddress } from "../../src/testing/served-call.ts";
+import { ampleBudget, outputLimit } from "./workload.ts";
+
+export interface ServedAgentOptions extends Pick<Agent, "run" | "budget"> {
+  readonly name: string;
+  /** A name stands for a plain tool. */
+  readonly tools?: readonly (string | Tool)[];
+  readonly colleagues?: readonly Agent[];
+}
+
+/** An agent whose model and tools the counting server plays. */
+export function servedAgent(
+  server: ServerAddress,
+  { name, tools = [], colleagues = [], budget = ampleBudget, run }: ServedAgentOptions,
+): Agent {
+  return {
+    id: formatAgentId({ name }),
+    models: { main: servedModel(server, () => getRunContext()?.runId ?? "") },
+    tools: tools.map((tool) => (typeof tool === "string" ? servedTool(server, tool) : tool)),
+    colleagues,
+    budget,
+    run,
+  };
+}
+
+/** Asks the model and calls its tools until it calls none; its last text is the output. */
+export async function loop(ctx: RunContext, prompt: string): Promise<string> {
+  let transcript = Transcript.of([userMessage(prompt)]);
+  for (;;) {
+    const { message } = await ctx.llm({ transcript, maxOutputTokens: outputLimit });
+    const calls = toolCallsOf(message);
+    if (calls.length === 0) return messageText(message);
+    const results = await ctx.tools(calls);
+    const parts = calls.map(({ callId, toolName }, index) => {
+      const { output, isError } = results[index] ?? { output: { type: "text", text: "" }, isError: true };
+      return { type: "tool_result" as const, callId, toolName, output, isError };
+    });
+    transcript = transcript.append(message, toolMessage(parts));
+  }
+}
+
+/** One call of a tool, outside any model's wish. */
+export async function use(ctx: RunContext, toolName: string, input: JsonObject = {}): Promise<JsonValue> {
+  const { output, isError } = await ctx.tool({ callId: toolName, toolName, input });
+  if (isError || output.type !== "json") throw new Error(`${toolName} failed: ${JSON.stringify(output)}`);
+  return output.value;
+}

@@ -1,0 +1,24 @@
+import { openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+import { workAsTold } from "../../src/testing/worker-duty.ts";
+import { errandRun, porter } from "./porter.ts";
+
+/** Submits its runs and hosts the porter until it is told to end. */
+await workAsTold(async ({ file, server, data, mortal }) => {
+  const agent = porter(server);
+  const runtime = await openRuntime({
+    store: mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 })),
+    workerId: server.caller,
+    pollMs: 10,
+    onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
+  });
+  runtime.register(agent);
+  for (let index = 0; index < Number(data); index++) {
+    await runtime.submit(agent, null, { runId: errandRun(server.caller, index) });
+  }
+  const stayAlive = setInterval(() => undefined, 60_000);
+  await new Promise((resolve) => process.once("SIGTERM", resolve));
+  clearInterval(stayAlive);
+  await runtime.close();
+  return [];
+});

@@ -1,0 +1,38 @@
+import { randomUUID } from "node:crypto";
+import { openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+import { workAsTold } from "../../src/testing/worker-duty.ts";
+import { price } from "./workload.ts";
+import { forgetful } from "./workloads/forgetful.ts";
+import { workloads } from "./workloads/index.ts";
+
+await workAsTold(async ({ file, workload: name, server, mortal }) => {
+  const workload = name === "forgetful" ? forgetful : workloads[name];
+  if (workload === undefined) throw new Error(`there is no workload ${name}`);
+  const [agent, ...others] = workload.agents(server);
+  if (agent === undefined) throw new Error(`workload ${name} has no agent`);
+  const store = mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 }));
+  let pin: string | undefined;
+  const runtime = await openRuntime({
+    store,
+    ids: { next: () => pin ?? randomUUID() },
+    prices: { find: () => price },
+    pollMs: 10,
+    onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
+    ...workload.runtime,
+  });
+  for (const each of [agent, ...others]) runtime.register(each);
+  const runs = await workload.drive({
+    runtime,
+    store,
+    agent,
+    pinned: (id, mint) => {
+      pin = id;
+      const made = mint();
+      pin = undefined;
+      return made;
+    },
+  });
+  await runtime.close();
+  return runs;
+});

@@ -1,0 +1,21 @@
+import type { Workload } from "../workload.ts";
+import { approval } from "./approval.ts";
+import { askReply } from "./ask-reply.ts";
+import { fork } from "./fork.ts";
+import { preemption } from "./preemption.ts";
+import { sleep } from "./sleep.ts";
+import { spawnTree } from "./spawn-tree.ts";
+import { tightBudget } from "./tight-budget.ts";
+import { toolLoop } from "./tool-loop.ts";
+
+/** Those that hold every promise, by the name a worker is told. */
+export const workloads: Readonly<Record<string, Workload>> = {
+  toolLoop,
+  spawnTree,
+  askReply,
+  sleep,
+  approval,
+  preemption,
+  fork,
+  tightBudget,
+};

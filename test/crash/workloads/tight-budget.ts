@@ -1,0 +1,37 @@
+import { formatRunId } from "../../../src/kernel/index.ts";
+import { loop, servedAgent } from "../served-agent.ts";
+import { lengthOf, modelAnswer, toolAnswer, type Workload } from "../workload.ts";
+
+const runId = formatRunId("tight-budget");
+/** Enough for the three calls, and not for one of them lost besides. */
+const maxTokens = 300;
+
+/** Money that a lost call uses up: then the run stops, and what was billed is still within the cap. */
+export const tightBudget: Workload = {
+  agents: (server) => [
+    servedAgent(server, {
+      name: "miser",
+      tools: ["buy"],
+      budget: { maxTokens },
+      run: (ctx) => loop(ctx, "buy it"),
+    }),
+  ],
+  drive: async ({ runtime, agent }) => {
+    const run = await runtime.submit(agent, "go", { runId });
+    await run.result();
+    return [runId];
+  },
+  outputs: ["bought"],
+  world: {
+    branches: 1,
+    mayExhaust: true,
+    answering: ({ name, body }) => {
+      if (name !== "model") return toolAnswer(name, body);
+      const messages = lengthOf(body);
+      return modelAnswer(
+        messages,
+        messages < 5 ? { calls: [{ name: "buy", input: { messages } }] } : { text: "bought" },
+      );
+    },
+  },
+};

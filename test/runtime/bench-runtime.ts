@@ -1,0 +1,127 @@
+import {
+  formatAgentId,
+  type Agent,
+  type AgentId,
+  type Event,
+  type JsonValue,
+  type RunContext,
+  type RunId,
+  type Runtime,
+  type Store,
+  type TaskInbox,
+  type Tool,
+  type ToolResult,
+} from "../../src/kernel/index.ts";
+import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
+
+export interface Bench {
+  readonly clock: FakeClock;
+  readonly store: Store;
+  readonly runtime: Runtime;
+  readonly errors: unknown[];
+  /** Another worker on the same store and clock. */
+  readonly open: (options?: RuntimeOptions) => Promise<Runtime>;
+  readonly events: (runId: RunId) => Promise<Event[]>;
+}
+
+/** A runtime in memory whose time stands still until it is told to move. */
+export async function setUp(options: RuntimeOptions = {}): Promise<Bench> {
+  const clock = new FakeClock();
+  const store = memoryStore({ hash: sha256, maxDeliveries: 3 });
+  const errors: unknown[] = [];
+  let workers = 0;
+  const open = (more: RuntimeOptions = {}): Promise<Runtime> =>
+    openRuntime({
+      store,
+      clock,
+      ids: sequentialIds(`id${++workers}`),
+      workerId: `worker-${workers}`,
+      onError: (error) => errors.push(error),
+      ...options,
+      ...more,
+    });
+  const runtime = await open();
+  return { clock, store, runtime, errors, open, events: (runId) => readAll(store, runId) };
+}
+
+export async function readAll(store: Store, runId: RunId): Promise<Event[]> {
+  const events: Event[] = [];
+  for await (const event of store.events.read(runId)) events.push(event);
+  return events;
+}
+
+export type Code = (ctx: RunContext, inbox: TaskInbox) => Promise<JsonValue | void>;
+
+export function agentId(name: string): AgentId {
+  return formatAgentId({ name });
+}
+
+export function agent(name: string, run: Code, more: Partial<Agent> = {}): Agent {
+  return { id: agentId(name), run, ...more };
+}
+
+export interface SimpleTool {
+  readonly name: string;
+  readonly execute: Tool["execute"];
+  readonly sequential?: boolean;
+  readonly timeoutMs?: number;
+  readonly suspends?: boolean;
+  readonly needsApproval?: boolean;
+}
+
+export function simpleTool(options: SimpleTool): Tool {
+  const {
+    name,
+    execute,
+    sequential = false,
+    timeoutMs = null,
+    suspends = false,
+    needsApproval = false,
+  } = options;
+  return {
+    name,
+    description: name,
+    inputSchema: { type: "object" },
+    risk: "safe",
+    destructive: false,
+    concurrency: sequential ? "sequential" : "parallel",
+    timeoutMs,
+    suspends,
+    needsApproval: () => needsApproval,
+    parse: (input) => input,
+    execute,
+  };
+}
+
+export function text(value: string): ToolResult {
+  return { output: { type: "text", text: value }, isError: false };
+}
+
+/** Lets everything happen that needs neither time nor a person. */
+export async function settle(): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let round = 0; round < 1_000; round++) {
+    if (await condition()) return;
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+  throw new Error("it did not come to that");
+}
+
+/** A promise that the test settles: what an agent's code waits for outside. */
+export function gate<Value = void>(): PromiseWithResolvers<Value> {
+  return Promise.withResolvers<Value>();
+}
+
+export function typesOf(events: readonly Event[]): string[] {
+  return events.map(({ type }) => type);
+}

@@ -1,0 +1,269 @@
+import { describe, expect, it } from "vitest";
+import {
+  formatTaskId,
+  Priority,
+  toolMessage,
+  Transcript,
+  userMessage,
+  type Agent,
+  type Event,
+  type RunContext,
+} from "../../src/kernel/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+import { agent, agentId, simpleTool, text } from "./bench-runtime.ts";
+import { live, type Life, type Workload } from "./death.ts";
+
+/** What the world outside saw, by what it was asked. */
+type World = Map<string, number>;
+
+function count(world: World, what: string): void {
+  world.set(what, (world.get(what) ?? 0) + 1);
+}
+
+function toolLoop(world: World): Workload {
+  const look = simpleTool({
+    name: "look",
+    execute: async (input) => {
+      count(world, `look ${JSON.stringify(input)}`);
+      return text("seen");
+    },
+  });
+  const loop = async (ctx: RunContext): Promise<string> => {
+    let transcript = Transcript.of([userMessage("go")]);
+    for (let turn = 1; ; turn++) {
+      ctx.check();
+      ctx.tell({ type: "turn_start", data: { turn } });
+      const { message, stopReason } = await ctx.llm({ transcript });
+      transcript = transcript.append(message);
+      if (stopReason !== "tool_calls") return "done";
+      const calls = message.content.filter((part) => part.type === "tool_call");
+      const results = await ctx.tools(calls);
+      transcript = transcript.append(
+        toolMessage(
+          calls.map(({ callId, toolName }, index) => ({
+            type: "tool_result",
+            callId,
+            toolName,
+            output: results[index]?.output ?? { type: "text", text: "" },
+            isError: false,
+          })),
+        ),
+      );
+      ctx.tell({ type: "turn_end", data: { turn, stopReason, toolCalls: calls.length } });
+    }
+  };
+  const script = ({ messages }: { messages: readonly unknown[] }) => {
+    count(world, `model ${messages.length}`);
+    if (messages.length >= 5) return "done";
+    return { toolCalls: [1, 2].map((n) => ({ name: "look", input: { n: n * messages.length } })) };
+  };
+  return {
+    agents: () => [
+      agent("loop", loop, { tools: [look], models: { main: scriptedModel(Array(9).fill(script)) } }),
+    ],
+    options: { prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 2e-6 }) } },
+  };
+}
+
+function spawnTree(world: World): Workload {
+  const level = (depth: number): Agent =>
+    agent(
+      `level${depth}`,
+      async (ctx) => {
+        if (depth === 3) return ctx.step("leaf", async () => (count(world, `leaf ${ctx.taskId}`), 1));
+        const handles = [];
+        for (const child of [1, 2]) {
+          const spawned = await ctx.spawn(agentId(`level${depth + 1}`), child);
+          if (spawned.kind === "spawned") handles.push(spawned.handle);
+        }
+        const outcomes = await ctx.joinAll(handles);
+        return outcomes.reduce((sum, { output }) => sum + Number(output), 0);
+      },
+      depth === 3 ? {} : { colleagues: [level(depth + 1)] },
+    );
+  return { agents: () => [level(1)] };
+}
+
+function askAndReply(world: World): Workload {
+  const answerer = agent("answerer", async (ctx, inbox) => {
+    for (const message of inbox.messages) {
+      if (message.replyTo === undefined) continue;
+      const answer = await ctx.step("think", async () => (count(world, "think"), 42));
+      await ctx.reply(message, answer);
+    }
+  });
+  const asker = agent("asker", async (ctx) => {
+    const answer = await ctx.ask(answerer.id, "how many?");
+    await ctx.send(answerer.id, "thanks");
+    return answer.kind === "replied" ? answer.body : answer.kind;
+  });
+  return { agents: () => [asker, answerer] };
+}
+
+function waiting(world: World): Workload {
+  const patient = agent("patient", async (ctx) => {
+    const before = await ctx.now();
+    await ctx.sleepUntil(before + 1_000);
+    const signal = await ctx.waitForSignal("go");
+    const late = await ctx.waitForSignal("never", { timeoutMs: 500 });
+    return ctx.step("end", async () => (count(world, "end"), [signal ?? null, late === undefined]));
+  });
+  return {
+    agents: () => [patient],
+    outside: async (handle) => {
+      if (world.has("signalled")) return;
+      count(world, "signalled");
+      await handle.signal("go", "now");
+    },
+  };
+}
+
+function preemption(world: World): Workload {
+  const low = agent("low", async (ctx) => {
+    const parts = [];
+    for (const part of [1, 2, 3])
+      parts.push(await ctx.step(`part ${part}`, async () => (count(world, `part ${part}`), part)));
+    return parts;
+  });
+  const high = agent("high", async (ctx) =>
+    ctx.step("urgent", async () => (count(world, "urgent"), "urgent")),
+  );
+  const boss = agent(
+    "boss",
+    async (ctx) => {
+      const one = await ctx.spawn(low.id, null, { priority: Priority.LOW });
+      const two = await ctx.spawn(high.id, null, { priority: Priority.HIGH });
+      if (one.kind === "refused" || two.kind === "refused") return "refused";
+      const outcomes = await ctx.joinAll([one.handle, two.handle]);
+      return outcomes.map(({ output }) => output);
+    },
+    { colleagues: [low, high] },
+  );
+  return { agents: () => [boss], submit: { spawnBudget: { maxAgents: 2, allowPreempt: true } } };
+}
+
+function approval(world: World): Workload {
+  const wire = simpleTool({
+    name: "wire",
+    needsApproval: true,
+    execute: async (input) => (count(world, `wire ${JSON.stringify(input)}`), text("sent")),
+  });
+  const clerk = agent(
+    "clerk",
+    async (ctx) => {
+      const { output } = await ctx.tool({ callId: "1", toolName: "wire", input: { usd: 5 } });
+      return output.type === "text" ? output.text : null;
+    },
+    { tools: [wire] },
+  );
+  return {
+    agents: () => [clerk],
+    outside: async (handle, events) => {
+      const request = events.find(({ type }) => type === "approval_request") as
+        | Event<"approval_request">
+        | undefined;
+      if (request === undefined) return;
+      const { approvalId } = request.data;
+      await handle.approve(approvalId, { decision: "approved" });
+    },
+  };
+}
+
+function branches(world: World): Workload {
+  const worker = agent("worker", async (ctx) => {
+    const results = await ctx.parallel({
+      left: async (branch) => {
+        branch.tell({ type: "turn_start", data: { turn: 1 } });
+        const one = await branch.step("left", async () => (count(world, "left"), 1));
+        branch.tell({ type: "turn_start", data: { turn: 2 } });
+        return one;
+      },
+      right: (branch) => branch.step("right", async () => (count(world, "right"), 2)),
+    });
+    const raced = await ctx.race<number>({
+      quick: async (branch) => {
+        const three = await branch.step("quick", async () => (count(world, "quick"), 3));
+        branch.tell({ type: "turn_start", data: { turn: 3 } });
+        return three;
+      },
+      slow: async (branch) => (await branch.sleepUntil(1e15), 4),
+    });
+    return [results.left, results.right, raced.winner];
+  });
+  return { agents: () => [worker] };
+}
+
+function continuing(world: World): Workload {
+  const counter = agent("counter", async (ctx) => {
+    const done = Number(ctx.input ?? 0);
+    await ctx.step("work", async ({ idempotencyKey }) => (count(world, idempotencyKey), done));
+    ctx.tell({ type: "turn_start", data: { turn: done } });
+    return done === 3 ? "counted" : ctx.continueAsNew(done + 1);
+  });
+  return { agents: () => [counter] };
+}
+
+const workloads = { toolLoop, spawnTree, askAndReply, waiting, preemption, approval, branches, continuing };
+
+/** Events that a death adds, and those whose place among their neighbours depends on who was quicker. */
+function told({ events }: Life): string[] {
+  const extra = new Set([
+    "run_recover",
+    "budget_lost",
+    "seat_pause",
+    "seat_yield",
+    "seat_recall",
+    "seat_grant",
+    "spawn_wait",
+    "spawn_start",
+  ]);
+  return events
+    .filter(({ type }) => !extra.has(type))
+    .map(({ type, taskId }) => `${taskId} ${type}`)
+    .toSorted();
+}
+
+describe.each(Object.entries(workloads))("%s", (_name, workload) => {
+  it("ends alike wherever its worker dies: nothing lost, nothing told twice, nothing recorded done again (J1, J6, E1, E4)", async () => {
+    const calm = await live(workload(new Map()));
+    expect(calm.status).toBe("completed");
+    // The first write is the worker saying that it is there; it has nothing to lose yet.
+    for (let at = 2; at <= calm.writes; at++) {
+      for (const when of ["before", "after"] as const) {
+        const world: World = new Map();
+        const life = await live(workload(world), { at, when });
+        const promises = {
+          at,
+          when,
+          output: life.output,
+          gaps: life.events.filter(({ seq }, index) => seq !== index),
+          told: told(life),
+          doneThrice: [...world].filter(([, times]) => times > 2),
+          endedOnce: endedOnce(life.events),
+          // B3: spent = what the calm run spends + lost, to the nano-dollar.
+          overspent: Math.round(((life.costUsd ?? 0) - (calm.costUsd ?? 0) - lostUsd(life.events)) * 1e9),
+        };
+        expect(promises).toEqual({
+          at,
+          when,
+          output: calm.output,
+          gaps: [],
+          told: told(calm),
+          doneThrice: [],
+          endedOnce: true,
+          overspent: 0,
+        });
+      }
+    }
+  }, 60_000);
+});
+
+function endedOnce(events: readonly Event[]): boolean {
+  const ends = events.filter(({ type }) => type === "task_end").map(({ taskId }) => taskId);
+  return new Set(ends).size === ends.length && ends.includes(formatTaskId(0));
+}
+
+function lostUsd(events: readonly Event[]): number {
+  const lost = events.filter((event) => event.type === "budget_lost");
+  return lost.reduce((sum, { data }) => sum + (data.costUsd ?? 0), 0);
+}

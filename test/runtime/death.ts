@@ -1,0 +1,67 @@
+import type { Agent, Event, JsonValue, RunHandle, SubmitOptions } from "../../src/kernel/index.ts";
+import { newRun } from "../../src/runtime/activation.ts";
+import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { StoredRunHandle } from "../../src/runtime/run-handle.ts";
+import { dyingStore } from "../../src/testing/dying-store.ts";
+import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
+import { readAll, until } from "./bench-runtime.ts";
+
+export interface Workload {
+  /** Made anew for every worker, as another process would. */
+  readonly agents: () => readonly [Agent, ...Agent[]];
+  readonly submit?: SubmitOptions;
+  readonly options?: RuntimeOptions;
+  /** What someone outside does, again and again until the run has ended. */
+  readonly outside?: (handle: RunHandle, events: readonly Event[]) => Promise<void>;
+}
+
+export interface Life {
+  readonly output: JsonValue;
+  readonly status: string;
+  readonly events: readonly Event[];
+  readonly costUsd: number | null;
+  readonly writes: number;
+}
+
+/** Runs a workload on a worker that dies at its n-th write, and then on one that does not. */
+export async function live(
+  { agents, submit = {}, options = {}, outside }: Workload,
+  death?: { readonly at: number; readonly when: "before" | "after" },
+): Promise<Life> {
+  const clock = new FakeClock();
+  const real = memoryStore({ hash: sha256 });
+  const common = { clock, pollMs: 50, suspendAfterMs: 100, ...options };
+  const [first] = agents();
+  const { record: run, first: commit } = newRun({ clock, ids: sequentialIds("s") }, first, null, submit);
+  await real.journal.create(run, commit);
+  const record = run.runId;
+  const handle = new StoredRunHandle({ store: real, clock, ids: sequentialIds("h"), record: run });
+  let dead = false;
+  const die = (): void => {
+    dead = true;
+  };
+  const store = dyingStore(real, {
+    at: death?.at ?? Number.POSITIVE_INFINITY,
+    when: death?.when ?? "after",
+    die,
+  });
+  const one = await openRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one" });
+  for (const agent of agents()) one.register(agent);
+  const ended = async (): Promise<boolean> => (await readAll(real, record)).at(-1)?.type === "run_end";
+  const drive = async (over: () => boolean | Promise<boolean>): Promise<void> => {
+    for (let round = 0; round < 400 && !(await over()); round++) {
+      await outside?.(handle, await readAll(real, record));
+      await clock.advance(25);
+    }
+  };
+  await drive(async () => dead || (await ended()));
+  if (dead) {
+    await real.leases.dismiss("one");
+    const two = await openRuntime({ ...common, store: real, ids: sequentialIds("b"), workerId: "two" });
+    for (const agent of agents()) two.register(agent);
+    await drive(ended);
+  }
+  await until(ended);
+  const { output, status, costUsd } = await handle.result();
+  return { output, status, costUsd, events: await readAll(real, record), writes: store.writes };
+}

@@ -1,0 +1,56 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { it } from "vitest";
+import { memoryStore, sha256 } from "../../src/runtime/index.ts";
+import { agentId } from "../../src/testing/store-fixtures.ts";
+
+const maxDeliveries = 2;
+const moves = fc.array(
+  fc.record({
+    type: fc.constantFrom("deliver" as const, "ack" as const, "nack" as const),
+    id: fc.integer({ min: 0, max: 4 }),
+  }),
+  { maxLength: 14 },
+);
+
+it("delivers once by id, keeps until acknowledged, in order, and buries what came back too often (I1-I4)", async () => {
+  await fc.assert(
+    fc.asyncProperty(moves, async (sequence) => {
+      const { inbox } = memoryStore({ hash: sha256, maxDeliveries });
+      const seen = new Set<string>();
+      let waiting: { id: string; deliveries: number }[] = [];
+      const dead: string[] = [];
+      for (const { type, id: number } of sequence) {
+        const id = `m${number}`;
+        if (type === "deliver") {
+          assert.equal(
+            await inbox.deliver({ id, from: null, to: agentId, body: null, sentAt: 0 }),
+            !seen.has(id),
+          );
+          if (!seen.has(id)) waiting.push({ id, deliveries: 0 });
+          seen.add(id);
+        } else if (type === "ack") {
+          await inbox.ack(agentId, [id]);
+          waiting = waiting.filter((each) => each.id !== id);
+        } else {
+          await inbox.nack(agentId, [id]);
+          for (const each of waiting) if (each.id === id) each.deliveries++;
+          dead.push(
+            ...waiting.filter(({ deliveries }) => deliveries >= maxDeliveries).map((each) => each.id),
+          );
+          waiting = waiting.filter(({ deliveries }) => deliveries < maxDeliveries);
+        }
+        const there = (await inbox.peek(agentId)).map(({ message, deliveries }) => ({
+          id: message.id,
+          deliveries,
+        }));
+        assert.deepEqual(there, waiting);
+      }
+      assert.deepEqual(
+        (await inbox.deadLetters(agentId)).map(({ message }) => message.id),
+        dead,
+      );
+    }),
+    { numRuns: 10_000 },
+  );
+}, 60_000);

@@ -1,0 +1,251 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  canonicalJson,
+  eventDraft,
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  formatTaskId,
+  stepAt,
+  userMessage,
+  type AssistantMessage,
+  type Commit,
+  type Event,
+  type EventDraft,
+  type JsonValue,
+  type LlmReply,
+  type StepRecord,
+} from "../../../../src/kernel/index.ts";
+import { decodeCommit, encodeCommit } from "../../../../src/runtime/stores/sqlite/commit-codec.ts";
+import { foldJson, unfoldJson } from "../../../../src/runtime/stores/sqlite/folded-json.ts";
+
+const run = {
+  runId: formatRunId("8c6f1f0e-7a53-4f6b-9a2e-000000000001"),
+  agentId: formatAgentId({ name: "writer" }),
+  sessionId: formatSessionId("1"),
+};
+const hash = (content: string | Uint8Array): string => `hash of ${content.length}`;
+const json = fc.jsonValue() as fc.Arbitrary<JsonValue>;
+
+/** Through the row and back. */
+function through(commit: Commit): Commit {
+  const seqs = commit.events?.map(({ seq }) => seq) ?? [];
+  const body = encodeCommit(commit, run, hash);
+  const frame = { ...run, number: commit.number, at: commit.at, nextEvent: (seqs.at(-1) ?? 4) + 1 };
+  const entries = new Map(
+    commit.sessions?.flatMap((change) => (change.type === "append" ? [[change.entry.id, change.entry]] : [])),
+  );
+  return decodeCommit(body, frame, (_session, entryId) => entries.get(entryId));
+}
+
+const event = fc
+  .record({
+    task: fc.nat(2),
+    agent: fc.constantFrom("writer", "reader"),
+    parent: fc.option(fc.nat(1)),
+    at: fc.nat(100),
+    input: json,
+  })
+  .map(({ task, agent, parent, at, input }): Omit<Event<"input">, "seq"> => ({
+    runId: run.runId,
+    taskId: formatTaskId(task),
+    agentId: formatAgentId({ name: agent }),
+    parentId: parent === null ? null : formatTaskId(parent),
+    type: "input",
+    at,
+    data: { input },
+  }));
+
+const step = fc
+  .record({ task: fc.nat(2), index: fc.nat(9), value: json, fails: fc.boolean() })
+  .map(({ task, index, value, fails }): StepRecord => ({
+    taskId: formatTaskId(task),
+    address: stepAt("", index),
+    kind: "step",
+    name: "work",
+    digest: "d",
+    outcome: fails
+      ? { kind: "failed", failure: { code: "internal", message: "no", details: { value } } }
+      : { kind: "ok", value },
+  }));
+
+test("a commit comes back as it went in, the first of a run as any other", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(0, 3),
+      fc.array(step, { maxLength: 3 }),
+      fc.array(event, { maxLength: 4 }),
+      json,
+      (number, steps, drafts, value) => {
+        const events = drafts.map((draft, index) => ({ seq: 5 + index, ...draft }));
+        const resolves = [{ taskId: formatTaskId(0), wait: "w", value }];
+        const commit: Commit = { number, at: 50, steps, events, resolves };
+        const back = through(commit);
+        expect({ steps: [], events: [], ...back }).toEqual(JSON.parse(JSON.stringify(commit)));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test("a digest is worked out when a commit is stored", () => {
+  const record: StepRecord = {
+    taskId: formatTaskId(0),
+    address: stepAt("", 0),
+    kind: "step",
+    name: "work",
+    digest: (of) => of("abc"),
+    outcome: { kind: "ok", value: null },
+  };
+  expect(through({ number: 1, at: 1, steps: [record] }).steps).toEqual([{ ...record, digest: "hash of 3" }]);
+});
+
+const text = "a long answer, ".repeat(100);
+const message: AssistantMessage = { role: "assistant", content: [{ type: "text", text }] };
+const usage = {
+  inputTokens: 1,
+  outputTokens: 2,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  costUsd: null,
+};
+const reply: LlmReply = { message, stopReason: "stop", usage, model: { provider: "p", modelId: "m" } };
+
+function eventAt(seq: number, draft: EventDraft): Event {
+  const { runId, agentId } = run;
+  return { seq, runId, taskId: formatTaskId(0), agentId, parentId: null, at: 9, ...draft };
+}
+
+function recordOf(kind: "llm" | "tool", value: unknown): StepRecord {
+  return {
+    taskId: formatTaskId(0),
+    address: stepAt("", 0),
+    kind,
+    name: "main",
+    digest: "d",
+    outcome: { kind: "ok", value: value as JsonValue },
+  };
+}
+
+test.each<[string, Commit]>([
+  [
+    "a message that its model call's step holds",
+    {
+      number: 1,
+      at: 9,
+      steps: [recordOf("llm", reply)],
+      events: [eventAt(5, eventDraft("message_end", { ...reply }))],
+    },
+  ],
+  [
+    "a message equal to that of its step, but not the same object",
+    {
+      number: 1,
+      at: 9,
+      steps: [recordOf("llm", structuredClone(reply))],
+      events: [eventAt(5, eventDraft("message_end", { ...reply }))],
+    },
+  ],
+  [
+    "a message whose usage was corrected",
+    {
+      number: 1,
+      at: 9,
+      steps: [recordOf("llm", reply)],
+      events: [eventAt(5, eventDraft("message_end", { message, usage: { ...usage, costUsd: 1 } }))],
+    },
+  ],
+  [
+    "a result that its tool's step holds",
+    {
+      number: 1,
+      at: 9,
+      steps: [recordOf("tool", { output: { type: "text", text }, isError: false })],
+      events: [
+        eventAt(
+          5,
+          eventDraft("tool_execution_end", {
+            callId: "c",
+            toolName: "t",
+            result: { output: { type: "text", text }, isError: false },
+            durationMs: 3,
+          }),
+        ),
+      ],
+    },
+  ],
+  [
+    "an entry that its session holds",
+    {
+      number: 1,
+      at: 9,
+      sessions: [
+        {
+          type: "append",
+          sessionId: run.sessionId,
+          agentId: run.agentId,
+          visibility: "hidden",
+          entry: {
+            type: "message",
+            id: "e",
+            parentId: null,
+            at: 9,
+            runId: run.runId,
+            message: userMessage(text),
+          },
+        },
+      ],
+      steps: [recordOf("tool", text)],
+    },
+  ],
+])("%s is stored once and restored", (_what, commit) => {
+  const body = encodeCommit(commit, run, hash);
+  expect(body.split("a long answer, ").length - 1).toBe(100);
+  const back = through(commit);
+  expect(back).toEqual(commit);
+  expect(back.events?.map(canonicalJson)).toEqual(commit.events?.map(canonicalJson));
+});
+
+test("a message that differs from its step's, or has no step, is stored by itself", () => {
+  const other = { ...reply, message: { ...message, content: [] } };
+  const events = [eventAt(5, eventDraft("message_end", { ...reply }))];
+  for (const steps of [[recordOf("llm", other)], [recordOf("tool", reply)], []]) {
+    const commit: Commit = { number: 1, at: 9, steps, events };
+    expect(through(commit).events).toEqual(events);
+  }
+});
+
+test("an entry that was removed from its session since is left out", () => {
+  const entry = { type: "session_info", id: "e", parentId: null, at: 9, runId: null, name: "n" } as const;
+  const { sessionId, agentId } = run;
+  const commit: Commit = {
+    number: 1,
+    at: 9,
+    sessions: [{ type: "append", sessionId, agentId, visibility: "visible", entry }],
+  };
+  const frame = { ...run, number: 1, at: 9, nextEvent: 0 };
+  expect(decodeCommit(encodeCommit(commit, run, hash), frame, () => undefined).sessions).toEqual([]);
+});
+
+test("folding leaves nothing twice, and unfolding gives back what was folded", () => {
+  const twice = { one: "a text that is long enough", other: { a: 1, b: [2, 3] } };
+  const folded = foldJson({ first: twice, again: [twice, twice.one, twice.other] }, []);
+  expect(JSON.stringify(folded).split("long enough").length - 1).toBe(1);
+  fc.assert(
+    fc.property(json, json, (value, other) => {
+      const whole = { value, other, again: [value, { value, other }] };
+      const known = [run.runId, value];
+      expect(unfoldJson(foldJson(whole, known), known)).toEqual(whole);
+    }),
+    { numRuns: 500 },
+  );
+  for (const odd of [
+    { $same: 0 },
+    { plain: 1 },
+    { plain: { $same: 1 }, more: "a text that is long enough" },
+  ]) {
+    expect(unfoldJson(foldJson(odd, []), [])).toEqual(odd);
+  }
+});

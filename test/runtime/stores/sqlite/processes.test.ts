@@ -1,0 +1,116 @@
+import { readdirSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { Delta, Event, RunId, Store } from "../../../../src/kernel/index.ts";
+import { all, createRun, rootTask } from "../../../../src/testing/store-fixtures.ts";
+import { newPath, openStore, until } from "./store-files.ts";
+import { startProcess } from "./store-process.ts";
+
+const claim = async (store: Store): Promise<RunId[]> =>
+  (await store.leases.claim({ workerId: "here", limit: 100, now: 0 })).map(({ runId }) => runId);
+
+async function setup(...names: string[]): Promise<{ path: string; store: Store; runs: RunId[] }> {
+  const path = await newPath();
+  const store = await openStore(path);
+  await store.leases.enlist("here");
+  const runs: RunId[] = [];
+  for (const name of names) runs.push(await createRun(store, name));
+  return { path, store, runs };
+}
+
+test("L2: the runs of a killed process are ready at once, and its lock is cleared away", async () => {
+  const { path, store, runs } = await setup("a", "b");
+  const other = await startProcess(path, "claim", "there");
+  expect(await other.line()).toBe(runs.join());
+  expect(await claim(store)).toEqual([]);
+  expect(readdirSync(`${path}-workers`).length).toBe(2);
+  await other.kill();
+  expect(await claim(store)).toEqual(runs);
+  expect(readdirSync(`${path}-workers`).length).toBe(1);
+}, 60_000);
+
+test("L2: the runs of a stopped process stay its own, and it goes on with them", async () => {
+  const { path, store, runs } = await setup("a");
+  const other = await startProcess(path, "claim", "there");
+  expect(await other.line()).toBe(runs.join());
+  process.kill(other.pid, "SIGSTOP");
+  for (let look = 0; look < 100; look++) expect(await claim(store)).toEqual([]);
+  process.kill(other.pid, "SIGCONT");
+  other.say("well?");
+  expect(await other.line()).toBe("owned");
+}, 60_000);
+
+test("J3: a process whose run was taken by force finds out", async () => {
+  const { path, store, runs } = await setup("a");
+  const other = await startProcess(path, "claim", "there");
+  await other.line();
+  await store.leases.seize(runs[0] as RunId, "here");
+  other.say("well?");
+  expect(await other.line()).toBe("lease_lost");
+}, 60_000);
+
+test("two workers of one name do not live at once, and the second finds what the first left", async () => {
+  const { path, store, runs } = await setup("a");
+  const other = await startProcess(path, "claim", "there");
+  await other.line();
+  await expect(store.leases.enlist("there")).rejects.toMatchObject({ code: "already_exists" });
+  await other.kill();
+  await store.leases.enlist("there");
+  expect(await claim(store)).toEqual(runs);
+}, 60_000);
+
+test("whoever listens is told when a process with runs is killed", async () => {
+  const { path, store, runs } = await setup("a");
+  const other = await startProcess(path, "claim", "there");
+  await other.line();
+  let told = 0;
+  const stop = store.onChange(() => told++);
+  await other.kill();
+  const before = told;
+  await until(() => told > before, "the listener was told");
+  expect(await claim(store)).toEqual(runs);
+  stop();
+}, 60_000);
+
+test("E2, E3: a tail in another process sees events and pieces of messages, until they are recorded", async () => {
+  const { path, store } = await setup();
+  const other = await startProcess(path, "stream", "a");
+  const seen: (Event | Delta)[] = [];
+  const tail = (async () => {
+    for await (const each of store.events.tail("run_a" as RunId)) seen.push(each);
+  })();
+  await until(() => seen.length === 2, "what was there is seen");
+  other.say("write");
+  await until(() => seen.length === 3, "the pieces are seen");
+  expect(seen[2]).toMatchObject({ type: "message_update", taskId: rootTask, offset: 0, text: "Hello" });
+  const late = store.events.tail("run_a" as RunId)[Symbol.asyncIterator]();
+  for (let index = 0; index < 3; index++) expect((await late.next()).value).toEqual(seen[index]);
+  await late.return?.();
+  const stranger = await openStore(path);
+  const elsewhere = stranger.events.tail("run_a" as RunId)[Symbol.asyncIterator]();
+  for (let index = 0; index < 3; index++) expect((await elsewhere.next()).value).toEqual(seen[index]);
+  await elsewhere.return?.();
+  other.say("record");
+  expect(await other.line()).toBe("recorded");
+  await tail;
+  expect(seen.slice(3).map(({ type }) => type)).toEqual(["message_end", "run_end"]);
+  expect((await all(store.events.tail("run_a" as RunId))).map(({ type }) => type)).toEqual([
+    "run_start",
+    "message_start",
+    "message_end",
+    "run_end",
+  ]);
+}, 60_000);
+
+test("whoever listens is told of what another process writes", async () => {
+  const { path, store } = await setup();
+  let told = 0;
+  const stop = store.onChange(() => told++);
+  const elsewhere = await openStore(path);
+  const runId = await createRun(elsewhere);
+  await until(() => told > 0, "the listener was told of the run");
+  const before = told;
+  await elsewhere.mailbox.put({ id: "m", runId, from: "x", at: 1, body: { type: "pause" } });
+  await until(() => told > before, "the listener was told of the mail");
+  expect(await claim(store)).toEqual([runId]);
+  stop();
+});

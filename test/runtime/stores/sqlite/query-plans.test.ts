@@ -1,0 +1,109 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { formatAgentId, formatTopicId, userMessage, type Store } from "../../../../src/kernel/index.ts";
+import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { Database } from "../../../../src/runtime/stores/sqlite/database.ts";
+import { storeOn } from "../../../../src/runtime/stores/sqlite/store.ts";
+import {
+  agentId,
+  all,
+  createRun,
+  ownRun,
+  sessionId,
+  stepRecord,
+  turnStart,
+} from "../../../../src/testing/store-fixtures.ts";
+import { newPath } from "./store-files.ts";
+
+/** Of one row, or of what the statement itself was given or found. */
+const short = /SCAN (placed|json_each|CONSTANT ROW|sqlite_schema|\(subquery)/;
+/** In the order asked for, and no further than asked for. */
+const bounded = /SCAN sessions USING INDEX sessions_by_age/;
+
+async function doEverything(store: Store): Promise<void> {
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  const topicId = formatTopicId({ type: "news", source: "eu" });
+  const reader = formatAgentId({ name: "reader" });
+  const message = { id: "m", from: agentId, to: reader, body: 1, sentAt: 1 };
+  const entry = {
+    type: "message",
+    id: "e",
+    parentId: null,
+    at: 1,
+    runId,
+    message: userMessage("x"),
+  } as const;
+  await store.journal.append(lease, {
+    number: 1,
+    at: 1,
+    steps: [stepRecord(0, 1)],
+    events: [turnStart(runId, 1)],
+    sessions: [
+      { type: "append", sessionId, agentId, entry, visibility: "hidden" },
+      {
+        type: "append",
+        sessionId,
+        agentId,
+        entry: { ...entry, id: "f", parentId: "e" },
+        visibility: "hidden",
+      },
+      { type: "reveal", sessionId, runId },
+    ],
+    mail: [{ id: "x", runId, from: "a", at: 1, body: { type: "pause" } }],
+    inbox: [
+      { type: "deliver", message },
+      { type: "nack", agentId: reader, messageIds: ["m"] },
+    ],
+    topics: [{ type: "follow", topicId, agentId: reader }],
+    mailThrough: 0,
+  });
+  await store.journal.append(lease, { number: 1, at: 1 });
+  await store.inbox.peek(reader);
+  await store.inbox.waiting([reader]);
+  await store.inbox.deadLetters(reader);
+  await store.inbox.ack(reader, ["m"]);
+  await store.topics.followers(topicId);
+  await store.mailbox.read(runId);
+  await store.sessions.read(sessionId);
+  await store.sessions.list();
+  await store.sessions.list({ agentId });
+  await store.sessions.apply([{ type: "remove", sessionId, runId }]);
+  await store.leases.check(lease);
+  await store.leases.release(lease, { kind: "suspended", wakeAt: 5 });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9 });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agentIds: [agentId] });
+  await store.leases.dismiss("w1");
+  await store.leases.enlist("w2");
+  await store.leases.claim({ workerId: "w2", limit: 5, now: 9 });
+  await all(store.journal.read(runId));
+  await all(store.events.read(runId, 1));
+  await store.events.verify(runId);
+  const tail = store.events.tail(runId)[Symbol.asyncIterator]();
+  await tail.next();
+  await tail.return?.();
+  const blobId = await store.blobs.put(runId, new Uint8Array(10));
+  await store.blobs.get(runId, blobId);
+  await store.journal.find(runId);
+  await store.sessions.delete(sessionId);
+  await store.journal.delete(runId);
+  await createRun(store, "b");
+}
+
+test("no statement looks at all rows of a table: nothing gets slower by what else is in the file", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const statements = vi.spyOn(database, "statement");
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  await doEverything(store);
+  const sqls = new Set(statements.mock.calls.map(([sql]) => sql));
+  expect(sqls.size).toBeGreaterThan(60);
+  const scans: string[] = [];
+  for (const sql of sqls) {
+    if (/^(PRAGMA|BEGIN|COMMIT|ROLLBACK)/.test(sql)) continue;
+    for (const { detail } of database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)) {
+      if (detail.startsWith("SCAN") && !short.test(detail) && !bounded.test(detail))
+        scans.push(`${detail}: ${sql}`);
+    }
+  }
+  expect(scans).toEqual([]);
+});

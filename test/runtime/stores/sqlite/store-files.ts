@@ -1,0 +1,66 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setImmediate } from "node:timers/promises";
+import { onTestFinished } from "vitest";
+import type { Store } from "../../../../src/kernel/index.ts";
+import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { sqliteStore, type SqliteStoreOptions } from "../../../../src/runtime/stores/sqlite/store.ts";
+
+/** A path in a folder that goes when the test is over. */
+export async function newPath(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-sqlite-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return join(folder, "store.db");
+}
+
+/** A store that is closed when the test is over. */
+export async function openStore(
+  path: string,
+  options: Partial<Omit<SqliteStoreOptions, "path">> = {},
+): Promise<Store> {
+  const store = await sqliteStore({ path, hash: sha256, watchEveryMs: 5, ...options });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** A second connection to the file, as someone with the `sqlite3` shell has. */
+export function connect(path: string): DatabaseSync {
+  const connection = new DatabaseSync(path);
+  onTestFinished(() => {
+    if (connection.isOpen) connection.close();
+  });
+  return connection;
+}
+
+export function count(path: string, table: string): number {
+  const connection = new DatabaseSync(path);
+  const row = connection.prepare(`SELECT count(*) AS count FROM ${table}`).get();
+  connection.close();
+  return Number(row?.["count"]);
+}
+
+/** Waits for the condition, a turn of the event loop at a time. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`it never came to be that ${what}`);
+    await setImmediate();
+  }
+}
+
+/** How many turns the event loop took until the work was settled. */
+export async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  const state = { isSettled: false };
+  const settled = work.then(
+    () => undefined,
+    () => undefined,
+  );
+  void settled.finally(() => {
+    state.isSettled = true;
+  });
+  let turns = 0;
+  for (; !state.isSettled; turns++) await setImmediate();
+  return turns;
+}

@@ -1,0 +1,47 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+const script = fileURLToPath(new URL("store-process-main.ts", import.meta.url));
+
+/** Another process that has the store's file open. It is gone when the test is over. */
+export interface StoreProcess {
+  readonly pid: number;
+  /** The next line it prints. */
+  line(): Promise<string>;
+  /** Everything printed and not read yet; with `kill` before it, everything it ever prints. */
+  rest(): Promise<readonly string[]>;
+  say(line: string): void;
+  /** SIGKILL. Resolves when it is gone. */
+  kill(): Promise<void>;
+}
+
+/** Starts it on a task of `store-process-main.ts`; resolves when it says that it is ready. */
+export async function startProcess(path: string, task: string, ...args: string[]): Promise<StoreProcess> {
+  const child = spawn(process.execPath, [script, path, task, ...args], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error("the process did not start");
+  const exited = once(child, "exit");
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const kill = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(pid, "SIGKILL");
+    await exited;
+  };
+  onTestFinished(kill);
+  const line = async (): Promise<string> => {
+    const next = await lines.next();
+    if (next.done === true) throw new Error("the process ended and said nothing more");
+    return next.value;
+  };
+  const rest = async (): Promise<readonly string[]> => {
+    const left: string[] = [];
+    for (let next = await lines.next(); next.done !== true; next = await lines.next()) left.push(next.value);
+    return left;
+  };
+  if ((await line()) !== "ready") throw new Error("the process did not become ready");
+  return { pid, line, rest, kill, say: (text) => child.stdin.write(`${text}\n`) };
+}

@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import type { RunId, Store } from "../../../../src/kernel/index.ts";
+import { all, ownRun, runEnd, stepRecord, turnStart } from "../../../../src/testing/store-fixtures.ts";
+import { connect, newPath, openStore } from "./store-files.ts";
+
+interface Setup {
+  readonly path: string;
+  readonly store: Store;
+  readonly runId: RunId;
+}
+
+/** Commits 0 to 6, with events 0; 1, 2; none; 3; 4, 5; none; 6. */
+async function setup(auditKey?: string): Promise<Setup> {
+  const path = await newPath();
+  const store = await openStore(path, auditKey === undefined ? {} : { auditKey });
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  const turns = (...seqs: number[]) => seqs.map((seq) => turnStart(runId, seq));
+  await store.journal.append(lease, { number: 1, at: 1, events: turns(1, 2) });
+  await store.journal.append(lease, { number: 2, at: 2, steps: [stepRecord(0, "x")] });
+  await store.journal.append(lease, { number: 3, at: 3, events: turns(3) });
+  await store.journal.append(lease, { number: 4, at: 4, events: turns(4, 5) });
+  await store.journal.append(lease, { number: 5, at: 5, steps: [stepRecord(1, "y")] });
+  await store.journal.append(lease, { number: 6, at: 6, events: [runEnd(runId, 6)] });
+  return { path, store, runId };
+}
+
+async function headOf({ store, runId }: Setup): Promise<string> {
+  const verdict = await store.events.verify(runId);
+  if (!verdict.ok) throw new Error(verdict.problem);
+  return verdict.head;
+}
+
+const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
+  ["an edited event", `UPDATE commits SET body = replace(body, '"turn":3', '"turn":9') WHERE number = 3`, 3],
+  ["an edited time", "UPDATE commits SET at = at + 1 WHERE number = 3", 3],
+  ["a removed event", `UPDATE commits SET body = '{"steps":[]}', head = NULL WHERE number = 3`, 3],
+  ["a removed commit", "DELETE FROM commits WHERE number = 3", 3],
+  ["a removed commit without events", "DELETE FROM commits WHERE number = 2", 3],
+  [
+    "two commits that changed places",
+    `UPDATE commits SET body = (SELECT body FROM commits AS other WHERE other.number = 7 - commits.number)
+     WHERE number IN (3, 4)`,
+    3,
+  ],
+  [
+    "two events that changed places",
+    `UPDATE commits SET body = json_set(body, '$.events[0].data.turn', 5, '$.events[1].data.turn', 4) WHERE number = 4`,
+    4,
+  ],
+  ["another head", "UPDATE commits SET head = 'made up' WHERE number = 4", 4],
+  ["a body that is not JSON", "UPDATE commits SET body = '{' WHERE number = 4", 4],
+  [
+    "a reference to nothing",
+    `UPDATE commits SET body = '{"events":[{"type":"message_end","from":[0],"data":{}}]}' WHERE number = 3`,
+    3,
+  ],
+];
+
+test.each(edits)("E1: %s is found", async (_name, sql, seq) => {
+  const { path, store, runId } = await setup();
+  connect(path).exec(sql);
+  expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq });
+});
+
+test("E1: a cut tail is found against a head kept elsewhere, and only so", async () => {
+  const it = await setup();
+  const head = await headOf(it);
+  connect(it.path).exec("DELETE FROM commits WHERE number >= 4");
+  expect(await it.store.events.verify(it.runId)).toMatchObject({ ok: true, events: 4 });
+  expect(await it.store.events.verify(it.runId, head)).toMatchObject({ ok: false, seq: 4 });
+});
+
+test("E1: with a key, a chain made anew without it is found", async () => {
+  const [honest, forged] = await Promise.all([setup("secret"), setup("guess")]);
+  const rows = connect(forged.path).prepare("SELECT number, head FROM commits").all();
+  const change = connect(honest.path).prepare("UPDATE commits SET head = ? WHERE number = ?");
+  for (const { number, head } of rows) change.run(head ?? null, number ?? null);
+  expect(await honest.store.events.verify(honest.runId)).toMatchObject({ ok: false, seq: 0 });
+});
+
+test("E1: a keyed chain says so, and verifies with its key alone", async () => {
+  const { path, store, runId } = await setup("secret");
+  expect(await store.events.verify(runId)).toMatchObject({ ok: true, keyed: true, events: 7 });
+  const other = await openStore(path, { auditKey: "another" });
+  expect(await other.events.verify(runId)).toMatchObject({ ok: false, seq: 0 });
+  const unkeyed = await openStore(path);
+  expect(await unkeyed.events.verify(runId)).toMatchObject({ ok: false, seq: 0 });
+});
+
+test("a commit that is missing or cannot be read stops those who read the journal", async () => {
+  const { path, store, runId } = await setup();
+  connect(path).exec("UPDATE commits SET body = '{' WHERE number = 4");
+  await expect(all(store.journal.read(runId))).rejects.toMatchObject({ code: "store_corrupt" });
+  expect((await all(store.journal.read(runId, 5))).length).toBe(2);
+  connect(path).exec("DELETE FROM commits WHERE number = 5");
+  await expect(all(store.journal.read(runId, 5))).rejects.toMatchObject({ code: "store_corrupt" });
+});
