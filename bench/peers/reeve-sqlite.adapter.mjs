@@ -7,16 +7,16 @@ export { load };
 export async function create(lib, script) {
   const folder = mkdtempSync(new URL("../../scratch/reeve-", import.meta.url).pathname);
   const path = `${folder}/reeve.db`;
-  const { run, close } = await createOn(lib, script, `sqlite:${path}`);
+  const agent = await createOn(lib, script, `sqlite:${path}`);
   return {
-    run,
+    run: (onFirst) => agent.run(onFirst),
     diskBytes: () =>
       ["", "-wal"].reduce(
         (sum, tail) => sum + (statSync(path + tail, { throwIfNoEntry: false })?.size ?? 0),
         0,
       ),
     async close() {
-      await close();
+      await agent.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,4 +1,12 @@
-import type { Agent, Event, JsonValue, RunHandle, SubmitOptions } from "../../src/kernel/index.ts";
+import type {
+  Agent,
+  Event,
+  JsonValue,
+  RunHandle,
+  StepKind,
+  Store,
+  SubmitOptions,
+} from "../../src/kernel/index.ts";
 import { newRun } from "../../src/runtime/activation.ts";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { StoredRunHandle } from "../../src/runtime/run-handle.ts";
@@ -21,15 +29,39 @@ export interface Life {
   readonly events: readonly Event[];
   readonly costUsd: number | null;
   readonly writes: number;
+  /** Calls of models, tools and steps that were recorded, of all runs, when the first worker died or the run ended. */
+  readonly recorded: number;
+  /** How often the world had been asked for something by then. */
+  readonly asked: number;
 }
+
+const effects: ReadonlySet<StepKind> = new Set(["llm", "tool", "step"]);
 
 /** Runs a workload on a worker that dies at its n-th write, and then on one that does not. */
 export async function live(
   { agents, submit = {}, options = {}, outside }: Workload,
-  death?: { readonly at: number; readonly when: "before" | "after" },
+  {
+    asked,
+    ...death
+  }: { readonly asked: () => number; readonly at?: number; readonly when?: "before" | "after" },
 ): Promise<Life> {
   const clock = new FakeClock();
   const real = memoryStore({ hash: sha256 });
+  let recorded = 0;
+  const counting: Store = {
+    ...real,
+    journal: {
+      create: (...args) => real.journal.create(...args),
+      find: (...args) => real.journal.find(...args),
+      read: (...args) => real.journal.read(...args),
+      delete: (...args) => real.journal.delete(...args),
+      append: async (lease, each) => {
+        const standing = await real.journal.append(lease, each);
+        recorded += (each.steps ?? []).filter(({ kind }) => effects.has(kind)).length;
+        return standing;
+      },
+    },
+  };
   const common = { clock, pollMs: 50, suspendAfterMs: 100, ...options };
   const [first] = agents();
   const { record: run, first: commit } = newRun({ clock, ids: sequentialIds("s") }, first, null, submit);
@@ -40,9 +72,9 @@ export async function live(
   const die = (): void => {
     dead = true;
   };
-  const store = dyingStore(real, {
-    at: death?.at ?? Number.POSITIVE_INFINITY,
-    when: death?.when ?? "after",
+  const store = dyingStore(counting, {
+    at: death.at ?? Number.POSITIVE_INFINITY,
+    when: death.when ?? "after",
     die,
   });
   const one = await openRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one" });
@@ -55,6 +87,7 @@ export async function live(
     }
   };
   await drive(async () => dead || (await ended()));
+  const atDeath = { recorded, asked: asked() };
   if (dead) {
     await real.leases.dismiss("one");
     const two = await openRuntime({ ...common, store: real, ids: sequentialIds("b"), workerId: "two" });
@@ -63,5 +96,5 @@ export async function live(
   }
   await until(ended);
   const { output, status, costUsd } = await handle.result();
-  return { output, status, costUsd, events: await readAll(real, record), writes: store.writes };
+  return { output, status, costUsd, events: await readAll(real, record), writes: store.writes, ...atDeath };
 }
