@@ -24,6 +24,21 @@ export function isJson(value: unknown): value is JsonValue {
   return find(value) === undefined;
 }
 
+/** A copy that shares nothing with the original. */
+export function copyJson<Value extends JsonValue>(value: Value): Value {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(copyJson) as unknown as Value;
+  const copy: Record<string, JsonValue> = {};
+  for (const [key, member] of Object.entries(value))
+    Object.defineProperty(copy, key, ownValue(copyJson(member)));
+  return copy as Value;
+}
+
+/** Defined rather than assigned, so that a key such as `__proto__` is a key like any other. */
+function ownValue(value: JsonValue): PropertyDescriptor {
+  return { value, writable: true, enumerable: true, configurable: true };
+}
+
 /** One text for all values that are equal as JSON: keys sorted, absent properties left out. For digests. */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";

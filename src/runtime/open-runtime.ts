@@ -22,7 +22,7 @@ import {
 } from "../kernel/index.ts";
 import { activate, newRun } from "./activation.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
-import type { OwnerContext } from "./owner-context.ts";
+import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { StoredRunHandle } from "./run-handle.ts";
 import { RunOwner } from "./run-owner.ts";
 import { defaultRunRetry, type RunRetry } from "./run-retry.ts";
@@ -43,6 +43,8 @@ export interface RuntimeOptions {
   /** Without one, no price is known. */
   readonly prices?: PriceTable;
   readonly unknownPrice?: UnknownPrice;
+  /** J9: what to do with a run that another version of its agent began. `resume` unless told. */
+  readonly versionPolicy?: VersionPolicy;
   readonly retry?: Partial<RetrySettings>;
   readonly runRetry?: Partial<RunRetry>;
   /** Active tasks at once. */
@@ -50,8 +52,12 @@ export interface RuntimeOptions {
   /** How long a run that only waits stays in memory. */
   readonly suspendAfterMs?: number;
   readonly pollMs?: number;
+  /** How long `close` waits for calls that are open; what is open then is charged as lost. 10,000 unless told. */
+  readonly closeGraceMs?: number;
+  /** Signals of the process on which it closes by itself, such as `["SIGTERM"]`. None unless told. */
+  readonly closeOn?: readonly NodeJS.Signals[];
   readonly workerId?: string;
-  /** Errors that belong to no caller: a run that could not be loaded, a store that failed. */
+  /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
 }
 
@@ -86,11 +92,19 @@ class LocalRuntime implements Runtime {
   readonly #agents = new Map<AgentId, Agent>();
   readonly #owned = new Map<RunId, RunOwner>();
   readonly #onError: (error: Fault) => void;
+  readonly #closeGraceMs: number;
+  readonly #closeOn: readonly NodeJS.Signals[];
+  readonly #onSignal = (): void => {
+    this.close().catch((error: unknown) => this.#report(error));
+  };
   #forget: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
     const { clock, hash, concurrency = 64 } = options;
-    this.#onError = options.onError ?? (() => undefined);
+    this.#onError = options.onError ?? warn;
+    this.#closeGraceMs = options.closeGraceMs ?? 10_000;
+    this.#closeOn = options.closeOn ?? [];
     this.#store = store;
     this.#owner = {
       store: this.#store,
@@ -100,6 +114,7 @@ class LocalRuntime implements Runtime {
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
       unknownPrice: options.unknownPrice ?? "refuse",
+      ...(options.versionPolicy === undefined ? {} : { versionPolicy: options.versionPolicy }),
       retry: { ...defaultRetrySettings, ...options.retry },
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
@@ -118,6 +133,7 @@ class LocalRuntime implements Runtime {
   }
 
   async start(): Promise<void> {
+    for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     this.#forget = this.#store.onChange((runId) => this.#noteChange(runId));
     await this.#engine.start({ drive: (lease) => this.#drive(lease) });
   }
@@ -135,8 +151,9 @@ class LocalRuntime implements Runtime {
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.register(agent);
     const { record, first } = newRun(this.#owner, agent, input, options);
-    await this.#store.journal.create(record, first);
-    return this.#handle(record);
+    const created = await this.#store.journal.create(record, first);
+    const standing = created ? record : await this.#store.journal.find(record.runId);
+    return this.#handle(standing ?? record);
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
@@ -144,10 +161,16 @@ class LocalRuntime implements Runtime {
     return record === undefined ? undefined : this.#handle(record);
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#forget?.();
+    for (const signal of this.#closeOn) process.off(signal, this.#onSignal);
     const stopped = this.#engine.stop();
-    await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release()));
+    await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
     await this.#store.close();
   }
@@ -189,4 +212,8 @@ class LocalRuntime implements Runtime {
   #report(error: unknown): void {
     this.#onError(Fault.from(error));
   }
+}
+
+function warn(error: Fault): void {
+  process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
 }

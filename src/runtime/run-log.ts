@@ -17,7 +17,8 @@ import type { RunState } from "./run-state.ts";
 /** What may be added to the next commit. */
 export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headcount" | "ledger">;
 
-type Draft = { -readonly [Key in keyof Commit]?: Commit[Key] };
+/** A commit in the making. */
+type Draft = { -readonly [Key in keyof Commit]?: unknown };
 
 export interface RunLogOptions {
   readonly store: Store;
@@ -54,7 +55,7 @@ export class RunLog {
 
   add(addition: Addition): void {
     this.#state.apply(addition, this.#clock.now());
-    for (const [key, value] of Object.entries(addition)) this.#put(key as keyof Addition, value);
+    for (const key in addition) this.#put(key as keyof Addition, addition[key as keyof Addition]);
   }
 
   /** Gives the event its place; the seq is its own from now on. */
@@ -62,7 +63,8 @@ export class RunLog {
     const { agentId, parentId } = this.#state.task(taskId).record;
     const { runId } = this.lease;
     const seq = this.#state.nextSeq;
-    const event: Event = { seq, runId, taskId, agentId, parentId, at: this.#clock.now(), ...draft };
+    const { type, data } = draft;
+    const event = { seq, runId, taskId, agentId, parentId, type, at: this.#clock.now(), data } as Event;
     this.#state.noteEvent(event);
     this.#put("events", [event]);
     return event;
@@ -98,13 +100,12 @@ export class RunLog {
     if (this.#idle !== undefined) clearImmediate(this.#idle);
   }
 
+  /** Lists of one commit grow in place: a step adds to it several times. */
   #put(key: keyof Draft, value: unknown): void {
-    const before = this.#draft[key];
-    const merged =
-      Array.isArray(before) && Array.isArray(value)
-        ? [...(before as unknown[]), ...(value as unknown[])]
-        : value;
-    this.#draft = { ...this.#draft, [key]: merged };
+    const list = this.#draft[key];
+    if (!Array.isArray(value)) this.#draft[key] = value;
+    else if (Array.isArray(list)) for (const item of value as unknown[]) list.push(item);
+    else this.#draft[key] = [...(value as unknown[])];
     if (this.#dirty) return;
     this.#dirty = true;
     // Nothing may follow for long: then it is written by itself.
@@ -114,7 +115,8 @@ export class RunLog {
   }
 
   async #write(): Promise<void> {
-    const commit: Commit = { ...this.#draft, number: this.#state.nextCommit, at: this.#clock.now() };
+    const draft = this.#draft as Partial<Commit>;
+    const commit: Commit = { ...draft, number: this.#state.nextCommit, at: this.#clock.now() };
     this.#draft = {};
     this.#dirty = false;
     if (this.#idle !== undefined) clearImmediate(this.#idle);

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assertJson, canonicalJson, isJson } from "../../src/kernel/index.ts";
+import { assertJson, canonicalJson, copyJson, isJson, type JsonValue } from "../../src/kernel/index.ts";
 
 class Point {
   readonly x = 1;
@@ -256,3 +256,13 @@ function toJSON(): string {
 function refuse(): never {
   throw new Error("refused");
 }
+
+test("a copy is equal and shares nothing", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const json = value as JsonValue;
+      expect(copyJson(json)).toEqual(json);
+      expect(typeof json === "object" && json !== null && copyJson(json) === json).toBe(false);
+    }),
+  );
+});

@@ -1,4 +1,5 @@
 import {
+  copyJson,
   Fault,
   type JsonSchema,
   type JsonValue,
@@ -50,7 +51,7 @@ function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaRead
       const problems = check(input);
       if (problems.length > 0) throw refusal(toolName, problems);
       // A copy: what is recorded of the call must not change when the body changes its input.
-      return structuredClone(input) as Value;
+      return copyJson(input) as Value;
     },
   };
 }
