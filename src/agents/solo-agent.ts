@@ -43,7 +43,14 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       }));
       ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
       const deps = { ctx, tools: { list: () => specs }, maxTurns };
-      for await (const draft of react().run(session, deps, ctx.input)) ctx.tell(draft);
+      for await (const draft of react().run(session, deps, ctx.input)) {
+        ctx.tell(draft);
+        if (session.output !== "") ctx.report({ output: session.output });
+      }
+      if (session.interrupted) {
+        const reason = session.interruptionReason ?? "interrupted";
+        ctx.report({ interruption: { status: "max_turns", reason } });
+      }
       for (const draft of closing(ctx, session)) ctx.tell(draft);
       return session.output;
     },

@@ -198,6 +198,7 @@ export type {
   AskOutcome,
   Branch,
   BranchResults,
+  Interruption,
   LlmReply,
   LlmRequest,
   OnParentEnd,
@@ -207,6 +208,7 @@ export type {
   SpawnOutcome,
   TaskHandle,
   TaskOutcome,
+  TaskReport,
 } from "./run-context.ts";
 export type { RunEvents } from "./run-event.ts";
 export type { RunFacts, RunFactsStorage } from "./run-facts.ts";

@@ -12,6 +12,7 @@ import type { ModelRequest } from "./model.ts";
 import type { Priority } from "./priority.ts";
 import type { RunFacts } from "./run-facts.ts";
 import type { RunMeta } from "./run-meta.ts";
+import type { RunStatus } from "./run-result.ts";
 import type { StopReason } from "./stop-reason.ts";
 import type { ToolCall } from "./tool-host.ts";
 import type { ToolResult } from "./tool.ts";
@@ -63,10 +64,26 @@ export type SpawnOutcome =
   | { readonly kind: "spawned"; readonly handle: TaskHandle }
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] };
 
+/** An early end that the agent decided on itself. */
+export interface Interruption {
+  readonly status: Extract<RunStatus, "max_turns" | "guardrail_tripped">;
+  /** In the architecture's own words. */
+  readonly reason: string;
+}
+
+/** What is to be said of a task, however it ends. */
+export interface TaskReport {
+  /** What there is of an answer so far: kept when the task is stopped or fails (B5). */
+  readonly output?: JsonValue;
+  /** A return then counts as this, not as an answer. */
+  readonly interruption?: Interruption;
+}
+
 export interface TaskOutcome {
   readonly status: "completed" | "failed" | "cancelled" | "paused";
   readonly output: JsonValue;
   readonly failure: Failure | null;
+  readonly interruption?: Interruption;
 }
 
 /** `timed_out`: the target is alive; never a failure of it. */
@@ -149,6 +166,8 @@ export interface RunContext {
   random(): Promise<number>;
   uuid(): Promise<string>;
 
+  /** Says what is to be said of this task should it end now; the last word on each point stands. */
+  report(report: TaskReport): void;
   /** Puts an event into the run's log with the next step of this scope; told once, however often it is replayed (E4). */
   tell(event: EventDraft): void;
   /** C2: throws once cancelled or past the deadline, but not while recorded steps remain in this scope. */

@@ -3,6 +3,7 @@ import type { Failure } from "./fault.ts";
 import type { AgentId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
+import type { Interruption } from "./run-context.ts";
 import type { TaskStatus } from "./task-status.ts";
 
 /** The life of one task. Each is sent once, however often the task is replayed (trap R13). */
@@ -17,6 +18,7 @@ export interface TaskEvents {
     readonly status: Extract<TaskStatus, "completed" | "failed" | "cancelled" | "paused">;
     readonly output?: JsonValue;
     readonly failure?: Failure;
+    readonly interruption?: Interruption;
   };
   /** `journal`: which of the task's it goes on in, from 0. */
   task_continue_as_new: { readonly journal: number };

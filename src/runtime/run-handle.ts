@@ -64,7 +64,7 @@ export class StoredRunHandle implements RunHandle {
     return {
       output: task?.data.output ?? null,
       status,
-      interruptionReason: failure?.message ?? null,
+      interruptionReason: task?.data.interruption?.reason ?? failure?.message ?? null,
       usage,
       costUsd,
       turns,

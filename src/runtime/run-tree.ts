@@ -341,7 +341,7 @@ export class RunTree implements TaskTree {
     const crashes = task.crashes + 1;
     const delayMs = restartDelayMs(crashes, this.#owner.runRetry);
     if (delayMs === null) {
-      this.#end(taskId, failedOutcome(fault), { told });
+      this.#end(taskId, failedOutcome(fault, runner.report.output), { told });
       return;
     }
     this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
@@ -389,10 +389,10 @@ export class RunTree implements TaskTree {
     for (const { record } of this.#children(taskId)) {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
     }
-    const { status, output, failure } = outcome;
+    const { status, output, failure, interruption } = outcome;
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     this.#log.add({ tasks: [change] });
-    const data = { status, output, ...(failure === null ? {} : { failure }) };
+    const data = { status, output, ...(failure && { failure }), ...(interruption && { interruption }) };
     this.#log.tell(taskId, { type: "task_end", data });
     this.#purse.loseAll(taskId);
     const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
@@ -442,7 +442,11 @@ export class RunTree implements TaskTree {
   /** H5: with `return-partial` a paused task is over. */
   #endIfPartial(taskId: TaskId): void {
     if (this.#state.task(taskId).record.onPause === "return-partial")
-      this.#end(taskId, { status: "paused", output: null, failure: null });
+      this.#end(taskId, {
+        status: "paused",
+        output: this.#runners.get(taskId)?.report.output ?? null,
+        failure: null,
+      });
   }
 
   #children(taskId: TaskId): readonly TaskState[] {

@@ -24,6 +24,7 @@ import {
   type TaskHandle,
   type TaskId,
   type TaskOutcome,
+  type TaskReport,
   type ToolCall,
   type ToolResult,
   type TopicId,
@@ -75,6 +76,10 @@ export class TaskContext implements RunContext {
 
   get signal(): AbortSignal {
     return this.#steps.strand.signal;
+  }
+
+  report(report: TaskReport): void {
+    this.#runner.report = { ...this.#runner.report, ...report };
   }
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */

@@ -1,8 +1,6 @@
 import {
-  BudgetExhaustedError,
-  CancellationError,
   Fault,
-  MiddlewareTermination,
+  type CancellationError,
   type JsonValue,
   type Mail,
   type RunId,
@@ -12,16 +10,9 @@ import {
 import type { Addition } from "./run-log.ts";
 import type { TaskState } from "./run-state.ts";
 
-/** A stop is no crash, and code that cannot be journaled will not be better started again: neither is tried again. */
+/** A stop is no crash, and a fault that says it never passes will not pass when the code is started again: neither is tried again. */
 export function isFinalFault(fault: Fault): boolean {
-  return (
-    fault instanceof CancellationError ||
-    fault instanceof BudgetExhaustedError ||
-    fault instanceof MiddlewareTermination ||
-    fault.code === "not_json" ||
-    fault.code === "journal_mismatch" ||
-    fault.code === "journal_ambiguous"
-  );
+  return fault.code !== "internal" && fault.retry === "never";
 }
 
 export function cancelledOutcome(error: CancellationError, output: JsonValue = null): TaskOutcome {
@@ -30,7 +21,7 @@ export function cancelledOutcome(error: CancellationError, output: JsonValue = n
 
 export function statusOf(outcome: TaskOutcome | null): RunStatus {
   if (outcome === null || outcome.status === "paused") return "paused";
-  if (outcome.status === "completed") return "completed";
+  if (outcome.status === "completed") return outcome.interruption?.status ?? "completed";
   const { failure } = outcome;
   if (failure?.code === "budget_exhausted") return "budget_exhausted";
   if (failure?.code === "guardrail_tripped") return "guardrail_tripped";

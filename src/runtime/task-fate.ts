@@ -42,7 +42,13 @@ export async function fateOf(
     const waited = childrenEnded();
     if (waited !== undefined) await runner.waiting(strand, waited);
     const { stop } = runner;
-    const completed = { status: "completed", output, failure: null } as const;
+    const { interruption } = runner.report;
+    const completed = {
+      status: "completed",
+      output,
+      failure: null,
+      ...(interruption && { interruption }),
+    } as const;
     const outcome = stop === undefined ? completed : cancelledOutcome(stop, output);
     return { kind: "ended", outcome, endedOn: [], told: ctx.takeTold() };
   } catch (error) {
@@ -54,12 +60,13 @@ function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDra
   if (error instanceof ContinueAsNew) return { kind: "continues", input: error.state, told };
   const fault = Fault.from(error);
   const stop = fault instanceof CancellationError ? fault : runner.stop;
-  if (stop !== undefined) return { kind: "ended", outcome: cancelledOutcome(stop), endedOn: [], told };
+  if (stop !== undefined)
+    return { kind: "ended", outcome: cancelledOutcome(stop, runner.report.output), endedOn: [], told };
   const endedOn = runner.originsOf(error);
   if (endedOn.length === 0 && !isFinalFault(fault)) return { kind: "crashed", fault, told };
-  return { kind: "ended", outcome: failedOutcome(fault), endedOn, told };
+  return { kind: "ended", outcome: failedOutcome(fault, runner.report.output), endedOn, told };
 }
 
-export function failedOutcome(fault: Fault): TaskOutcome {
-  return { status: "failed", output: null, failure: fault.toJSON() };
+export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutcome {
+  return { status: "failed", output, failure: fault.toJSON() };
 }

@@ -13,6 +13,7 @@ import {
   type StepOutcome,
   type StepRecord,
   type TaskId,
+  type TaskReport,
   type Tool,
 } from "../kernel/index.ts";
 import { deadlineOf } from "./child-task.ts";
@@ -70,6 +71,9 @@ export class TaskRunner {
   #hasSlot = false;
   #slot: Promise<void> | undefined;
   #parked: (() => void)[] = [];
+
+  /** What its code wants said of it, however it ends. */
+  report: TaskReport = {};
 
   constructor({ taskId, agent, owner, log, state, tree }: TaskRunnerOptions) {
     this.taskId = taskId;

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { openRuntime, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
+import type { Event, RunResult, JsonValue } from "../../src/kernel/index.ts";
+import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
+
+const look = tool({
+  name: "look",
+  description: "The weather in a town",
+  input: { type: "object", properties: { town: { type: "string" } }, required: ["town"] },
+  execute: ({ town }) => ({ town, weather: "rain" }),
+});
+
+const again: ScriptedReply = { text: "Let me look.", toolCalls: [{ name: "look", input: { town: "Sens" } }] };
+
+async function run(
+  options: Partial<SoloAgentOptions>,
+  input: JsonValue = "Where?",
+): Promise<{ result: RunResult<JsonValue>; events: Event[] }> {
+  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const agent = soloAgent({ name: "scout", model: scriptedModel([]), tools: [look], ...options });
+  const handle = await runtime.submit(agent, input);
+  const events: Event[] = [];
+  for await (const event of handle.events()) if ("seq" in event) events.push(event);
+  const result = await handle.result();
+  await runtime.close();
+  return { result, events };
+}
+
+describe("an agent that works alone", () => {
+  test("thinks, acts and answers, and its events tell so in order", async () => {
+    const { result, events } = await run({ model: scriptedModel([again, "Go to Blois."]) });
+    expect(result).toMatchObject({ status: "completed", output: "Go to Blois.", turns: 2, failure: null });
+    expect(events.map(({ type }) => type)).toEqual([
+      "run_start",
+      "task_start",
+      "agent_start",
+      "turn_start",
+      "message_start",
+      "message_end",
+      "tool_execution_start",
+      "tool_execution_end",
+      "turn_end",
+      "turn_start",
+      "message_start",
+      "message_end",
+      "turn_end",
+      "agent_end",
+      "settled",
+      "task_end",
+      "run_end",
+    ]);
+  });
+
+  test("out of turns, it says so, with what there is of an answer", async () => {
+    const { result } = await run({ model: scriptedModel([again, again]), maxTurns: 2 });
+    expect(result).toMatchObject({
+      status: "max_turns",
+      interruptionReason: "max_turns_exceeded",
+      output: "Let me look.",
+    });
+  });
+
+  test("B5: out of money, it stops as budget_exhausted and keeps what there is of an answer", async () => {
+    const { result } = await run({ model: scriptedModel([again, again]), budget: { maxTurns: 1 } });
+    expect(result).toMatchObject({
+      status: "budget_exhausted",
+      output: "Let me look.",
+      failure: { code: "budget_exhausted", details: { dimension: "turns", limit: 1 } },
+    });
+  });
+
+  test("a tool that fails, is unknown or gets wrong arguments is a result the model sees", async () => {
+    const broken = tool({
+      name: "broken",
+      description: "Fails",
+      input: { type: "object" },
+      execute: () => {
+        throw new Error("no such luck");
+      },
+    });
+    const toolCalls = [
+      { name: "broken", input: {} },
+      { name: "look", input: { town: 7 } },
+      { name: "missing", input: {} },
+    ];
+    const model = scriptedModel([{ toolCalls }, "I give up."]);
+    const { result, events } = await run({ tools: [broken, look], model });
+    expect(result.output).toBe("I give up.");
+    const ends = events.flatMap((event) => (event.type === "tool_execution_end" ? [event.data] : []));
+    const texts = ends
+      .toSorted((one, other) => (one.callId < other.callId ? -1 : 1))
+      .map(({ result: { output } }) => (output.type === "text" ? output.text : ""));
+    expect(texts[0]).toContain("no such luck");
+    expect(texts[1]).toContain("town must be string");
+    expect(texts[2]).toContain("there is no tool missing; there are: broken, look");
+  });
+
+  test("an input that is no text is refused with what it takes", async () => {
+    const { result } = await run({}, { town: "Sens" });
+    expect(result).toMatchObject({
+      status: "failed",
+      failure: { message: "agent scout takes a text as its input" },
+    });
+  });
+});
