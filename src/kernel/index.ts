@@ -127,7 +127,15 @@ export {
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { Journal, RunRecord } from "./journal.ts";
-export { assertJson, canonicalJson, copyJson, isJson, type JsonObject, type JsonValue } from "./json.ts";
+export {
+  assertJson,
+  canonicalJson,
+  copyJson,
+  isJson,
+  type JsonObject,
+  type JsonValue,
+  sealJson,
+} from "./json.ts";
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,

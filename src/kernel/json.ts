@@ -1,4 +1,5 @@
 import { Fault } from "./fault.ts";
+import { deepFreeze } from "./frozen.ts";
 
 export type JsonValue =
   | null
@@ -16,8 +17,20 @@ export type JsonObject = { readonly [key: string]: JsonValue };
  * object property that is `undefined` counts as absent.
  */
 export function assertJson(value: unknown, where = "value"): asserts value is JsonValue {
+  if (typeof value === "object" && value !== null && sealed.has(value)) return;
   const found = find(value);
   if (found !== undefined) throw new Fault("not_json", `${where}${found.path} ${found.problem}`);
+}
+
+/** Values that were found to be JSON and frozen all the way down: they cannot have become anything else. */
+const sealed = new WeakSet<object>();
+
+/** J1, J10: asserts, and freezes what it is given, so that it is looked at once however many hands it goes through. */
+export function sealJson(value: unknown, where?: string): asserts value is JsonValue {
+  assertJson(value, where);
+  if (typeof value !== "object" || value === null || sealed.has(value)) return;
+  deepFreeze(value);
+  sealed.add(value);
 }
 
 export function isJson(value: unknown): value is JsonValue {

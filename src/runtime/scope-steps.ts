@@ -1,9 +1,9 @@
 import {
-  assertJson,
   canonicalJson,
   CancellationError,
   Fault,
   reviveFault,
+  sealJson,
   stepAt,
   type EventDraft,
   type Hash,
@@ -143,7 +143,7 @@ export class ScopeSteps {
 function outcomeOf({ kind, name }: StepIdentity, settle: () => unknown): StepOutcome {
   try {
     const value = settle() ?? null;
-    assertJson(value, `the value of ${kind} ${name}`);
+    sealJson(value, `the value of ${kind} ${name}`);
     return { kind: "ok", value };
   } catch (error) {
     return failureOf(error);

@@ -1,5 +1,5 @@
 import {
-  assertJson,
+  sealJson,
   Fault,
   type Infer,
   type JsonValue,
@@ -70,11 +70,12 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
 
 function toolResult(name: string, value: ToolReturn): ToolResult {
   if (isResult(value)) {
-    assertJson(value, `the result of tool ${name}`);
+    sealJson(value, `the result of tool ${name}`);
     return value;
   }
-  assertJson(value ?? "", `the result of tool ${name}`);
-  return { output: toolOutput(value ?? ""), isError: false };
+  const result = { output: toolOutput(value ?? ""), isError: false };
+  sealJson(result, `the result of tool ${name}`);
+  return result;
 }
 
 function toolOutput(value: JsonValue): ToolOutput {

@@ -44,11 +44,10 @@ export class MemoryEventLog implements EventLog {
         yield* events;
         if (next < row.events.length) continue;
         if (hasEnded(row)) return;
-        const deltas = row.deltas
-          .slice(seen.batch === row.deltaBatch ? seen.count : 0)
-          .filter((delta) => !shown.has(delta));
+        const from = seen.batch === row.deltaBatch ? seen.count : 0;
         seen = { batch: row.deltaBatch, count: row.deltas.length };
-        for (const delta of deltas) {
+        for (const delta of row.deltas.length > from ? row.deltas.slice(from) : none) {
+          if (shown.has(delta)) continue;
           shown.add(delta);
           yield delta;
         }
@@ -85,6 +84,8 @@ export class MemoryEventLog implements EventLog {
     return { ok: true, events: events.length, head: last, keyed: false };
   }
 }
+
+const none: readonly Delta[] = [];
 
 function hasEnded({ events }: RunRow): boolean {
   return events.at(-1)?.type === "run_end";

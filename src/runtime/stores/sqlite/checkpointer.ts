@@ -2,9 +2,9 @@ import { DatabaseSync } from "node:sqlite";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
 /** After so many pages of log, by estimate, they are written back into the file. */
-const everyPages = 8_000;
+const everyPages = 2_000;
 /** A log that has grown so long in spite of that is started anew, which holds up writers for a moment. */
-const mostPages = 32_000;
+const mostPages = 8_000;
 const pageBytes = 4_096;
 
 interface CheckpointTask {
@@ -75,7 +75,7 @@ function isTask(data: unknown): data is CheckpointTask {
 
 function serve({ path }: CheckpointTask): void {
   const database = new DatabaseSync(path);
-  database.exec("PRAGMA busy_timeout = 100");
+  database.exec("PRAGMA busy_timeout = 2000");
   parentPort?.on("message", (message: unknown) => {
     if (message === "close") {
       database.close();

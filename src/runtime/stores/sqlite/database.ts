@@ -17,7 +17,7 @@ export interface DatabaseOptions {
 /** SQLite writes a long log back by itself, while everyone waits, only where the checkpointer could not (in pages). */
 const lastResortCheckpoint = 64_000;
 /** What a burst made of the log file is given back beyond this (in bytes). */
-const logSizeKept = 67_108_864;
+const logSizeKept = 33_554_432;
 
 /** One connection, with every statement prepared once. Its calls are over when they return: a lock is never waited for in them. */
 export class Database {
