@@ -38,10 +38,11 @@ async function* turns(folder: string): AsyncIterable<Row> {
     const agent = loopAgent(count);
     const bare: number[] = [];
     const ours: number[] = [];
-    for (let round = 0; round < rounds + 2; round++) {
+    const warmUp = count === 100 ? 25 : 3;
+    for (let round = 0; round < rounds + warmUp; round++) {
       const floor = await bareLoop(join(folder, `bare-${count}-${round}.db`), count);
       const took = await timeRun(runtime, agent);
-      if (round < 2) continue;
+      if (round < warmUp) continue;
       bare.push((floor * 1_000) / count);
       ours.push((took * 1_000) / count);
     }
@@ -145,7 +146,7 @@ async function* replay(folder: string): AsyncIterable<Row> {
   };
   const first = await openRuntime({ store: await open(path), suspendAfterMs: 1 });
   const run = await first.submit(agent, null);
-  await untilSuspended(path);
+  await untilSuspended(path, count);
   await first.close();
   const floor = median(Array.from({ length: 3 }, () => readBare(path)));
   const second = await openRuntime({ store: await open(path) });
@@ -178,10 +179,14 @@ function readBare(path: string): number {
   return took;
 }
 
-async function untilSuspended(path: string): Promise<void> {
+/** Until so many commits are there and nobody owns a run any more. */
+async function untilSuspended(path: string, commits: number): Promise<void> {
   const db = new DatabaseSync(path, { readOnly: true });
+  const written = db.prepare("SELECT count(*) AS n FROM commits");
   const owned = db.prepare("SELECT count(*) AS n FROM runs WHERE owner IS NOT NULL");
-  while ((owned.get() as { n: number }).n > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  const count = (statement: typeof written): number => (statement.get() as { n: number }).n;
+  while (count(written) < commits || count(owned) > 0)
+    await new Promise((resolve) => setTimeout(resolve, 20));
   db.close();
 }
 
@@ -203,7 +208,7 @@ async function* suspended(folder: string): AsyncIterable<Row> {
     await Promise.all(
       Array.from({ length: Math.min(1_000, count - done) }, () => runtime.submit(agent, null)),
     );
-    await untilSuspended(path);
+    await untilSuspended(path, 2 * Math.min(count, done + 1_000));
   }
   globalThis.gc?.();
   const after = process.memoryUsage().heapUsed;

@@ -1,4 +1,4 @@
-// A process that writes to a store: `writer.ts PATH AGENT STEPS`. Prints "ready" once it runs.
+// A process that writes to a store: `writer.ts PATH AGENT STEPS`. Prints "ready" in its first step.
 import { openRuntime, sha256 } from "reeve";
 import { formatAgentId } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
@@ -8,12 +8,15 @@ const runtime = await openRuntime({ store: await sqliteStore({ path, hash: sha25
 const agent = {
   id: formatAgentId({ name }),
   run: async (ctx: Parameters<Parameters<typeof runtime.register>[0]["run"]>[0]) => {
-    for (let index = 0; index < Number(count); index++)
-      await ctx.step("work", async () => ({ text: "x".repeat(1_000) }));
+    for (let index = 0; index < Number(count); index++) {
+      await ctx.step("work", async () => {
+        if (index === 0) console.log("ready");
+        return { text: "x".repeat(1_000) };
+      });
+    }
     return "done";
   },
 };
 const run = await runtime.submit(agent, null);
-console.log("ready");
 await run.result();
 await runtime.close();

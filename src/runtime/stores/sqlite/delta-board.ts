@@ -64,9 +64,11 @@ export class DeltaBoard {
     );
   }
 
-  /** For the journal, inside its transaction. */
+  /** For the journal, inside its transaction. Forgotten at once: a batch that is written after it must not hold them. */
   removeNow({ id, runId }: RunKey, events: readonly Event[]): void {
-    if (this.#runs.get(runId)?.isWritten !== true) return;
+    const isWritten = this.#runs.get(runId)?.isWritten === true;
+    this.recorded(runId, events);
+    if (!isWritten) return;
     for (const event of events) {
       const about = aboutEvent(event);
       if (about === undefined) continue;

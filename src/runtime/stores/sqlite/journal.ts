@@ -116,7 +116,6 @@ export class SqliteJournal implements Journal {
       },
       committed: (standing) => {
         if (standing !== commit) return;
-        this.#neighbours.deltas.recorded(lease.runId, commit.events ?? []);
         this.#neighbours.feeds.add(lease.runId, commit);
         this.#tell(commit);
       },

@@ -33,7 +33,7 @@ export class SqliteLeases implements Leases {
     this.#deltas = deltas;
   }
 
-  /** Whoever had the name before is gone, or the lock could not be had: its runs are left behind. */
+  /** Whoever had the name before is gone, or the lock could not be had: the runs of that one are left behind. */
   async enlist(workerId: string): Promise<void> {
     if (!(await this.#locks.take(workerId))) return;
     while ((await this.#tables.write({ apply: () => this.#leaveBehind(workerId) })) > 0) await setImmediate();
@@ -105,16 +105,20 @@ export class SqliteLeases implements Leases {
 
   /** The owners of runs who are gone, each asked once. */
   #gone(): string[] {
-    const gone: string[] = [];
-    let last = "";
+    const owners = this.#owners();
+    this.#locks.forgetAllBut(new Set(owners));
+    return owners.filter((owner) => this.#locks.isGone(owner));
+  }
+
+  #owners(): string[] {
+    const owners: string[] = [];
     for (;;) {
       const row = this.#tables.database.get<{ readonly owner: string }>(
         "SELECT owner FROM runs WHERE owner > ? ORDER BY owner LIMIT 1",
-        last,
+        owners.at(-1) ?? "",
       );
-      if (row === undefined) return gone;
-      if (this.#locks.isGone(row.owner)) gone.push(row.owner);
-      last = row.owner;
+      if (row === undefined) return owners;
+      owners.push(row.owner);
     }
   }
 

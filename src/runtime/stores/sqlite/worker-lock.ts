@@ -43,6 +43,7 @@ export class WorkerLocks {
       lock.close();
       if (wait.elapsedMs > patienceMs) throw refusal(workerId, found);
       await wait.pause();
+      if (this.#held.has(workerId)) return false;
     }
   }
 
@@ -75,10 +76,18 @@ export class WorkerLocks {
     return true;
   }
 
+  /** The others are not asked about any more. */
+  forgetAllBut(workerIds: ReadonlySet<string>): void {
+    for (const [workerId, probe] of this.#probes) {
+      if (workerIds.has(workerId)) continue;
+      this.#probes.delete(workerId);
+      probe.close();
+    }
+  }
+
   close(): void {
     for (const workerId of this.#held.keys()) this.drop(workerId);
-    for (const probe of this.#probes.values()) probe.close();
-    this.#probes.clear();
+    this.forgetAllBut(new Set());
   }
 
   /** K1: whether the lock just taken is on the file that others see, and not on one that was removed before it was taken. */

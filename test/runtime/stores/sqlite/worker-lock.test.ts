@@ -44,6 +44,11 @@ test("K1: one who looked when the name was another's finds out that it was taken
   }
 });
 
+test("a name that is taken twice at once is taken once", async () => {
+  const { one } = await setup();
+  expect((await Promise.all([one.take("w"), one.take("w")])).toSorted()).toEqual([false, true]);
+});
+
 test("any text will do for a name, and no file stays behind", async () => {
   const { path, one, other } = await setup();
   const names = ["", "../../up", "a/b", "ü 😀", "x".repeat(5_000)];
