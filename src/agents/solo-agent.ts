@@ -10,6 +10,8 @@ import {
   type Model,
   type RunContext,
   type RunStatus,
+  type SessionChange,
+  type SessionEntry,
   type Tool,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
@@ -41,6 +43,7 @@ export function soloAgent(options: SoloAgentOptions): Agent {
         description,
         inputSchema,
       }));
+      const at = await ctx.now();
       ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
       const deps = { ctx, tools: { list: () => specs }, maxTurns };
       for await (const draft of react().run(session, deps, ctx.input)) {
@@ -51,18 +54,43 @@ export function soloAgent(options: SoloAgentOptions): Agent {
         const reason = session.interruptionReason ?? "interrupted";
         ctx.report({ interruption: { status: "max_turns", reason } });
       }
-      for (const draft of closing(ctx, session)) ctx.tell(draft);
+      const entries = entriesOf(ctx, session, at);
+      ctx.report({ sessions: entries.map((entry) => appended(ctx, entry)) });
+      for (const draft of closing(ctx, session, entries.at(-1)?.id ?? null)) ctx.tell(draft);
       return session.output;
     },
   };
 }
 
-function closing({ facts }: RunContext, session: AgentSession): readonly EventDraft[] {
+/** What was said, one entry after another. The ids follow from the task, so that whoever writes them again writes the same. */
+function entriesOf(
+  { facts, taskId }: RunContext,
+  session: AgentSession,
+  at: number,
+): readonly SessionEntry[] {
+  const { runId } = facts;
+  const idOf = (index: number): string => `${runId}/${taskId}/${index}`;
+  return [...session.messages].map((message, index) => ({
+    type: "message",
+    id: idOf(index),
+    parentId: index === 0 ? null : idOf(index - 1),
+    at,
+    runId,
+    message,
+  }));
+}
+
+function appended({ facts, agentId }: RunContext, entry: SessionEntry): SessionChange {
+  return { type: "append", sessionId: facts.sessionId, agentId, entry, visibility: "visible" };
+}
+
+function closing({ facts }: RunContext, session: AgentSession, leafId: string | null): readonly EventDraft[] {
   const { output, turns, cumulativeUsage: usage, interruptionReason, interrupted } = session;
   const status: RunStatus = interrupted ? "max_turns" : "completed";
   const { sessionId } = facts;
   return [
     eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),
+    eventDraft("save_point", { sessionId, leafId }),
     eventDraft("settled", { sessionId }),
   ];
 }

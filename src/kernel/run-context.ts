@@ -13,6 +13,7 @@ import type { Priority } from "./priority.ts";
 import type { RunFacts } from "./run-facts.ts";
 import type { RunMeta } from "./run-meta.ts";
 import type { RunStatus } from "./run-result.ts";
+import type { SessionChange } from "./sessions.ts";
 import type { StopReason } from "./stop-reason.ts";
 import type { ToolCall } from "./tool-host.ts";
 import type { ToolResult } from "./tool.ts";
@@ -77,6 +78,8 @@ export interface TaskReport {
   readonly output?: JsonValue;
   /** A return then counts as this, not as an answer. */
   readonly interruption?: Interruption;
+  /** S1: written in the commit that ends the task, unless it failed; then the invocation stays hidden and resumable. */
+  readonly sessions?: readonly SessionChange[];
 }
 
 export interface TaskOutcome {

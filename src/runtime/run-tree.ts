@@ -391,7 +391,9 @@ export class RunTree implements TaskTree {
     }
     const { status, output, failure, interruption } = outcome;
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
-    this.#log.add({ tasks: [change] });
+    const sessions = this.#runners.get(taskId)?.report.sessions ?? [];
+    const isClosed = sessions.length > 0 && statusOf(outcome) !== "failed";
+    this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
     const data = { status, output, ...(failure && { failure }), ...(interruption && { interruption }) };
     this.#log.tell(taskId, { type: "task_end", data });
     this.#purse.loseAll(taskId);

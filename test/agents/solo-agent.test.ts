@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openRuntime, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
-import type { Event, RunResult, JsonValue } from "../../src/kernel/index.ts";
+import { memoryStore, openRuntime, sha256, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
+import type { Event, JsonValue, RunResult, Store } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 
 const look = tool({
@@ -15,8 +15,9 @@ const again: ScriptedReply = { text: "Let me look.", toolCalls: [{ name: "look",
 async function run(
   options: Partial<SoloAgentOptions>,
   input: JsonValue = "Where?",
+  store: Store = memoryStore({ hash: sha256 }),
 ): Promise<{ result: RunResult<JsonValue>; events: Event[] }> {
-  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const runtime = await openRuntime({ store, unknownPrice: "ignore" });
   const agent = soloAgent({ name: "scout", model: scriptedModel([]), tools: [look], ...options });
   const handle = await runtime.submit(agent, input);
   const events: Event[] = [];
@@ -45,10 +46,31 @@ describe("an agent that works alone", () => {
       "message_end",
       "turn_end",
       "agent_end",
+      "save_point",
       "settled",
       "task_end",
       "run_end",
     ]);
+  });
+
+  test("S1: what was said is in the session with the commit that ends the task, one entry after another", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const { result } = await run({ model: scriptedModel([again, "Go to Blois."]) }, "Where?", store);
+    const entries = await store.sessions.read(result.sessionId);
+    const roles = entries.map(({ entry }) => (entry.type === "message" ? entry.message.role : entry.type));
+    expect(roles).toEqual(["user", "assistant", "tool", "assistant"]);
+    expect(entries.map(({ entry }) => entry.parentId)).toEqual([
+      null,
+      ...entries.slice(0, -1).map(({ entry }) => entry.id),
+    ]);
+  });
+
+  test("S1: an invocation that failed leaves nothing in the session", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const { result } = await run({ model: scriptedModel([{ error }]) }, "Where?", store);
+    expect(result).toMatchObject({ status: "failed", failure: { code: "model_auth" } });
+    expect(await store.sessions.read(result.sessionId, { hiddenToo: true })).toEqual([]);
   });
 
   test("out of turns, it says so, with what there is of an answer", async () => {
