@@ -3,7 +3,7 @@ import type { CommitRows } from "./commit-rows.ts";
 import type { Tables } from "./tables.ts";
 
 /** A slice is made smaller when it took longer than this, and larger when it took less than half. */
-const sliceMs = 2;
+const sliceMs = 1;
 const mostRows = 4_096;
 
 /** Deletes some of what hangs on a deleted row, at most so many, and says how many. */

@@ -65,11 +65,15 @@ export type FindEntry = (sessionId: SessionId, entryId: string) => SessionEntry 
  * `encodeCommit` wrote.
  */
 export function decodeCommit(body: string, frame: CommitFrame, find: FindEntry): Commit {
-  const { number, at } = frame;
   const parsed = JSON.parse(body) as JsonValue;
-  const stored = number === 0 ? unfoldJson(parsed, knownOf(frame)) : parsed;
-  const { steps, events, sessions, ...rest } = stored as unknown as StoredCommit;
-  const commit: { -readonly [Key in keyof Commit]: Commit[Key] } = { number, at, ...rest };
+  const stored = (frame.number === 0
+    ? unfoldJson(parsed, knownOf(frame))
+    : parsed) as unknown as StoredCommit;
+  const { steps, events, sessions } = stored;
+  // The parsed object becomes the commit: copying it would take as long as parsing it.
+  const commit = stored as unknown as { -readonly [Key in keyof Commit]: Commit[Key] };
+  commit.number = frame.number;
+  commit.at = frame.at;
   const records = steps?.map(decodeStep) ?? [];
   if (steps !== undefined) commit.steps = records;
   if (events !== undefined) commit.events = decodeEvents(events, records, frame);
@@ -97,9 +101,17 @@ function encodeStep(step: StepRecord, hash: Hash): StoredStep {
   return taskId === rootTask ? stored : { taskId, ...stored };
 }
 
-function decodeStep({ taskId = rootTask, value, failure, ...rest }: StoredStep): StepRecord {
+function decodeStep({
+  taskId = rootTask,
+  address,
+  kind,
+  name,
+  digest,
+  value,
+  failure,
+}: StoredStep): StepRecord {
   const outcome = failure === undefined ? { kind: "ok", value } : { kind: "failed", failure };
-  return { taskId, ...rest, outcome } as StepRecord;
+  return { taskId, address, kind, name, digest, outcome } as StepRecord;
 }
 
 interface EncodeContext {

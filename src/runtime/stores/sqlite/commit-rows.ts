@@ -138,9 +138,11 @@ export class CommitRows {
     }
   }
 
-  decode(run: RunKey, { body, ...row }: CommitRow): Commit {
+  decode(run: RunKey, row: CommitRow): Commit {
+    const { runId, agentId, sessionId } = run;
+    const { number, at, nextEvent, body } = row;
     try {
-      return decodeCommit(body, { ...row, ...run }, this.#findEntry);
+      return decodeCommit(body, { runId, agentId, sessionId, number, at, nextEvent }, this.#findEntry);
     } catch (error) {
       throw new Fault("store_corrupt", `commit ${row.number} of ${run.runId} cannot be read back`, {
         cause: error,

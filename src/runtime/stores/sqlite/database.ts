@@ -14,21 +14,26 @@ export interface DatabaseOptions {
   readonly busyLimitMs: number;
 }
 
-/** SQLite writes a long log back by itself, while everyone waits, only where the checkpointer could not (in pages). */
-const lastResortCheckpoint = 64_000;
+/**
+ * After how many pages SQLite writes its log back by itself, while everyone waits. `normal`: only where the checkpointer could not.
+ * `full`: soon, since each commit waits for the disk as it is, and longest for a log that grows.
+ */
+const checkpointAfter = { normal: 64_000, full: 1_000 } as const satisfies Record<Durability, number>;
 /** What a burst made of the log file is given back beyond this (in bytes). */
 const logSizeKept = 33_554_432;
 
 /** One connection, with every statement prepared once. Its calls are over when they return: a lock is never waited for in them. */
 export class Database {
   readonly path: string;
+  readonly durability: Durability;
   readonly busyLimitMs: number;
   readonly #connection: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
   #isOpen = true;
 
-  private constructor(connection: DatabaseSync, { path, busyLimitMs }: DatabaseOptions) {
+  private constructor(connection: DatabaseSync, { path, durability, busyLimitMs }: DatabaseOptions) {
     this.path = path;
+    this.durability = durability;
     this.#connection = connection;
     this.busyLimitMs = busyLimitMs;
   }
@@ -41,7 +46,7 @@ export class Database {
       await database.patiently(() => {
         database.exec("PRAGMA journal_mode = WAL");
         database.exec(`PRAGMA synchronous = ${durability === "full" ? "FULL" : "NORMAL"}`);
-        database.exec(`PRAGMA wal_autocheckpoint = ${lastResortCheckpoint}`);
+        database.exec(`PRAGMA wal_autocheckpoint = ${checkpointAfter[durability]}`);
         database.exec(`PRAGMA journal_size_limit = ${logSizeKept}`);
       });
     } catch (error) {

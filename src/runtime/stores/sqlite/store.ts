@@ -59,7 +59,9 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
   const { hash, maxDeliveries = 5, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
   const checkpointer = new Checkpointer(database.path);
-  const writer = new GroupCommit(database, (bytes) => checkpointer.note(bytes));
+  const writer = new GroupCommit(database, (bytes) => {
+    if (database.durability === "normal") checkpointer.note(bytes);
+  });
   const tables = new Tables({ database, writer, clock });
   const rows = new CommitRows(database, (sessionId, entryId) => sessions.find(sessionId, entryId));
   await database.patiently(() => {
