@@ -10,6 +10,7 @@ import {
   type RunId,
   type TailOptions,
 } from "../../../kernel/index.ts";
+import { Bell } from "../bell.ts";
 import type { RunRow, Tables } from "./tables.ts";
 
 export class MemoryEventLog implements EventLog {
@@ -89,26 +90,4 @@ const none: readonly Delta[] = [];
 
 function hasEnded({ events }: RunRow): boolean {
   return events.at(-1)?.type === "run_end";
-}
-
-/** Lets one reader sleep until something new is there. A ring while it is awake is kept. */
-class Bell {
-  #rang = false;
-  #wake: (() => void) | undefined;
-
-  readonly ring = (): void => {
-    this.#rang = true;
-    this.#wake?.();
-  };
-
-  clear(): void {
-    this.#rang = false;
-  }
-
-  rung(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#rang) resolve();
-      else this.#wake = resolve;
-    });
-  }
 }

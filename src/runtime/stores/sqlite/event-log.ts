@@ -8,7 +8,7 @@ import {
   type RunId,
   type TailOptions,
 } from "../../../kernel/index.ts";
-import { Bell } from "./bell.ts";
+import { Bell } from "../bell.ts";
 import type { Chain } from "./chain.ts";
 import type { ChangeWatch } from "./change-watch.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
