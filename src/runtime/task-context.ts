@@ -19,6 +19,7 @@ import {
   type RunMeta,
   type SpawnOptions,
   type SpawnOutcome,
+  type Standing,
   type StepAddress,
   type StepScope,
   type TaskHandle,
@@ -68,6 +69,10 @@ export class TaskContext implements RunContext {
 
   get agentId(): AgentId {
     return this.#runner.agentId;
+  }
+
+  get standing(): Standing {
+    return this.#runner.state;
   }
 
   get input(): JsonValue {
