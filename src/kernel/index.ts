@@ -80,7 +80,13 @@ export { type Failure, Fault, type FaultOptions } from "./fault.ts";
 export type { FlowEvents } from "./flow-event.ts";
 export { deepFreeze, type DeepReadonly } from "./frozen.ts";
 export type { GuardrailEvents } from "./guardrail-event.ts";
-export type { Guardrail, GuardrailDecision, GuardrailStage } from "./guardrail.ts";
+export type {
+  GuardedCall,
+  Guardrail,
+  GuardrailContext,
+  GuardrailDecision,
+  GuardrailStage,
+} from "./guardrail.ts";
 export type { Hash } from "./hash.ts";
 export {
   type Headcount,
@@ -195,7 +201,13 @@ export type {
   ToolSpec,
 } from "./model.ts";
 export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
-export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
+export type {
+  ApprovalMemory,
+  PermissionDecision,
+  PermissionMode,
+  Permissions,
+  RememberedApproval,
+} from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
 export type { PromptQuery, PromptSource } from "./prompt-source.ts";
@@ -217,6 +229,7 @@ export type {
   RunContext,
   SpawnOptions,
   SpawnOutcome,
+  StepContext,
   TaskHandle,
   TaskOutcome,
   TaskReport,
@@ -245,6 +258,7 @@ export {
   type StepRecord,
 } from "./step-record.ts";
 export type { StopReason } from "./stop-reason.ts";
+export { stopsTask } from "./stopping-fault.ts";
 export type { Store } from "./store.ts";
 export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";
 export type { TaskEvents } from "./task-event.ts";

@@ -21,6 +21,7 @@ import {
   type SpawnOutcome,
   type Standing,
   type StepAddress,
+  type StepContext,
   type StepScope,
   type TaskHandle,
   type TaskId,
@@ -257,15 +258,27 @@ export class TaskContext implements RunContext {
 
   step<Value extends JsonValue>(
     name: string,
-    body: (step: { readonly idempotencyKey: string; readonly signal: AbortSignal }) => Promise<Value>,
+    body: (step: StepContext) => Promise<Value>,
     { input = null }: { readonly input?: JsonValue } = {},
   ): Promise<Value> {
     const step = this.#steps.identify("step", name, input);
     return this.#steps.journaled<Value>(step, async (open) => {
       assertJson(input, `the input of step ${name}`);
-      await open.begin();
+      const call = await open.begin();
+      const inside = new ScopeInside(
+        () => new TaskContext(this.#runner, step.address, new Strand(open.strand, call)),
+      );
+      const { signal } = this;
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      return body({ idempotencyKey, signal: this.signal });
+      const value = await body({
+        idempotencyKey,
+        signal,
+        get ctx() {
+          return inside.ctx;
+        },
+      });
+      for (const draft of inside.takeTold()) open.tell(draft);
+      return value;
     });
   }
 
@@ -374,6 +387,25 @@ export class ContinueAsNew {
 
   constructor(state: JsonValue) {
     this.state = state;
+  }
+}
+
+/** The scope inside a call, made when it is first asked for: most never are (F1). */
+export class ScopeInside {
+  readonly #make: () => TaskContext;
+  #ctx: TaskContext | undefined;
+
+  constructor(make: () => TaskContext) {
+    this.#make = make;
+  }
+
+  get ctx(): RunContext {
+    this.#ctx ??= this.#make();
+    return this.#ctx;
+  }
+
+  takeTold(): readonly EventDraft[] {
+    return this.#ctx?.takeTold() ?? [];
   }
 }
 

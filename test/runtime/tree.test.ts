@@ -85,6 +85,7 @@ it("pauses a victim that is inside a tool whose body waits to take a step (H2, J
     inputSchema: { type: "object" as const },
     risk: "safe" as const,
     destructive: false,
+    edits: false,
     concurrency: "parallel" as const,
     timeoutMs: null,
     suspends: false,
