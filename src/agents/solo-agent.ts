@@ -7,14 +7,19 @@ import {
   type AgentSession,
   type EventDraft,
   type ExecutionBudget,
+  type Guardrail,
+  type HookRegistry,
+  type Interruption,
   type Model,
+  type Permissions,
   type RunContext,
-  type RunStatus,
   type SessionChange,
   type SessionEntry,
   type Tool,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { composeGate } from "./gate/compose-gate.ts";
+import { GuardedRun, withGuardrailModels, type Tripped } from "./guardrails/guarded-run.ts";
 
 export interface SoloAgentOptions {
   readonly name: string;
@@ -23,16 +28,28 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Asked in this order, at the stages they have a method for. */
+  readonly guardrails?: readonly Guardrail[];
+  readonly permissions?: Permissions;
+  /** Hooks of the tool gate. */
+  readonly toolHooks?: HookRegistry;
 }
 
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
 export function soloAgent(options: SoloAgentOptions): Agent {
   const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  const { guardrails = [], permissions, toolHooks } = options;
+  const gate = composeGate({
+    guardrails,
+    ...(permissions && { permissions }),
+    ...(toolHooks && { hooks: toolHooks }),
+  });
   return {
     id: formatAgentId({ name }),
-    models: { main: model },
+    models: withGuardrailModels({ main: model }, guardrails),
     tools,
     budget,
+    ...(gate && { callPath: { gate } }),
     run: async (ctx) => {
       if (typeof ctx.input !== "string") {
         throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
@@ -45,18 +62,21 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       }));
       const at = await ctx.now();
       ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
+      const guarded = new GuardedRun(guardrails, ctx);
+      const refused = await guarded.input(ctx.input);
       const deps = { ctx, tools: { list: () => specs }, maxTurns };
-      for await (const draft of react().run(session, deps, ctx.input)) {
+      const drafts = refused === undefined ? react().run(session, deps, ctx.input) : [];
+      for await (const draft of drafts) {
         ctx.tell(draft);
-        if (session.output !== "") ctx.report({ output: session.output });
+        if (session.output !== "" && !guarded.guardsOutput) ctx.report({ output: session.output });
       }
-      if (session.interrupted) {
-        const reason = session.interruptionReason ?? "interrupted";
-        ctx.report({ interruption: { status: "max_turns", reason } });
-      }
+      const tripped = refused ?? (await guarded.output(session));
+      const interruption = interruptionOf(session, tripped);
+      if (interruption !== undefined) ctx.report({ interruption });
       const entries = entriesOf(ctx, session, at);
       ctx.report({ sessions: entries.map((entry) => appended(ctx, entry)) });
-      for (const draft of closing(ctx, session, entries.at(-1)?.id ?? null)) ctx.tell(draft);
+      const leafId = entries.at(-1)?.id ?? null;
+      for (const draft of closing(ctx, session, interruption, leafId)) ctx.tell(draft);
       return session.output;
     },
   };
@@ -84,9 +104,21 @@ function appended({ facts, agentId }: RunContext, entry: SessionEntry): SessionC
   return { type: "append", sessionId: facts.sessionId, agentId, entry, visibility: "visible" };
 }
 
-function closing({ facts }: RunContext, session: AgentSession, leafId: string | null): readonly EventDraft[] {
-  const { output, turns, cumulativeUsage: usage, interruptionReason, interrupted } = session;
-  const status: RunStatus = interrupted ? "max_turns" : "completed";
+function interruptionOf(
+  { interrupted, interruptionReason }: AgentSession,
+  tripped: Tripped | undefined,
+): Interruption | undefined {
+  if (tripped !== undefined) return { status: "guardrail_tripped", reason: tripped.reason };
+  return interrupted ? { status: "max_turns", reason: interruptionReason ?? "interrupted" } : undefined;
+}
+
+function closing(
+  { facts }: RunContext,
+  { output, turns, cumulativeUsage: usage }: AgentSession,
+  interruption: Interruption | undefined,
+  leafId: string | null,
+): readonly EventDraft[] {
+  const { status, reason: interruptionReason = null } = interruption ?? { status: "completed" };
   const { sessionId } = facts;
   return [
     eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),

@@ -30,7 +30,7 @@ export interface GatedCall {
   /** For steps of the gate's own, scoped under this call: journaled, and paid where they cost. */
   readonly ctx: RunContext;
   /** Into the run's log, with the record of the call. */
-  tell(event: EventDraft): void;
+  readonly tell: (event: EventDraft) => void;
 }
 
 /** Puts a question to somebody in this process. What it throws is a deny. */

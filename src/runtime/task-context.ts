@@ -34,6 +34,7 @@ import {
 import { callModel, type SentPrefix } from "./model-call.ts";
 import type { OpenStep } from "./open-step.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
+import { ScopeInside } from "./scope-inside.ts";
 import { ScopeSteps } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
@@ -350,7 +351,12 @@ export class TaskContext implements RunContext {
           call,
           idempotencyKey,
           steps: this.#steps,
-          scoped: (strand) => new TaskContext(this.#runner, address, strand),
+          scoped: (strand, branch) =>
+            new TaskContext(
+              this.#runner,
+              branch === undefined ? address : branchScope(address, branch),
+              strand,
+            ),
         }),
       start,
     );
@@ -394,25 +400,6 @@ export class ContinueAsNew {
 
   constructor(state: JsonValue) {
     this.state = state;
-  }
-}
-
-/** The scope inside a call, made when it is first asked for: most never are (F1). */
-export class ScopeInside {
-  readonly #make: () => TaskContext;
-  #ctx: TaskContext | undefined;
-
-  constructor(make: () => TaskContext) {
-    this.#make = make;
-  }
-
-  get ctx(): RunContext {
-    this.#ctx ??= this.#make();
-    return this.#ctx;
-  }
-
-  takeTold(): readonly EventDraft[] {
-    return this.#ctx?.takeTold() ?? [];
   }
 }
 

@@ -1,33 +1,23 @@
 import {
-  BudgetExhaustedError,
-  CancellationError,
   Fault,
-  MiddlewareTermination,
-  type EventDraft,
+  stopsTask,
   type FunctionContext,
-  type GatedCall,
   type JsonObject,
   type JsonValue,
-  type RunContext,
   type Tool,
-  type ToolCall,
   type ToolGate,
   type ToolResult,
 } from "../kernel/index.ts";
+import { showToGate, type GatedCallOptions } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
-import type { OpenStep } from "./open-step.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import { Strand, type OpenCall } from "./strand.ts";
 import { passGate } from "./gate-passage.ts";
 
-export interface ToolCallOptions {
-  readonly open: OpenStep;
-  readonly call: ToolCall;
+export interface ToolCallOptions extends GatedCallOptions {
   readonly idempotencyKey: string;
   /** Of the code that calls the tool. */
   readonly steps: ScopeSteps;
-  /** For a body that takes steps of its own, scoped under this call (J7). */
-  readonly scoped: (strand: Strand) => RunContext & { takeTold(): readonly EventDraft[] };
 }
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
@@ -43,7 +33,7 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
 }
 
 async function execute(options: ToolCallOptions): Promise<ToolResult> {
-  const { open, call, steps } = options;
+  const { open, call } = options;
   const { runner } = open;
   const { callId, toolName } = call;
   const tool = runner.findTool(toolName);
@@ -59,33 +49,48 @@ async function execute(options: ToolCallOptions): Promise<ToolResult> {
       `${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`,
     );
   }
-  try {
-    const parsed = await tool.parse(call.input);
-    const gated = gatedCall(options, tool, await tool.needsApproval(parsed));
-    const passed = await passGate({ steps, open, gated });
-    if ("refusal" in passed) return failure(passed.refusal);
-    const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
-    const result = await perform(options, tool, passed.input ?? call.input, input);
-    return await reviewed(gated, runner.agent.callPath?.gate, result);
-  } catch (error) {
-    if (stopsRun(error)) throw error;
-    return failure(Fault.from(error).message);
-  }
+  const attempt = await attempted(options, tool);
+  const gate = runner.agent.callPath?.gate;
+  if ("refusal" in attempt) return failure(attempt.refusal);
+  return gate === undefined ? attempt.result : reviewed(options, tool, gate, attempt);
 }
 
-function gatedCall({ open, call }: ToolCallOptions, tool: Tool, needsApproval: boolean): GatedCall {
-  const { agentId, taskId, facts, settledCalls } = open.runner;
-  const tell = (event: EventDraft): void => open.tell(event);
-  return { call, tool, needsApproval, agentId, taskId, facts, history: settledCalls, tell };
+type Attempt =
+  | { readonly refusal: string }
+  | { readonly result: ToolResult; readonly needsApproval: boolean };
+
+/** Past the gate and through the body. What goes wrong on the way is a result. */
+async function attempted(options: ToolCallOptions, tool: Tool): Promise<Attempt> {
+  const { call } = options;
+  let needsApproval = false;
+  try {
+    const parsed = await tool.parse(call.input);
+    needsApproval = await tool.needsApproval(parsed);
+    const passed = await passGate({ ...options, tool, needsApproval });
+    if ("refusal" in passed) return passed;
+    const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
+    return { result: await perform(options, tool, passed.input ?? call.input, input), needsApproval };
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    return { result: failure(Fault.from(error).message), needsApproval };
+  }
 }
 
 /** What the model is given in place of the result. A gate that fails here lets nothing out. */
 async function reviewed(
-  gated: GatedCall,
-  gate: ToolGate | undefined,
-  result: ToolResult,
+  options: ToolCallOptions,
+  tool: Tool,
+  gate: ToolGate,
+  { result, needsApproval }: Extract<Attempt, { result: ToolResult }>,
 ): Promise<ToolResult> {
-  return gate === undefined ? result : gate.after(gated, result);
+  try {
+    return await showToGate(options, { tool, needsApproval, stage: "after" }, (gated) =>
+      gate.after(gated, result),
+    );
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    return failure(`[withheld: the gate failed: ${Fault.from(error).message}]`);
+  }
 }
 
 /** A tool that suspends has no call open while it waits. */
@@ -172,12 +177,4 @@ function withTimeout(
 
 function failure(text: string): ToolResult {
   return { output: { type: "text", text }, isError: true };
-}
-
-function stopsRun(error: unknown): boolean {
-  return (
-    error instanceof CancellationError ||
-    error instanceof BudgetExhaustedError ||
-    error instanceof MiddlewareTermination
-  );
 }

@@ -25,7 +25,7 @@ export interface ToolExtension {
 /** S4: an extension that throws is told of, and has said nothing. */
 export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer {
   const layer: GateLayer = {};
-  if (extensions.some(({ toolCall }) => toolCall !== undefined)) {
+  if (extensions.some((each) => each.toolCall !== undefined)) {
     layer.before = async (gated) => {
       for (const extension of extensions) {
         const answer = await attempt(gated, extension, "tool_call", async () =>
@@ -37,7 +37,7 @@ export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer 
       return undefined;
     };
   }
-  if (extensions.some(({ toolResult }) => toolResult !== undefined)) {
+  if (extensions.some((each) => each.toolResult !== undefined)) {
     layer.after = async (gated, result) => {
       let patched = result;
       for (const extension of extensions) {

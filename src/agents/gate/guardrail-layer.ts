@@ -6,8 +6,8 @@ import type { GateLayer } from "./gate-layer.ts";
 /** The stages `tool_call` and `tool_result` of the guardrails' table. */
 export function guardrailLayer(guardrails: readonly Guardrail[]): GateLayer {
   const layer: GateLayer = {};
-  const before = guardrails.filter(({ beforeCall }) => beforeCall !== undefined);
-  const after = guardrails.filter(({ afterCall }) => afterCall !== undefined);
+  const before = guardrails.filter((each) => each.beforeCall !== undefined);
+  const after = guardrails.filter((each) => each.afterCall !== undefined);
   if (before.length > 0) {
     layer.before = async (gated) => {
       const { call, tell } = gated;

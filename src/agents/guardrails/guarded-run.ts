@@ -1,6 +1,10 @@
 import {
+  assistantMessage,
   eventDraft,
   Fault,
+  toolCallsOf,
+  Transcript,
+  type AgentSession,
   type EventDraft,
   type Guardrail,
   type GuardrailContext,
@@ -33,20 +37,28 @@ export class GuardedRun {
 
   /** Whether the output must be seen before any of it is given out. */
   get guardsOutput(): boolean {
-    return this.#guardrails.some(({ onOutput }) => onOutput !== undefined);
+    return this.#guardrails.some((each) => each.onOutput !== undefined);
   }
 
   /** Before anything is paid. */
   async input(input: JsonValue): Promise<Tripped | undefined> {
     for (const guardrail of this.#guardrails) this.#start(guardrail);
-    const guardrails = this.#guardrails.filter(({ onInput }) => onInput !== undefined);
+    const guardrails = this.#guardrails.filter((each) => each.onInput !== undefined);
     return this.#stage("input", guardrails, (guardrail, context) => guardrail.onInput?.(input, context));
   }
 
-  /** Before it is given out. */
-  async output(output: string): Promise<Tripped | undefined> {
-    const guardrails = this.#guardrails.filter(({ onOutput }) => onOutput !== undefined);
-    return this.#stage("output", guardrails, (guardrail, context) => guardrail.onOutput?.(output, context));
+  /** Before it is given out. What is withheld is gone from the session's answer too, so that no later turn is given it. */
+  async output(session: AgentSession): Promise<Tripped | undefined> {
+    const { output } = session;
+    const guardrails = output === "" ? [] : this.#guardrails.filter((each) => each.onOutput !== undefined);
+    const tripped = await this.#stage("output", guardrails, (guardrail, context) =>
+      guardrail.onOutput?.(output, context),
+    );
+    if (tripped !== undefined) {
+      session.output = tripped.reason;
+      session.messages = withoutAnswer(session.messages, tripped.reason);
+    }
+    return tripped;
   }
 
   #start(guardrail: Guardrail): void {
@@ -83,6 +95,16 @@ export class GuardedRun {
     });
     return tripped === null ? undefined : (tripped as unknown as Tripped);
   }
+}
+
+/** The last answer's words, and the thoughts behind them, replaced; calls stay, so that their results have one. */
+function withoutAnswer(transcript: Transcript, reason: string): Transcript {
+  const messages = [...transcript];
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  const answer = messages[last];
+  if (answer?.role !== "assistant") return transcript;
+  messages[last] = assistantMessage([{ type: "text", text: reason }, ...toolCallsOf(answer)]);
+  return Transcript.of(messages);
 }
 
 /** The agent's models, with those its guardrails bring. */

@@ -24,8 +24,7 @@ export function textOfOutput(output: ToolOutput): string {
 }
 
 /** Characters that are not seen: they hide a word from whoever looks for it. */
-const unseen =
-  /[\u00AD\u034F\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u2064\u2066-\u206F\uFE00-\uFE0F\uFEFF\u{E0100}-\u{E01EF}]/gu;
+const unseen = /\p{Default_Ignorable_Code_Point}/gu;
 
 /** The same text as a reader takes it: compatible forms made one, unseen characters gone, white space single. */
 export function plainText(text: string): string {
@@ -38,7 +37,7 @@ function collect(value: JsonValue, pieces: string[]): void {
     else {
       for (const [key, member] of Object.entries(value)) {
         pieces.push(key);
-        if (member !== undefined) collect(member as JsonValue, pieces);
+        if (member !== undefined) collect(member, pieces);
       }
     }
   } else if (value !== null) pieces.push(String(value));

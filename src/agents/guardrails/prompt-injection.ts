@@ -26,8 +26,8 @@ const signs: Readonly<Record<string, RegExp>> = {
     /\b(?:do not|don't|never) (?:tell|inform|mention|reveal)\b.{0,30}?\b(?:the )?user\b/iu,
 };
 
-/** Letters that are drawn as nothing and read by models. */
-const tagLetters = /[\u{E0000}-\u{E007F}]/u;
+/** Letters that are drawn as nothing and read by models; flags of regions, which are spelt with them, left out. */
+const tagLetters = /(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]*)[\u{E0020}-\u{E007E}]/u;
 
 /** Finds texts that give a model orders in the place of data. By signs that are known: it warns of many attacks and proves none absent. */
 export function promptInjection(options: PromptInjectionOptions = {}): Guardrail {
