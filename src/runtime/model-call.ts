@@ -14,6 +14,7 @@ import {
   type ModelResponse,
 } from "../kernel/index.ts";
 import { reserveCall, type Grant, type SentPrefix } from "./call-reservation.ts";
+import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
 import { priceUsage } from "./price-usage.ts";
 import type { TaskRunner } from "./task-runner.ts";
@@ -32,72 +33,81 @@ export interface ModelCall {
  * anew, and one that ends without reported usage is charged in full (B3). What it resolves to settles with the record.
  */
 export async function callModel(call: ModelCall): Promise<() => LlmReply> {
-  const { open } = call;
-  const { runner } = open;
-  const { retry, random } = runner.owner;
+  const { open, request, sent } = call;
+  const { runner, strand } = open;
   const model = findModel(call);
   // B1: a turn counts once, with the first attempt that is charged.
   let turns = 1;
   for (let attempt = 1; ; attempt++) {
-    const result = await attemptCall(call, { model, attempt, turns });
-    if ("charged" in result && result.charged) turns = 0;
-    const success = "settle" in result;
-    const ended = { type: "retry_end", data: { attempt: attempt - 1, success } } as const;
-    if (success) {
-      if (attempt > 1) open.tell(ended);
-      return result.settle;
+    const grant = await reserveCall({ open, request, model, sent, attempt, turns });
+    let isSent = false;
+    let parts = 0;
+    try {
+      open.start();
+      await runner.log.flush();
+      if (runner.dropped) return await never();
+      runner.check(strand);
+      isSent = true;
+      const sending = modelRequest(request, grant);
+      const response = await (runner.task.record.streaming
+        ? stream(call, model, sending, attempt, () => parts++)
+        : model.generate(sending, { signal: strand.signal }));
+      if (runner.dropped) return await never();
+      if (attempt > 1) open.tell({ type: "retry_end", data: { attempt: attempt - 1, success: true } });
+      return () => settle(call, model, response, grant);
+    } catch (error) {
+      if (runner.dropped) return await never();
+      if (!isSent) {
+        runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+        throw error;
+      }
+      const { classified, charged } = fail(open, grant, error, parts);
+      if (charged) turns = 0;
+      await delay(open, retryDelay(open, attempt, classified, error));
     }
-    const { kind, retryable, message, retryAfterMs } = result.error;
-    const fault = new Fault(`model_${kind}`, message, { cause: result.cause });
-    if (!retry.enabled || !retryable || fault.retry !== "backoff" || attempt > retry.maxRetries) {
-      if (attempt > 1) open.tell(ended);
-      throw fault;
-    }
-    if (attempt > 1) runner.tell(ended);
-    const delayMs = retryDelayMs(attempt, retry, random, retryAfterMs);
-    const start = { attempt, maxAttempts: retry.maxRetries, delayMs, kind, message };
-    runner.tell({ type: "retry_start", data: start });
-    await delay(open, delayMs);
   }
 }
 
-type Attempt =
-  | { readonly settle: () => LlmReply }
-  | { readonly error: ClassifiedError; readonly cause: unknown; readonly charged: boolean };
-
-async function attemptCall(
-  call: ModelCall,
-  { model, attempt, turns }: { readonly model: Model; readonly attempt: number; readonly turns: number },
-): Promise<Attempt> {
-  const { open, request, sent } = call;
+/** B3: books what an attempt may have cost. Throws when it was stopped. */
+function fail(
+  open: OpenStep,
+  grant: Grant,
+  error: unknown,
+  parts: number,
+): { readonly classified: ClassifiedError; readonly charged: boolean } {
   const { runner, strand } = open;
-  const grant = await reserveCall({ open, request, model, sent, attempt, turns });
-  let parts = 0;
-  try {
-    open.start();
-    await runner.live(runner.log.flush());
-    runner.check(strand);
-  } catch (error) {
-    runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
-    throw error;
+  const classified = classifyError(error, { now: runner.owner.clock.now() });
+  // Refused before any body: nothing was billed. Anything else may have been.
+  const charged = classified.status === undefined || parts > 0;
+  if (charged) lose(runner, grant.id);
+  else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+  open.end();
+  const stop = strand.token.error;
+  if (stop !== undefined) throw stop;
+  if (error instanceof CancellationError) throw error;
+  return { classified, charged };
+}
+
+/** How long to wait before the next attempt; throws when there is to be none. Tells of both. */
+function retryDelay(
+  open: OpenStep,
+  attempt: number,
+  { kind, retryable, message, retryAfterMs }: ClassifiedError,
+  cause: unknown,
+): number {
+  const { runner } = open;
+  const { retry, random } = runner.owner;
+  const fault = new Fault(`model_${kind}`, message, { cause });
+  const ended = { type: "retry_end", data: { attempt: attempt - 1, success: false } } as const;
+  if (!retry.enabled || !retryable || fault.retry !== "backoff" || attempt > retry.maxRetries) {
+    if (attempt > 1) open.tell(ended);
+    throw fault;
   }
-  try {
-    const response = await runner.live(
-      invoke(call, model, modelRequest(request, grant), attempt, () => parts++),
-    );
-    return { settle: () => settle(call, model, response, grant) };
-  } catch (error) {
-    const classified = classifyError(error, { now: runner.owner.clock.now() });
-    // Refused before any body: nothing was billed. Anything else may have been.
-    const charged = classified.status === undefined || parts > 0;
-    if (charged) lose(runner, grant.id);
-    else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
-    open.end();
-    const stop = strand.token.error;
-    if (stop !== undefined) throw stop;
-    if (error instanceof CancellationError) throw error;
-    return { error: classified, cause: error, charged };
-  }
+  if (attempt > 1) runner.tell(ended);
+  const delayMs = retryDelayMs(attempt, retry, random, retryAfterMs);
+  const start = { attempt, maxAttempts: retry.maxRetries, delayMs, kind, message };
+  runner.tell({ type: "retry_start", data: start });
+  return delayMs;
 }
 
 /** B1, B3: in one commit with the record of the call. */
@@ -121,7 +131,7 @@ function settle({ open }: ModelCall, model: Model, response: ModelResponse, gran
   return { message, stopReason, usage, model: named };
 }
 
-async function invoke(
+async function stream(
   { open }: ModelCall,
   model: Model,
   request: ModelRequest,
@@ -130,7 +140,6 @@ async function invoke(
 ): Promise<ModelResponse> {
   const { runner, strand, openSeq, again } = open;
   const { signal } = strand;
-  if (!runner.task.record.streaming) return model.generate(request, { signal });
   const { lease } = runner.log;
   const base = { runId: lease.runId, taskId: runner.taskId, messageSeq: openSeq, attempt };
   const { events } = runner.owner.store;
@@ -153,7 +162,7 @@ async function invoke(
 /** B3: it may have cost all that was held. */
 function lose(runner: TaskRunner, reservationId: string): void {
   const { taskId, tree, state } = runner;
-  const reservation = state.ledger.open[reservationId];
+  const reservation = state.ledger.open.find(({ id }) => id === reservationId);
   if (reservation === undefined) return;
   const { attempt, held, priced } = reservation;
   const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
@@ -173,9 +182,11 @@ function findModel({ open: { runner }, role }: ModelCall): Model {
 
 function modelRequest(request: LlmRequest, { outputTokens, cutBy }: Grant): ModelRequest {
   const { transcript, instructions = "", ephemeral = [], role: _role, maxOutputTokens, ...rest } = request;
-  const system = instructions === "" ? [] : [systemMessage(instructions)];
   const limit = cutBy !== null || maxOutputTokens !== undefined ? { maxOutputTokens: outputTokens } : {};
-  return { ...rest, ...limit, messages: [...system, ...transcript, ...ephemeral] };
+  const said = transcript.slice();
+  const heard = ephemeral.length === 0 ? said : [...said, ...ephemeral];
+  const messages = instructions === "" ? heard : [systemMessage(instructions), ...heard];
+  return { ...rest, ...limit, messages };
 }
 
 /** Between two attempts. Not journaled. */

@@ -1,15 +1,15 @@
 import {
   assertJson,
   branchScope,
-  canonicalJson,
   Fault,
+  JsonDigest,
+  sealJson,
   stepAt,
   type AgentId,
   type AskOutcome,
   type Branch,
   type BranchResults,
   type EventDraft,
-  type Hash,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -42,7 +42,7 @@ import type { Due } from "./waits.ts";
 export class TaskContext implements RunContext {
   readonly #runner: TaskRunner;
   readonly #steps: ScopeSteps;
-  readonly #messages: OutgoingMessages;
+  #outgoing: OutgoingMessages | undefined;
   /** Where the tools of the last model call have their addresses. */
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
@@ -51,7 +51,10 @@ export class TaskContext implements RunContext {
   constructor(runner: TaskRunner, scope: StepScope | number, strand: Strand = runner.strand) {
     this.#runner = runner;
     this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
-    this.#messages = new OutgoingMessages(this.#steps);
+  }
+
+  get #messages(): OutgoingMessages {
+    return (this.#outgoing ??= new OutgoingMessages(this.#steps));
   }
 
   get meta(): RunMeta {
@@ -84,6 +87,7 @@ export class TaskContext implements RunContext {
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
   tell(draft: EventDraft): void {
+    sealJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
   }
 
@@ -98,8 +102,7 @@ export class TaskContext implements RunContext {
   async llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
-    const digest = (hash: Hash): string => hash(`${role}\n${transcript.digest(hash)}`);
-    const step: StepIdentity = { address, kind: "llm", name: role, digest };
+    const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
     const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
     const sent = this.#sent.get(role);
     const reply = await this.#steps.journaled<LlmReply>(
@@ -123,7 +126,10 @@ export class TaskContext implements RunContext {
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
-    return this.#steps.alone("tools", () => this.#callTools(scope, first, calls));
+    const [only] = calls;
+    if (only === undefined || calls.length > 1)
+      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls));
+    return this.#steps.alone("tools", () => this.#callTool(stepAt(scope, first), only)).then(listOf);
   }
 
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
@@ -314,8 +320,12 @@ export class TaskContext implements RunContext {
   }
 
   #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
-    const digest = (hash: Hash): string => hash(canonicalJson(call.input));
-    const step: StepIdentity = { address, kind: "tool", name: call.toolName, digest };
+    const step: StepIdentity = {
+      address,
+      kind: "tool",
+      name: call.toolName,
+      digest: new JsonDigest(call.input),
+    };
     const { callId, toolName, input } = call;
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
     const idempotencyKey = this.#steps.idempotencyKey(address);
@@ -375,6 +385,10 @@ export class ContinueAsNew {
 /** Every journal of a task has addresses of its own, so that idempotency keys are never used twice. */
 function journalScope(journal: number): StepScope {
   return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
+}
+
+function listOf<Value>(value: Value): readonly Value[] {
+  return [value];
 }
 
 function settle<Value>(work: Promise<Value>): Promise<PromiseSettledResult<Value>> {

@@ -1,8 +1,7 @@
 import {
-  canonicalJson,
+  JsonDigest,
   type ApprovalDecision,
   type EventDraft,
-  type Hash,
   type StepAddress,
   type ToolCall,
 } from "../kernel/index.ts";
@@ -19,7 +18,7 @@ export function askForApproval(
   const { taskId, owner, tree } = runner;
   const approvalId = `${taskId}/${callAddress}`;
   const name = approvalWait(approvalId);
-  const digest = (hash: Hash): string => hash(canonicalJson(input));
+  const digest = new JsonDigest(input);
   const request: EventDraft = {
     type: "approval_request",
     data: {
@@ -27,7 +26,7 @@ export function askForApproval(
       toolName,
       callId,
       input,
-      inputDigest: digest(owner.hash),
+      inputDigest: digest.digest(owner.hash),
       reason: `${toolName} asks for it`,
     },
   };
