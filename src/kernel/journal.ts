@@ -2,6 +2,7 @@ import type { Commit } from "./commit.ts";
 import type { AgentId, RunId, SessionId } from "./identity.ts";
 import type { Lease } from "./lease.ts";
 import type { Priority } from "./priority.ts";
+import type { RunPage, RunQuery } from "./run-summary.ts";
 
 /** What is known of a run without reading its commits: whom to schedule, and with which code. */
 export interface RunRecord {
@@ -9,6 +10,7 @@ export interface RunRecord {
   readonly agentId: AgentId;
   readonly sessionId: SessionId;
   readonly tenantId: string | null;
+  readonly userId: string | null;
   readonly priority: Priority;
   /** The agent's version at the start (J9). */
   readonly agentVersion: string | null;
@@ -24,11 +26,14 @@ export interface RunRecord {
  * - J3 A writer whose lease was lost is refused with `lease_lost`, and nothing is written.
  * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
  * - A number that leaves a gap is refused with `invalid_argument`.
+ * - K1 A run has ended when a commit tells `run_end`, and goes on again when one reopens a task; `list` says so from that commit on.
+ * - K2 `list` gives the newest first, each once however many come or go between two pages.
  */
 export interface Journal {
   /** False: the run exists; nothing changed. */
   create(run: RunRecord, first: Commit): Promise<boolean>;
   find(runId: RunId): Promise<RunRecord | undefined>;
+  list(query?: RunQuery): Promise<RunPage>;
   /** The commit that stands under this number. */
   append(lease: Lease, commit: Commit): Promise<Commit>;
   /** What has been committed, from `number` on; ends there. */

@@ -4,6 +4,7 @@ import type { RunId, SessionId } from "./identity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
 import type { RunHandle } from "./run-handle.ts";
+import type { RunPage, RunQuery } from "./run-summary.ts";
 import type { SpawnBudget } from "./spawn-budget.ts";
 
 /** How an input is to be run. */
@@ -33,6 +34,8 @@ export interface Runtime {
   submit(agent: Agent, input: JsonValue, options?: SubmitOptions): Promise<RunHandle>;
   /** A run of this store, whoever drives it. */
   find(runId: RunId): Promise<RunHandle | undefined>;
+  /** Runs of this store, the newest first, whoever drives them. */
+  list(query?: RunQuery): Promise<RunPage>;
   /** Lets what is being driven come to rest, then lets go of the store. */
   close(): Promise<void>;
 }

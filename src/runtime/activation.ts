@@ -78,6 +78,7 @@ export function newRun(
       agentId,
       sessionId,
       tenantId: options.tenantId ?? null,
+      userId: options.userId ?? null,
       priority,
       agentVersion: agent.version ?? null,
       createdAt: at,

@@ -15,6 +15,8 @@ import {
   type RetrySettings,
   type RunHandle,
   type RunId,
+  type RunPage,
+  type RunQuery,
   type Runtime,
   type Store,
   type SubmitOptions,
@@ -159,6 +161,10 @@ class LocalRuntime implements Runtime {
   async find(runId: RunId): Promise<RunHandle | undefined> {
     const record = await this.#store.journal.find(runId);
     return record === undefined ? undefined : this.#handle(record);
+  }
+
+  list(query?: RunQuery): Promise<RunPage> {
+    return this.#store.journal.list(query);
   }
 
   close(): Promise<void> {

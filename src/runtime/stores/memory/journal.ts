@@ -7,9 +7,15 @@ import {
   type Journal,
   type Lease,
   type RunId,
+  type RunPage,
+  type RunQuery,
   type RunRecord,
+  type RunStanding,
+  type RunSummary,
   type TaskId,
 } from "../../../kernel/index.ts";
+import { cursorOf, pageOf } from "../run-cursor.ts";
+import { endIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
@@ -39,6 +45,8 @@ export class MemoryJournal implements Journal {
     if (this.#tables.runs.has(record.runId)) return false;
     const row: RunRow = {
       record,
+      place: this.#tables.tick(),
+      end: null,
       commits: [],
       events: [],
       mail: [],
@@ -59,6 +67,20 @@ export class MemoryJournal implements Journal {
 
   async find(runId: RunId): Promise<RunRecord | undefined> {
     return this.#tables.runs.get(runId)?.record;
+  }
+
+  async list(query: RunQuery = {}): Promise<RunPage> {
+    const { before, limit, statuses } = cursorOf(query);
+    const { sessionId, agentId, tenantId } = query;
+    const fits = ({ place, record, ...row }: RunRow): boolean =>
+      place < before &&
+      (sessionId === undefined || record.sessionId === sessionId) &&
+      (agentId === undefined || record.agentId === agentId) &&
+      (tenantId === undefined || record.tenantId === tenantId) &&
+      (statuses?.includes(standingOf(row)) ?? true);
+    const found = [...this.#tables.runs.values()].filter(fits).toReversed();
+    const { shown, next } = pageOf(found, limit);
+    return { runs: shown.map(summaryOf), next };
   }
 
   async append(lease: Lease, commit: Commit): Promise<Commit> {
@@ -114,6 +136,8 @@ export class MemoryJournal implements Journal {
     for (const event of events) deepFreeze(event);
     row.commits.push(commit);
     row.events.push(...events);
+    const end = endIn(commit);
+    if (end !== undefined) row.end = end;
     for (const each of mail) this.#neighbours.mailbox.putNow(each);
     this.#neighbours.inbox.applyNow(inbox);
     this.#neighbours.topics.applyNow(topics);
@@ -137,4 +161,21 @@ export class MemoryJournal implements Journal {
     );
     row.deltaBatch++;
   }
+}
+
+function standingOf({
+  end,
+  owner,
+  rest,
+  mail,
+}: Pick<RunRow, "end" | "owner" | "rest" | "mail">): RunStanding {
+  if (end !== null) return end.status;
+  if (owner !== null) return "running";
+  return rest.kind === "suspended" && mail.length === 0 ? "suspended" : "pending";
+}
+
+function summaryOf(row: RunRow): RunSummary {
+  const { record, end, commits } = row;
+  const updatedAt = commits.at(-1)?.at ?? record.createdAt;
+  return { ...record, status: standingOf(row), updatedAt, endedAt: end?.at ?? null };
 }
