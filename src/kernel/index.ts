@@ -126,7 +126,7 @@ export {
   type TopicId,
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
-export type { Journal, RunRecord } from "./journal.ts";
+export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
 export {
   assertJson,
   canonicalJson,

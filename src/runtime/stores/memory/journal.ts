@@ -3,6 +3,7 @@ import {
   deepFreeze,
   Fault,
   type Commit,
+  type Creation,
   type Event,
   type Journal,
   type Lease,
@@ -12,6 +13,7 @@ import {
   type RunRecord,
   type RunStanding,
   type RunSummary,
+  type SingleFlight,
   type TaskId,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
@@ -41,8 +43,10 @@ export class MemoryJournal implements Journal {
     this.#neighbours = neighbours;
   }
 
-  async create(record: RunRecord, first: Commit): Promise<boolean> {
-    if (this.#tables.runs.has(record.runId)) return false;
+  async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
+    if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
+    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    if (instead !== undefined) return instead;
     const row: RunRow = {
       record,
       place: this.#tables.tick(),
@@ -62,7 +66,7 @@ export class MemoryJournal implements Journal {
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
     this.#tables.announce(record.runId);
-    return true;
+    return { kind: "created" };
   }
 
   async find(runId: RunId): Promise<RunRecord | undefined> {
@@ -106,6 +110,22 @@ export class MemoryJournal implements Journal {
     const row = this.#tables.runs.get(runId);
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
+  }
+
+  /** S5. */
+  #steer({ agentId, sessionId }: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+    const rows = [...this.#tables.runs.values()];
+    const told = rows.find(({ mailIds }) => mailIds.has(steering.id));
+    if (told !== undefined) return { kind: "steered", runId: told.record.runId };
+    const row = rows.findLast(
+      ({ record, end }) => end === null && record.agentId === agentId && record.sessionId === sessionId,
+    );
+    if (row === undefined) return undefined;
+    // One that mail has woken is on its way: nobody is at it yet.
+    const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
+    if (!always && !isLeft) return { kind: "busy", run: summaryOf(row) };
+    this.#neighbours.mailbox.putNow({ ...steering, runId: row.record.runId });
+    return { kind: "steered", runId: row.record.runId };
   }
 
   /** Refuses before it changes anything. */

@@ -2,6 +2,7 @@ import {
   assertJson,
   Fault,
   type Commit,
+  type Creation,
   type Hash,
   type Journal,
   type Lease,
@@ -10,6 +11,7 @@ import {
   type RunQuery,
   type RunRecord,
   runStatuses,
+  type SingleFlight,
 } from "../../../kernel/index.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { Chain } from "./chain.ts";
@@ -86,13 +88,14 @@ export class SqliteJournal implements Journal {
     this.#list = new RunList(tables, rows);
   }
 
-  async create(record: RunRecord, first: Commit): Promise<boolean> {
+  async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
     const draft = this.#draft(first, record);
     return this.#tables.write({
       bytes: draft.body.length,
-      apply: () => this.#create(record, draft),
-      committed: (isNew) => {
-        if (!isNew) return;
+      apply: () => this.#createUnlessBusy(record, draft, flight),
+      committed: (creation) => {
+        if (creation.kind === "steered") this.#tables.announce(creation.runId);
+        if (creation.kind !== "created") return;
         this.#tables.announce(record.runId);
         this.#tell(first);
       },
@@ -177,9 +180,31 @@ export class SqliteJournal implements Journal {
     return { commit, body, contents: this.#chain.contents(events) };
   }
 
-  #create(record: RunRecord, draft: Draft): boolean {
+  /** S5. */
+  #createUnlessBusy(record: RunRecord, draft: Draft, flight: SingleFlight | undefined): Creation {
+    if (this.#tables.find(record.runId) !== undefined) return { kind: "exists" };
+    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    if (instead !== undefined) return instead;
+    this.#create(record, draft);
+    return { kind: "created" };
+  }
+
+  #steer(record: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+    const { mailbox } = this.#neighbours;
+    const told = mailbox.findSubmitted(steering.id);
+    if (told !== undefined) return { kind: "steered", runId: told };
+    const run = this.#list.findUnfinished(record);
+    if (run === undefined) return undefined;
+    const { runId, status } = run;
+    // One that mail has woken is on its way: nobody is at it yet.
+    const isLeft = status === "suspended" || (status === "pending" && mailbox.hasMailNow(runId));
+    if (!always && !isLeft) return { kind: "busy", run };
+    mailbox.putNow({ ...steering, runId });
+    return { kind: "steered", runId };
+  }
+
+  #create(record: RunRecord, draft: Draft): void {
     const { database } = this.#tables;
-    if (this.#tables.find(record.runId) !== undefined) return false;
     this.#refuse(draft.commit, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const id = database.insert(
@@ -202,7 +227,6 @@ export class SqliteJournal implements Journal {
     database.statement(plainInsert).run(id, commit.number, commit.at, next.seq, head, body);
     this.#reach({ id, runId, agentId, sessionId }, commit);
     this.#rows.addedNow();
-    return true;
   }
 
   /** J1, J3: the commit that stands under its number. */

@@ -137,6 +137,7 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_tenant ON runs (tenant) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_by_end ON runs (ended) WHERE run_id IS NOT NULL;
+  CREATE INDEX mail_of_submits ON mail_ids (mail_id) WHERE mail_id >= 'submit ' AND mail_id < 'submit!';
   `,
 ];
 

@@ -1,4 +1,11 @@
-import { runStatuses, type RunPage, type RunQuery, type RunStanding } from "../../../kernel/index.ts";
+import {
+  runStatuses,
+  type RunPage,
+  type RunQuery,
+  type RunRecord,
+  type RunStanding,
+  type RunSummary,
+} from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import type { CommitRows } from "./commit-rows.ts";
 import { recordOf, runColumns, RunState, tenantText, type RunRow } from "./run-row.ts";
@@ -10,6 +17,8 @@ interface ListedRow extends RunRow {
   readonly ended: number | null;
   readonly endedAt: number | null;
 }
+
+const listedColumns = `id AS place, ${runColumns}, state, ended, ended_at AS endedAt`;
 
 /** A condition, and what it is compared with. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
@@ -38,24 +47,36 @@ export class RunList {
           .flatMap((status) => this.#find(query, status, before, limit + 1))
           .toSorted((one, other) => other.place - one.place);
         const { shown, next } = pageOf(found, limit);
-        const updated = this.#rows.lastTimes(shown.map(({ place }) => place));
-        return {
-          runs: shown.map((row) => ({
-            ...recordOf(row),
-            status: standingOf(row),
-            updatedAt: updated.get(row.place) ?? row.created_at,
-            endedAt: row.endedAt,
-          })),
-          next,
-        };
+        return { runs: this.#summaries(shown), next };
       }),
     );
+  }
+
+  /** S5: the unfinished run of an agent in a session, the newest of several. Inside a transaction. */
+  findUnfinished({ agentId, sessionId }: Pick<RunRecord, "agentId" | "sessionId">): RunSummary | undefined {
+    const [row] = this.#tables.database.all<ListedRow>(
+      `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
+       WHERE session_id = ? AND ended IS NULL AND agent_id = ? AND run_id IS NOT NULL ORDER BY id DESC LIMIT 1`,
+      sessionId,
+      agentId,
+    );
+    return row === undefined ? undefined : this.#summaries([row])[0];
+  }
+
+  #summaries(rows: readonly ListedRow[]): RunSummary[] {
+    const updated = this.#rows.lastTimes(rows.map(({ place }) => place));
+    return rows.map((row) => ({
+      ...recordOf(row),
+      status: standingOf(row),
+      updatedAt: updated.get(row.place) ?? row.created_at,
+      endedAt: row.endedAt,
+    }));
   }
 
   #find(query: RunQuery, status: RunStanding | undefined, before: number, limit: number): ListedRow[] {
     const { index, terms } = planOf(query, status);
     return this.#tables.database.all<ListedRow>(
-      `SELECT id AS place, ${runColumns}, state, ended, ended_at AS endedAt FROM runs ${index}
+      `SELECT ${listedColumns} FROM runs ${index}
        WHERE ${[...terms.map(([sql]) => sql), "run_id IS NOT NULL AND id < ?"].join(" AND ")}
        ORDER BY id DESC LIMIT ?`,
       ...terms.flatMap(([, ...values]) => values),
