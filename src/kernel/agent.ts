@@ -1,3 +1,4 @@
+import type { CallPath } from "./call-path.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId } from "./identity.ts";
 import type { TaskInbox } from "./inbox.ts";
@@ -21,5 +22,7 @@ export interface Agent {
   /** Agents it may spawn; registered with it. */
   readonly colleagues?: readonly Agent[];
   readonly budget?: Partial<ExecutionBudget>;
+  /** Read anew at each call, so that a change of configuration takes effect at the next one (F1). */
+  readonly callPath?: CallPath;
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
 }

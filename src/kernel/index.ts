@@ -16,6 +16,7 @@ export {
   type BudgetExhaustion,
 } from "./budget-exhausted-error.ts";
 export type { Budget, BudgetVerdict } from "./budget.ts";
+export type { CallPath, EventObserver } from "./call-path.ts";
 export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
 export {
   CancellationError,
@@ -126,7 +127,7 @@ export {
   type TopicId,
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
-export type { Journal, RunRecord } from "./journal.ts";
+export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
 export {
   assertJson,
   canonicalJson,
@@ -175,10 +176,12 @@ export type {
   AgentRunContext,
   ChatContext,
   ChatMiddleware,
+  DeltaFilter,
   FunctionContext,
   FunctionMiddleware,
   Middleware,
   MiddlewareFunction,
+  StreamedDelta,
 } from "./middleware.ts";
 export type {
   Model,
@@ -224,12 +227,14 @@ export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
 export type { RunHandle } from "./run-handle.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
+export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
 export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";
+export type { Standing } from "./standing.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-address.ts";
 export { stepHeadcount } from "./step-headcount.ts";
 export { stepLedger } from "./step-ledger.ts";
@@ -250,6 +255,7 @@ export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
 export type { TaskChange, TaskRecord } from "./task.ts";
 export type { Attributes, Span, Telemetry } from "./telemetry.ts";
+export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
 export type { TopicChange, Topics } from "./topics.ts";

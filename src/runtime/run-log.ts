@@ -31,6 +31,8 @@ export interface RunLogOptions {
   readonly lease: Lease;
   readonly state: RunState;
   readonly clock: Clock;
+  /** These are durable, and were not before. */
+  readonly onDurable: (events: readonly Event[]) => void;
   /** The run cannot be written to any more: the lease is lost, or the store fails. */
   readonly onBroken: (fault: Fault) => void;
 }
@@ -44,6 +46,7 @@ export class RunLog {
   readonly #store: Store;
   readonly #state: RunState;
   readonly #clock: Clock;
+  readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
   #draft: Draft = {};
   #dirty = false;
@@ -52,11 +55,12 @@ export class RunLog {
   #watched: Draft | undefined;
   #broken: Fault | undefined;
 
-  constructor({ store, lease, state, clock, onBroken }: RunLogOptions) {
+  constructor({ store, lease, state, clock, onDurable, onBroken }: RunLogOptions) {
     this.lease = lease;
     this.#store = store;
     this.#state = state;
     this.#clock = clock;
+    this.#onDurable = onDurable;
     this.#onBroken = onBroken;
   }
 
@@ -113,6 +117,11 @@ export class RunLog {
     return this.#dirty ? this.#write() : this.#check();
   }
 
+  /** What is being written has been, or has failed. */
+  async written(): Promise<void> {
+    await this.#writing?.catch(() => undefined);
+  }
+
   /** Nothing more is written. */
   stop(fault: Fault): void {
     this.#broken ??= fault;
@@ -160,8 +169,9 @@ export class RunLog {
     return this.#writing;
   }
 
-  readonly #written = (): void => {
+  readonly #written = ({ events }: Commit): void => {
     this.#writing = undefined;
+    if (events !== undefined) this.#onDurable(events);
   };
 
   readonly #failed = (error: unknown): never => {

@@ -19,6 +19,7 @@ import {
   type RunMeta,
   type SpawnOptions,
   type SpawnOutcome,
+  type Standing,
   type StepAddress,
   type StepScope,
   type TaskHandle,
@@ -73,6 +74,10 @@ export class TaskContext implements RunContext {
     return this.#runner.agentId;
   }
 
+  get standing(): Standing {
+    return this.#runner.state;
+  }
+
   get input(): JsonValue {
     return this.#runner.task.input;
   }
@@ -104,15 +109,14 @@ export class TaskContext implements RunContext {
     const address = this.#steps.next();
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
     const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
-    const sent = this.#sent.get(role);
-    const reply = await this.#steps.journaled<LlmReply>(
-      step,
-      (open) => callModel({ open, request, role, sent }),
-      start,
-    );
+    // Of a recorded answer it is not known what middleware had made of its request.
+    const counted = this.#runner.agent.callPath?.chat === undefined;
+    const call = { request, role, sent: this.#sent.get(role), counted };
+    const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
     this.#lastLlm = address;
     this.#toolsCalled = 0;
-    this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    if (call.counted) this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    else this.#sent.delete(role);
     return reply;
   }
 
@@ -329,7 +333,7 @@ export class TaskContext implements RunContext {
     const { callId, toolName, input } = call;
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
     const idempotencyKey = this.#steps.idempotencyKey(address);
-    return this.#steps.recorded<ToolResult>(
+    const done = this.#steps.recorded<ToolResult>(
       step,
       (open) =>
         callTool({
@@ -341,6 +345,11 @@ export class TaskContext implements RunContext {
         }),
       start,
     );
+    if (this.#runner.agent.callPath?.gate === undefined) return done;
+    return done.then((result) => {
+      this.#runner.settledCalls.push({ call, result });
+      return result;
+    });
   }
 
   /** J2: the first fault in the order of declaration. J5: all that came with it are voided with it. */

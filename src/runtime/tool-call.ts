@@ -5,8 +5,10 @@ import {
   Fault,
   MiddlewareTermination,
   sealJson,
-  type ApprovalDecision,
   type EventDraft,
+  type FunctionContext,
+  type GatedCall,
+  type JsonObject,
   type JsonValue,
   type RunContext,
   type Tool,
@@ -14,10 +16,11 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../kernel/index.ts";
+import { layerContext } from "./layer-context.ts";
 import type { OpenStep } from "./open-step.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
-import { askForApproval } from "./tool-approval.ts";
+import { passGate } from "./gate-passage.ts";
 
 export interface ToolCallOptions {
   readonly open: OpenStep;
@@ -31,54 +34,106 @@ export interface ToolCallOptions {
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
 export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
-  const { open, call, steps } = options;
-  const { runner, address } = open;
+  const { open, call } = options;
+  const { runner } = open;
   const { callId, toolName } = call;
   const { clock } = runner.owner;
   const startedAt = clock.now();
   const tool = runner.findTool(toolName);
-  let result = findRefusal(options, tool);
-  if (result === undefined && tool !== undefined) {
-    try {
-      let input = await tool.parse(call.input);
-      const asks = tool.needsApproval(input);
-      const decision =
-        asks !== false && (await asks) ? await askForApproval(steps, address, call) : undefined;
-      if (decision?.decision === "approved" && decision.input !== undefined)
-        input = await tool.parse(decision.input);
-      result = refusalBy(decision) ?? (await perform(options, tool, input));
-      // J1, J10.
-      sealJson(result, `the result of tool ${toolName}`);
-    } catch (error) {
-      if (stopsRun(error)) throw error;
-      result = failure(Fault.from(error).message);
-    }
-  }
-  result ??= failure(`there is no tool ${toolName}`);
+  const result =
+    tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
   const durationMs = clock.now() - startedAt;
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs } });
   return result;
 }
 
-/** A tool that is not there, or not this task's. */
-function findRefusal({ open, call }: ToolCallOptions, tool: Tool | undefined): ToolResult | undefined {
-  const { runner } = open;
-  const { callId, toolName } = call;
-  if (tool === undefined) {
-    const known = (runner.agent.tools ?? []).map(({ name }) => name).join(", ");
-    return failure(`there is no tool ${toolName}; there are: ${known || "none"}`);
-  }
-  const { tools: allowed } = runner.task.record;
+function notThere({ open, call }: ToolCallOptions): ToolResult {
+  const known = (open.runner.agent.tools ?? []).map(({ name }) => name).join(", ");
+  return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
+}
+
+function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): ToolResult | undefined {
+  const { tools: allowed } = open.runner.task.record;
   if (allowed === null || allowed.includes(toolName)) return undefined;
   const reason = "not one of this task's tools";
   open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
   return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
 }
 
+async function execute(options: ToolCallOptions, tool: Tool): Promise<ToolResult> {
+  const { open, call } = options;
+  try {
+    const input = await tool.parse(call.input);
+    const asks = tool.needsApproval(input);
+    const needsApproval = asks !== false && (await asks);
+    const isGated = needsApproval || open.runner.agent.callPath?.gate !== undefined;
+    const result = await (isGated
+      ? performGated(options, gatedCall(options, tool, needsApproval), input)
+      : perform(options, tool, call.input, input));
+    // J1, J10.
+    sealJson(result, `the result of tool ${tool.name}`);
+    return result;
+  } catch (error) {
+    if (stopsRun(error)) throw error;
+    return failure(Fault.from(error).message);
+  }
+}
+
+function gatedCall({ open, call }: ToolCallOptions, tool: Tool, needsApproval: boolean): GatedCall {
+  const { agentId, taskId, facts, settledCalls } = open.runner;
+  const tell = (event: EventDraft): void => open.tell(event);
+  return { call, tool, needsApproval, agentId, taskId, facts, history: settledCalls, tell };
+}
+
+/** What the model is given may be another result. A gate that fails there lets nothing out. */
+async function performGated(
+  options: ToolCallOptions,
+  gated: GatedCall,
+  parsed: unknown,
+): Promise<ToolResult> {
+  const { open, call, steps } = options;
+  const { tool } = gated;
+  const passed = await passGate({ steps, open, gated });
+  if ("refusal" in passed) return failure(passed.refusal);
+  const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
+  const result = await perform(options, tool, passed.input ?? call.input, input);
+  const gate = open.runner.agent.callPath?.gate;
+  return gate === undefined ? result : gate.after(gated, result);
+}
+
+async function perform(
+  options: ToolCallOptions,
+  tool: Tool,
+  raw: JsonValue,
+  input: unknown,
+): Promise<ToolResult> {
+  const { open, call, idempotencyKey } = options;
+  const layers = open.runner.agent.callPath?.function;
+  if (layers === undefined) return run(options, tool, input);
+  const context: FunctionContext = {
+    ...layerContext(open),
+    functionName: tool.name,
+    tool,
+    callId: call.callId,
+    idempotencyKey,
+    arguments: raw as JsonObject,
+  };
+  await layers.process(context, async () => {
+    const changed = context.arguments !== raw;
+    context.result = await run(options, tool, changed ? await tool.parse(context.arguments) : input);
+  });
+  if (context.result !== undefined) return context.result;
+  throw new Fault(
+    "middleware_misuse",
+    `the middleware around ${tool.name} neither called next nor set context.result`,
+  );
+}
+
 /** A tool that suspends has no call open while it waits. What most bodies do not ask for is made when one does. */
-async function perform(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
+async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
   const { open, call, idempotencyKey, scoped } = options;
   const { meta, facts } = open.runner;
+  open.end();
   const strand = new Strand(open.strand, tool.suspends ? undefined : await open.begin());
   let ctx: ReturnType<ToolCallOptions["scoped"]> | undefined;
   const context: ToolContext = {
@@ -131,11 +186,6 @@ function inTime(
       },
     );
   });
-}
-
-function refusalBy(decision: ApprovalDecision | undefined): ToolResult | undefined {
-  if (decision?.decision === "denied") return failure(`[denied: ${decision.reason ?? "by a person"}]`);
-  return decision?.decision === "skipped" ? failure("[skipped by a person]") : undefined;
 }
 
 function failure(text: string): ToolResult {

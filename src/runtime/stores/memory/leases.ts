@@ -43,6 +43,7 @@ export class MemoryLeases implements Leases {
     row.owner = null;
     row.rest = rest;
     if (rest.kind === "ended") this.#tables.live.delete(row);
+    if (rest.kind === "ended") row.end ??= { status: "completed", at: row.commits.at(-1)?.at ?? 0 };
     row.readyAt = this.#tables.tick();
     this.#tables.announce(lease.runId);
   }
