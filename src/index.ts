@@ -42,11 +42,15 @@ export {
 } from "./agents/index.ts";
 export { tool, type ToolOptions, type ToolReturn } from "./capabilities/index.ts";
 export {
+  auditLog,
   getRunContext,
   memoryStore,
   openRuntime,
+  openStore,
   sha256,
   type MemoryStoreOptions,
+  type OpenStoreOptions,
   type RunRetry,
   type RuntimeOptions,
+  type StoreAddress,
 } from "./runtime/index.ts";

@@ -44,6 +44,7 @@ export function newRun(
   const at = clock.now();
   const taskId = formatTaskId(0);
   const metadata = options.metadata ?? {};
+  const by = options.userId ?? options.messages?.[0]?.from ?? undefined;
   const task: TaskRecord = {
     taskId,
     agentId,
@@ -60,7 +61,17 @@ export function newRun(
     tools: null,
   };
   const drafts: EventDraft[] = [
-    { type: "run_start", data: { agentId, sessionId, input, supervision: supervision.toJSON(), metadata } },
+    {
+      type: "run_start",
+      data: {
+        agentId,
+        sessionId,
+        input,
+        supervision: supervision.toJSON(),
+        metadata,
+        ...(by === undefined ? {} : { by }),
+      },
+    },
     { type: "task_start", data: { priority, budget } },
   ];
   const events = drafts.map((draft, seq): Event => ({
