@@ -42,7 +42,7 @@ test("every order from outside is in the audit, in the name it was given under",
   for (const [index, order] of orders.entries()) await order(index % 2 === 0 ? run : run.as("bob"));
   await clock.advance(1_000);
   expect((await run.result()).status).toBe("cancelled");
-  const fork = await run.as("carol").fork({ at: 1 });
+  const fork = await run.as("carol").fork({ at: 0 });
   const outside = await all(auditLog(store).read(run.runId, { outsideOnly: true }));
   expect(acts(outside)).toEqual([
     "alice: run_start",
