@@ -5,6 +5,7 @@ import {
   formatAgentId,
   type Agent,
   type AgentSession,
+  type CompactionStrategy,
   type EventDraft,
   type ExecutionBudget,
   type Model,
@@ -15,6 +16,8 @@ import {
   type Tool,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { PromptWindow } from "./compaction/prompt-window.ts";
+import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
 
 export interface SoloAgentOptions {
   readonly name: string;
@@ -23,11 +26,13 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** What the model is shown of a long conversation. The summariser is paid by the run. */
+  readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
 }
 
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
 export function soloAgent(options: SoloAgentOptions): Agent {
-  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {}, compaction } = options;
   return {
     id: formatAgentId({ name }),
     models: { main: model },
@@ -45,7 +50,9 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       }));
       const at = await ctx.now();
       ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
-      const deps = { ctx, tools: { list: () => specs }, maxTurns };
+      const window =
+        compaction === undefined ? {} : { window: new PromptWindow(compaction(summarizeIn(ctx))) };
+      const deps = { ctx, tools: { list: () => specs }, maxTurns, ...window };
       for await (const draft of react().run(session, deps, ctx.input)) {
         ctx.tell(draft);
         if (session.output !== "") ctx.report({ output: session.output });
