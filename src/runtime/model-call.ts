@@ -4,6 +4,7 @@ import {
   classifyError,
   Fault,
   fromNanoUsd,
+  priceUsage,
   retryDelayMs,
   systemMessage,
   type ClassifiedError,
@@ -15,7 +16,6 @@ import {
 } from "../kernel/index.ts";
 import { reserveCall, type Grant, type SentPrefix } from "./call-reservation.ts";
 import type { OpenStep } from "./open-step.ts";
-import { priceUsage } from "./price-usage.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 export type { SentPrefix } from "./call-reservation.ts";
