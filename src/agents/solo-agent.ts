@@ -9,12 +9,14 @@ import {
   type ExecutionBudget,
   type Model,
   type RunContext,
-  type RunStatus,
   type SessionChange,
   type SessionEntry,
   type Tool,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
+import type { Layer } from "./middleware/layer.ts";
+import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 
 export interface SoloAgentOptions {
   readonly name: string;
@@ -23,41 +25,57 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** The first is outermost, at each level it is for. */
+  readonly middleware?: readonly Layer[];
 }
 
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
 export function soloAgent(options: SoloAgentOptions): Agent {
-  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {}, middleware = [] } = options;
+  const pipeline = new MiddlewarePipeline(middleware);
+  const callPath = pipeline.callPath();
+  const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
+    name: toolName,
+    description,
+    inputSchema,
+  }));
+
+  async function think(ctx: RunContext, session: AgentSession, input: string): Promise<AgentRunResult> {
+    const deps = { ctx, tools: { list: () => specs }, maxTurns };
+    for await (const draft of react().run(session, deps, input)) {
+      ctx.tell(draft);
+      if (session.output !== "") ctx.report({ output: session.output });
+    }
+    const { output, interrupted, interruptionReason } = session;
+    return { output, status: interrupted ? "max_turns" : "completed", interruptionReason };
+  }
+
   return {
     id: formatAgentId({ name }),
     models: { main: model },
     tools,
     budget,
+    ...(callPath && { callPath }),
     run: async (ctx) => {
-      if (typeof ctx.input !== "string") {
+      const { input } = ctx;
+      if (typeof input !== "string") {
         throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
       }
-      const session = agentSession({ id: ctx.facts.sessionId, instructions });
-      const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
-        name: toolName,
-        description,
-        inputSchema,
-      }));
+      const begin = (): AgentSession => agentSession({ id: ctx.facts.sessionId, instructions });
+      let session = begin();
       const at = await ctx.now();
-      ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
-      const deps = { ctx, tools: { list: () => specs }, maxTurns };
-      for await (const draft of react().run(session, deps, ctx.input)) {
-        ctx.tell(draft);
-        if (session.output !== "") ctx.report({ output: session.output });
-      }
-      if (session.interrupted) {
-        const reason = session.interruptionReason ?? "interrupted";
-        ctx.report({ interruption: { status: "max_turns", reason } });
-      }
+      ctx.tell(eventDraft("agent_start", { input, architecture: "react" }));
+      const result = await runThrough(pipeline.agent, ctx, () => {
+        session = begin();
+        return think(ctx, session, input);
+      });
+      const { status, interruptionReason } = result;
+      if (status === "max_turns" || status === "guardrail_tripped")
+        ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
       const entries = entriesOf(ctx, session, at);
       ctx.report({ sessions: entries.map((entry) => appended(ctx, entry)) });
-      for (const draft of closing(ctx, session, entries.at(-1)?.id ?? null)) ctx.tell(draft);
-      return session.output;
+      for (const draft of closing(ctx, session, result, entries.at(-1)?.id ?? null)) ctx.tell(draft);
+      return result.output;
     },
   };
 }
@@ -84,9 +102,14 @@ function appended({ facts, agentId }: RunContext, entry: SessionEntry): SessionC
   return { type: "append", sessionId: facts.sessionId, agentId, entry, visibility: "visible" };
 }
 
-function closing({ facts }: RunContext, session: AgentSession, leafId: string | null): readonly EventDraft[] {
-  const { output, turns, cumulativeUsage: usage, interruptionReason, interrupted } = session;
-  const status: RunStatus = interrupted ? "max_turns" : "completed";
+function closing(
+  { facts }: RunContext,
+  { turns, cumulativeUsage: usage }: AgentSession,
+  result: AgentRunResult,
+  leafId: string | null,
+): readonly EventDraft[] {
+  const { status, interruptionReason } = result;
+  const output = typeof result.output === "string" ? result.output : JSON.stringify(result.output);
   const { sessionId } = facts;
   return [
     eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),

@@ -7,7 +7,6 @@ import {
   type Agent,
   type Commit,
   type Event,
-  type EventDraft,
   type JsonValue,
   type Message,
   type RunRecord,
@@ -59,25 +58,15 @@ export function newRun(
     onPause: "suspend",
     tools: null,
   };
-  const drafts: EventDraft[] = [
-    { type: "run_start", data: { agentId, sessionId, input, supervision: supervision.toJSON(), metadata } },
-    { type: "task_start", data: { priority, budget } },
-  ];
-  const events = drafts.map((draft, seq): Event => ({
-    seq,
-    runId,
-    taskId,
-    agentId,
-    parentId: null,
-    at,
-    ...draft,
-  }));
+  const data = { agentId, sessionId, input, supervision: supervision.toJSON(), metadata };
+  const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, at, type: "run_start", data };
   return {
     record: {
       runId,
       agentId,
       sessionId,
       tenantId: options.tenantId ?? null,
+      userId: options.userId ?? null,
       priority,
       agentVersion: agent.version ?? null,
       createdAt: at,
@@ -85,7 +74,7 @@ export function newRun(
     first: {
       number: 0,
       at,
-      events,
+      events: [start],
       tasks: [{ type: "create", task }],
       ledger: [{ type: "open", taskId, parentId: null, budget, priority }],
     },
@@ -105,5 +94,6 @@ export async function activate(owner: OwnerContext, agent: Agent): Promise<boole
   const runId = formatRunId(digest.slice(0, 40));
   const messages = deliveries.map(({ message }) => message);
   const { record, first } = newRun(owner, agent, null, { runId, messages });
-  return store.journal.create(record, first);
+  const { kind } = await store.journal.create(record, first);
+  return kind === "created";
 }

@@ -15,12 +15,15 @@ import {
   type RetrySettings,
   type RunHandle,
   type RunId,
+  type RunPage,
+  type RunQuery,
+  type RunRecord,
   type Runtime,
   type Store,
   type SubmitOptions,
   type UnknownPrice,
 } from "../kernel/index.ts";
-import { activate, newRun } from "./activation.ts";
+import { activate } from "./activation.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { StoredRunHandle } from "./run-handle.ts";
@@ -29,6 +32,7 @@ import { defaultRunRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
 import { memoryStore } from "./stores/memory/store.ts";
+import { submitRun } from "./submission.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 import { uuidSource } from "./uuid-source.ts";
@@ -91,6 +95,8 @@ class LocalRuntime implements Runtime {
   readonly #engine: LocalEngine;
   readonly #agents = new Map<AgentId, Agent>();
   readonly #owned = new Map<RunId, RunOwner>();
+  /** Runs that rest, whose observers are not through with them. */
+  readonly #settling = new Map<RunId, Promise<void>>();
   readonly #onError: (error: Fault) => void;
   readonly #closeGraceMs: number;
   readonly #closeOn: readonly NodeJS.Signals[];
@@ -150,15 +156,16 @@ class LocalRuntime implements Runtime {
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.register(agent);
-    const { record, first } = newRun(this.#owner, agent, input, options);
-    const created = await this.#store.journal.create(record, first);
-    const standing = created ? record : await this.#store.journal.find(record.runId);
-    return this.#handle(standing ?? record);
+    return this.#handle(await submitRun(this.#owner, agent, input, options));
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
     const record = await this.#store.journal.find(runId);
     return record === undefined ? undefined : this.#handle(record);
+  }
+
+  list(query?: RunQuery): Promise<RunPage> {
+    return this.#store.journal.list(query);
   }
 
   close(): Promise<void> {
@@ -172,12 +179,14 @@ class LocalRuntime implements Runtime {
     const stopped = this.#engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
+    await Promise.all(this.#settling.values());
     await this.#store.close();
   }
 
-  #handle(record: NonNullable<Awaited<ReturnType<Store["journal"]["find"]>>>): RunHandle {
+  #handle(record: RunRecord): RunHandle {
     const { store, clock, ids } = this.#owner;
-    return new StoredRunHandle({ store, clock, ids, record });
+    const observed = (): Promise<void> => this.#observed(record.runId);
+    return new StoredRunHandle({ store, clock, ids, record, observed });
   }
 
   async #drive(lease: Lease): Promise<Rest> {
@@ -187,7 +196,24 @@ class LocalRuntime implements Runtime {
       return await owner.drive();
     } finally {
       this.#owned.delete(lease.runId);
+      this.#letSettle(lease.runId, owner);
     }
+  }
+
+  #letSettle(runId: RunId, owner: RunOwner): void {
+    const settled = owner
+      .observed()
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => {
+        if (this.#settling.get(runId) === settled) this.#settling.delete(runId);
+      });
+    this.#settling.set(runId, settled);
+  }
+
+  /** Resolves at once for a run that another process works on: its observers are there. */
+  async #observed(runId: RunId): Promise<void> {
+    await this.#owned.get(runId)?.observed();
+    await this.#settling.get(runId);
   }
 
   #noteChange(runId: RunId | undefined): void {
