@@ -5,7 +5,13 @@ export {
   type ReActDependencies,
   type SoloAgentOptions,
 } from "./agents/index.ts";
-export { tool, type ToolOptions, type ToolReturn } from "./capabilities/index.ts";
+export {
+  openTelemetry,
+  tool,
+  type OpenTelemetryOptions,
+  type ToolOptions,
+  type ToolReturn,
+} from "./capabilities/index.ts";
 export {
   getRunContext,
   memoryStore,

@@ -1,12 +1,16 @@
 import {
   agentSession,
+  assistantMessage,
   eventDraft,
   Fault,
   formatAgentId,
+  Transcript,
+  userMessage,
   type Agent,
   type AgentSession,
   type EventDraft,
   type ExecutionBudget,
+  type JsonValue,
   type Model,
   type RunContext,
   type SessionChange,
@@ -69,6 +73,7 @@ export function soloAgent(options: SoloAgentOptions): Agent {
         session = begin();
         return think(ctx, session, input);
       });
+      if (session.messages.length === 0) session.messages = answeredInPlace(input, result);
       const { status, interruptionReason } = result;
       if (status === "max_turns" || status === "guardrail_tripped")
         ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
@@ -78,6 +83,15 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       return result.output;
     },
   };
+}
+
+/** A layer answered without letting the agent think. */
+function answeredInPlace(input: string, { output }: AgentRunResult): Transcript {
+  return Transcript.empty.append(userMessage(input)).append(assistantMessage(textOf(output)));
+}
+
+function textOf(output: JsonValue): string {
+  return typeof output === "string" ? output : JSON.stringify(output);
 }
 
 /** What was said, one entry after another. The ids follow from the task, so that whoever writes them again writes the same. */
@@ -109,7 +123,7 @@ function closing(
   leafId: string | null,
 ): readonly EventDraft[] {
   const { status, interruptionReason } = result;
-  const output = typeof result.output === "string" ? result.output : JSON.stringify(result.output);
+  const output = textOf(result.output);
   const { sessionId } = facts;
   return [
     eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),

@@ -1,8 +1,10 @@
 import {
+  Fault,
   parseAgentId,
   type AgentMiddleware,
   type AgentRunContext,
   type RunContext,
+  type RunStatus,
 } from "../../kernel/index.ts";
 
 export type AgentRunResult = NonNullable<AgentRunContext["result"]>;
@@ -22,8 +24,17 @@ export async function runThrough(
     context.result = await body();
   });
   // M1: the pipeline has seen to it that there is one.
-  return context.result as AgentRunResult;
+  const result = context.result as AgentRunResult;
+  if (!statuses.includes(result.status)) {
+    throw new Fault(
+      "middleware_misuse",
+      `a layer around ${context.agentName} gave the status ${result.status}; throw to fail, cancel or stop a run`,
+    );
+  }
+  return result;
 }
+
+const statuses: readonly RunStatus[] = ["completed", "max_turns", "guardrail_tripped"];
 
 function agentRunContext(ctx: RunContext): AgentRunContext {
   const { agentId, taskId, facts, signal, meta, input } = ctx;

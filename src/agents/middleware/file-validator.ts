@@ -27,7 +27,16 @@ export interface FileValidatorOptions {
   readonly onInvalid?: "refuse" | "terminate";
 }
 
-const usualPathArguments = ["path", "paths", "file", "files", "filePath", "file_path", "filename", "directory"];
+const usualPathArguments = [
+  "path",
+  "paths",
+  "file",
+  "files",
+  "filePath",
+  "file_path",
+  "filename",
+  "directory",
+];
 
 /**
  * Looks at the files a tool is asked for and gives back: where, how large, what kind. By name alone: it cannot see where a link
@@ -65,7 +74,8 @@ function argumentProblem(
 ): string | undefined {
   const { pathArguments = usualPathArguments, maxBytes = Infinity } = options;
   for (const [name, value] of Object.entries(input)) {
-    const size = maxBytes === Infinity ? 0 : bytesOf(typeof value === "string" ? value : JSON.stringify(value));
+    const size =
+      maxBytes === Infinity ? 0 : bytesOf(typeof value === "string" ? value : JSON.stringify(value));
     if (size > maxBytes) return `${name} has ${size} bytes; at most ${maxBytes} are allowed`;
     if (!pathArguments.includes(name)) continue;
     for (const path of Array.isArray(value) ? (value as readonly JsonValue[]) : [value]) {
@@ -79,7 +89,10 @@ function argumentProblem(
 function pathProblem(path: string, { roots = [], extensions }: FileValidatorOptions): string | undefined {
   if (roots.length > 0 && !roots.some((root) => isInside(root, path)))
     return `${JSON.stringify(path)} is outside of ${roots.join(", ")}`;
-  if (extensions !== undefined && !extensions.some((ending) => path.toLowerCase().endsWith(ending.toLowerCase())))
+  if (
+    extensions !== undefined &&
+    !extensions.some((ending) => path.toLowerCase().endsWith(ending.toLowerCase()))
+  )
     return `${JSON.stringify(path)} does not end in ${extensions.join(", ")}`;
   return undefined;
 }
@@ -89,9 +102,15 @@ function outputProblem(output: ToolOutput, options: FileValidatorOptions): strin
   const parts =
     output.type === "content"
       ? output.parts
-      : [{ type: "text", text: output.type === "text" ? output.text : JSON.stringify(output.value) } as const];
+      : [
+          {
+            type: "text",
+            text: output.type === "text" ? output.text : JSON.stringify(output.value),
+          } as const,
+        ];
   for (const part of parts) {
-    const size = maxBytes === Infinity ? 0 : part.type === "text" ? bytesOf(part.text) : sourceBytes(part.source);
+    const size =
+      maxBytes === Infinity ? 0 : part.type === "text" ? bytesOf(part.text) : sourceBytes(part.source);
     if (size > maxBytes) return `the result has ${size} bytes; at most ${maxBytes} are allowed`;
     if (part.type === "text" || mediaTypes === undefined) continue;
     if (!mediaTypes.some((allowed) => matches(allowed, part.mediaType)))
@@ -102,7 +121,9 @@ function outputProblem(output: ToolOutput, options: FileValidatorOptions): strin
 
 function matches(allowed: string, mediaType: string): boolean {
   const type = (mediaType.split(";")[0] ?? "").trim().toLowerCase();
-  return allowed.endsWith("/*") ? type.startsWith(allowed.slice(0, -1).toLowerCase()) : type === allowed.toLowerCase();
+  return allowed.endsWith("/*")
+    ? type.startsWith(allowed.slice(0, -1).toLowerCase())
+    : type === allowed.toLowerCase();
 }
 
 /** What stands elsewhere has no size here. */

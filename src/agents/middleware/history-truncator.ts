@@ -62,7 +62,8 @@ function unitsOf(messages: readonly ChatMessage[]): readonly (readonly ChatMessa
     if (message.role === "tool" && calling && last !== undefined) last.push(message);
     else units.push([message]);
     calling =
-      (message.role === "assistant" && toolCallsOf(message).length > 0) || (calling && message.role === "tool");
+      (message.role === "assistant" && toolCallsOf(message).length > 0) ||
+      (calling && message.role === "tool");
   }
   return units;
 }

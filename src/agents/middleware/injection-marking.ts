@@ -50,7 +50,8 @@ export function injectionMarking(options: InjectionMarkingOptions = {}): Layer {
     chat: async (context, next) => {
       const { request } = context;
       const messages = mark(request.messages);
-      if (messages !== request.messages) context.request = { ...request, messages: noticed(messages, notice) };
+      if (messages !== request.messages)
+        context.request = { ...request, messages: noticed(messages, notice) };
       await next();
     },
   };

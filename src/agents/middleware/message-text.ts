@@ -113,9 +113,9 @@ function editAll<Item>(items: readonly Item[], edit: (item: Item) => Item): read
 }
 
 /** The same edit of the same message is made once: a transcript is sent again with every turn (F2). */
-export function onceEach(edit: (message: ChatMessage) => ChatMessage): (
-  messages: readonly ChatMessage[],
-) => readonly ChatMessage[] {
+export function onceEach(
+  edit: (message: ChatMessage) => ChatMessage,
+): (messages: readonly ChatMessage[]) => readonly ChatMessage[] {
   const done = new WeakMap<ChatMessage, ChatMessage>();
   return (messages) =>
     editAll(messages, (message) => {

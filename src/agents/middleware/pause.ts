@@ -4,13 +4,13 @@ import type { CancelSignal, Clock } from "../../kernel/index.ts";
 export function pause(clock: Clock, ms: number, signal: CancelSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
-      reject(signal.reason as Error);
+      reject(signal.reason);
       return;
     }
     const stop = (): void => {
       cancel();
       signal.removeEventListener("abort", stop);
-      reject(signal.reason as Error);
+      reject(signal.reason);
     };
     const cancel = clock.schedule(clock.now() + ms, () => {
       signal.removeEventListener("abort", stop);

@@ -39,7 +39,8 @@ export const piiPatterns: Readonly<Record<PiiKind, PiiPattern>> = Object.freeze(
   },
   phone: {
     label: "PHONE",
-    pattern: /(?<![\p{L}\d+])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,4}\)[ .-]?)?\d{2,4}(?:[ .-]\d{2,4}){1,4}(?![\p{L}\d])/gu,
+    pattern:
+      /(?<![\p{L}\d+])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,4}\)[ .-]?)?\d{2,4}(?:[ .-]\d{2,4}){1,4}(?![\p{L}\d])/gu,
     isReal: isPhone,
   },
 });

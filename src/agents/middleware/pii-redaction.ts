@@ -37,31 +37,33 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
   const redactSent = onceEach((message) => editMessage(message, edit));
   return {
     name: "pii-redaction",
-    ...((toModel || fromModel) && {
-      chat: async (context, next) => {
-        const { request } = context;
-        if (toModel) {
-          const messages = redactSent(request.messages);
-          if (messages !== request.messages) context.request = { ...request, messages };
-        }
-        if (fromModel && context.streaming) context.filters.push(new HeldText(redaction));
-        await next();
-        const { result } = context;
-        if (!fromModel || result === undefined) return;
-        const message = editMessage(result.message, edit);
-        if (message !== result.message) context.result = { ...result, message };
-      },
-    } satisfies Layer),
-    ...((toTools || fromTools) && {
-      function: async (context, next) => {
-        if (toTools) context.arguments = editJson(context.arguments, edit) as JsonObject;
-        await next();
-        const { result } = context;
-        if (!fromTools || result === undefined) return;
-        const output = editOutput(result.output, edit);
-        if (output !== result.output) context.result = { ...result, output };
-      },
-    } satisfies Layer),
+    ...((toModel || fromModel) &&
+      ({
+        chat: async (context, next) => {
+          const { request } = context;
+          if (toModel) {
+            const messages = redactSent(request.messages);
+            if (messages !== request.messages) context.request = { ...request, messages };
+          }
+          if (fromModel && context.streaming) context.filters.push(new HeldText(redaction));
+          await next();
+          const { result } = context;
+          if (!fromModel || result === undefined) return;
+          const message = editMessage(result.message, edit);
+          if (message !== result.message) context.result = { ...result, message };
+        },
+      } satisfies Layer)),
+    ...((toTools || fromTools) &&
+      ({
+        function: async (context, next) => {
+          if (toTools) context.arguments = editJson(context.arguments, edit) as JsonObject;
+          await next();
+          const { result } = context;
+          if (!fromTools || result === undefined) return;
+          const output = editOutput(result.output, edit);
+          if (output !== result.output) context.result = { ...result, output };
+        },
+      } satisfies Layer)),
   };
 }
 

@@ -1,9 +1,4 @@
-import type {
-  AgentMiddleware,
-  CallPath,
-  ChatMiddleware,
-  FunctionMiddleware,
-} from "../../kernel/index.ts";
+import type { AgentMiddleware, CallPath, ChatMiddleware, FunctionMiddleware } from "../../kernel/index.ts";
 import type { Layer, Stage } from "./layer.ts";
 import { onion, type NamedStage } from "./onion.ts";
 

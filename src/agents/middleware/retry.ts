@@ -80,7 +80,9 @@ export function retry(options: RetryOptions): Layer {
   };
 }
 
-const passing = (Object.keys(errorKinds) as ErrorKind[]).filter((kind) => errorKinds[kind].retry === "backoff");
+const passing = (Object.keys(errorKinds) as ErrorKind[]).filter(
+  (kind) => errorKinds[kind].retry === "backoff",
+);
 
 interface Failed {
   readonly value: unknown;

@@ -47,7 +47,9 @@ export function safeTelemetry(telemetry: Telemetry, onError: (error: unknown) =>
   return {
     startSpan: (name: string, { parent, ...options }: SpanOptions = {}) => {
       const inner = parent && (inners.get(parent) ?? parent);
-      return safeSpan(guard(() => telemetry.startSpan(name, { ...options, ...(inner && { parent: inner }) })));
+      return safeSpan(
+        guard(() => telemetry.startSpan(name, { ...options, ...(inner && { parent: inner }) })),
+      );
     },
     count: (metric: Metric, amount: number, attributes?: Attributes) =>
       guard(() => telemetry.count(metric, amount, attributes)),

@@ -5,7 +5,6 @@ import {
   toolCallsOf,
   userMessage,
   type ChatContext,
-  type JsonValue,
   type ModelResponse,
   type SchemaIssue,
   type StandardSchema,
@@ -53,7 +52,7 @@ export function schemaValidator(options: SchemaValidatorOptions): Layer {
     if (onInvalid === "pass") return;
     throw new MiddlewareTermination(`the answer does not fit its schema: ${problems.join("; ")}`, {
       by: "schema-validator",
-      details: { problems: problems as readonly JsonValue[] },
+      details: { problems },
     });
   }
 }
@@ -82,7 +81,10 @@ function unfenced(text: string): string {
   return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/u.exec(text)?.[1] ?? text;
 }
 
-function correction({ message }: ModelResponse, problems: readonly string[]): ChatContext["request"]["messages"] {
+function correction(
+  { message }: ModelResponse,
+  problems: readonly string[],
+): ChatContext["request"]["messages"] {
   const asked = `That does not fit the schema: ${problems.join("; ")}. Answer again, with the whole JSON and nothing else.`;
   const text = messageText(message);
   return [assistantMessage(text === "" ? "(no text)" : text), userMessage(asked)];

@@ -115,7 +115,11 @@ export function tracing({ telemetry, clock, prices, content = false }: TracingOp
           const { result } = context;
           if (result === undefined) return undefined;
           const costUsd = priceUsage(priceOf(context, result), result.usage);
-          span.set({ ...requested(context), ...answered(result, costUsd), ...(content && said(context, result)) });
+          span.set({
+            ...requested(context),
+            ...answered(result, costUsd),
+            ...(content && said(context, result)),
+          });
           const { inputTokens, outputTokens } = result.usage;
           const labels = { [genAi.operation]: "chat", [genAi.agentName]: context.agentName, ...named };
           safe.measure(tokenUsage, inputTokens, { ...labels, [genAi.tokenType]: "input" });

@@ -42,13 +42,11 @@ function readStandard<Value>(toolName: string, schema: StandardSchema): SchemaRe
 }
 
 function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaReader<Value> {
-  let validator: Promise<(input: JsonValue) => readonly string[]> | undefined;
+  const check = jsonSchemaCheck(`the input schema of tool ${toolName}`, schema);
   return {
     jsonSchema: schema,
     parse: async (input) => {
-      validator ??= compile(toolName, schema);
-      const check = await validator;
-      const problems = check(input);
+      const problems = await check(input);
       if (problems.length > 0) throw refusal(toolName, problems);
       // A copy: what is recorded of the call must not change when the body changes its input.
       return copyJson(input) as Value;
@@ -56,11 +54,21 @@ function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaRead
   };
 }
 
-/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
-async function compile(
-  toolName: string,
+/** What is wrong with a value by a plain JSON Schema, which is compiled when it is first used. */
+export function jsonSchemaCheck(
+  what: string,
   schema: JsonSchema,
-): Promise<(input: JsonValue) => readonly string[]> {
+): (value: unknown) => Promise<readonly string[]> {
+  let validator: Promise<(value: unknown) => readonly string[]> | undefined;
+  return async (value) => {
+    validator ??= compile(what, schema);
+    const problems = await validator;
+    return problems(value);
+  };
+}
+
+/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
+async function compile(what: string, schema: JsonSchema): Promise<(value: unknown) => readonly string[]> {
   const options = { allErrors: true, strict: false, logger: false } as const;
   try {
     const draft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
@@ -75,9 +83,7 @@ async function compile(
       );
     };
   } catch (cause) {
-    throw new Fault("invalid_argument", `the input schema of tool ${toolName} is not a JSON Schema`, {
-      cause,
-    });
+    throw new Fault("invalid_argument", `${what} is not a JSON Schema`, { cause });
   }
 }
 
