@@ -49,7 +49,7 @@ describe("content truncator", () => {
         fc.integer({ min: 1, max: 20 }),
         fc.constantFrom("head", "both"),
         async (text, maxChars, keep) => {
-          const layer = contentTruncator({ maxChars, keep: keep as "head" | "both", marker: () => "|" });
+          const layer = contentTruncator({ maxChars, keep, marker: () => "|" });
           expect(resultText(await toolScene([text]).call([layer])).isWellFormed()).toBe(text.isWellFormed());
         },
       ),
