@@ -43,6 +43,7 @@ export function newRun(
   const at = clock.now();
   const taskId = formatTaskId(0);
   const metadata = options.metadata ?? {};
+  const by = options.userId ?? options.messages?.[0]?.from ?? undefined;
   const task: TaskRecord = {
     taskId,
     agentId,
@@ -58,7 +59,14 @@ export function newRun(
     onPause: "suspend",
     tools: null,
   };
-  const data = { agentId, sessionId, input, supervision: supervision.toJSON(), metadata };
+  const data = {
+    agentId,
+    sessionId,
+    input,
+    supervision: supervision.toJSON(),
+    metadata,
+    ...(by === undefined ? {} : { by }),
+  };
   const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, at, type: "run_start", data };
   return {
     record: {
@@ -66,6 +74,7 @@ export function newRun(
       agentId,
       sessionId,
       tenantId: options.tenantId ?? null,
+      userId: options.userId ?? null,
       priority,
       agentVersion: agent.version ?? null,
       createdAt: at,
@@ -93,5 +102,6 @@ export async function activate(owner: OwnerContext, agent: Agent): Promise<boole
   const runId = formatRunId(digest.slice(0, 40));
   const messages = deliveries.map(({ message }) => message);
   const { record, first } = newRun(owner, agent, null, { runId, messages });
-  return store.journal.create(record, first);
+  const { kind } = await store.journal.create(record, first);
+  return kind === "created";
 }

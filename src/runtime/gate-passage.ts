@@ -1,9 +1,8 @@
 import {
-  canonicalJson,
   Fault,
+  JsonDigest,
   stopsTask,
   type ApprovalDecision,
-  type Hash,
   type GateVerdict,
   type JsonValue,
   type Tool,
@@ -73,7 +72,7 @@ function given(input: JsonValue | undefined): Passed {
  */
 async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict> {
   const { steps, open, call } = passage;
-  const digest = (hash: Hash): string => hash(canonicalJson(call.input));
+  const digest = new JsonDigest(call.input);
   const address = gateAddress(open.address);
   const step: StepIdentity = { address, kind: "gate", name: call.toolName, digest };
   const found = open.runner.find(step);
@@ -85,7 +84,7 @@ async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict>
   if (verdict.decision !== "ask" || recorded !== undefined) return verdict;
   const { answer, ...question } = verdict;
   // With the verdict, because whoever takes over does not judge again.
-  const told = open.told.splice(before);
+  const told = open.takeTold(before);
   await steps.recorded<RecordedAsk>(step, async (asking) => {
     for (const draft of told) asking.tell(draft);
     return { ...question, handled: answer !== undefined };

@@ -1,10 +1,9 @@
 import {
-  canonicalJson,
   Fault,
+  JsonDigest,
   type ApprovalDecision,
   type ApprovalHandler,
   type ApprovalRequest,
-  type Hash,
   type StepAddress,
   type ToolCall,
 } from "../kernel/index.ts";
@@ -29,8 +28,8 @@ export function askForApproval(
 ): Promise<ApprovalDecision> {
   const { runner, strand } = steps;
   const { taskId, owner, facts } = runner;
-  const digest = (hash: Hash): string => hash(canonicalJson(input));
-  const inputDigest = digest(owner.hash);
+  const digest = new JsonDigest(input);
+  const inputDigest = digest.digest(owner.hash);
   // An answer names the arguments it is for: one that was given for others, before the call was made anew, answers nothing.
   const approvalId = `${taskId}/${callAddress}/${inputDigest.slice(0, digitsNamed)}`;
   const name = approvalWait(approvalId);

@@ -213,3 +213,24 @@ it("takes steps inside a step, none of which runs again once the step is recorde
   expect((await found?.result())?.output).toBe(3);
   expect(ran).toEqual(["outer", "one", "two"]);
 });
+
+it("tells the model of a tool's result that is not JSON, and keeps one that is from changing (J1, J10, T2)", async () => {
+  const { runtime } = await setUp();
+  const rows = { list: [1] };
+  const odd = simpleTool({ name: "odd", execute: async () => new Map() as never });
+  const good = simpleTool({
+    name: "good",
+    execute: async () => ({ output: { type: "json", value: rows }, isError: false }),
+  });
+  const worker = agent(
+    "worker",
+    async (ctx) => {
+      const { isError, output } = await ctx.tool({ callId: "1", toolName: "odd", input: {} });
+      await ctx.tool({ callId: "2", toolName: "good", input: {} });
+      return [isError, output.type === "text" ? output.text : "", Object.isFrozen(rows.list)];
+    },
+    { tools: [odd, good] },
+  );
+  const { output } = await (await runtime.submit(worker, null)).result();
+  expect(output).toEqual([true, expect.stringContaining("the result of tool odd"), true]);
+});

@@ -4,7 +4,6 @@ import {
   Fault,
   toolCallsOf,
   Transcript,
-  type AgentSession,
   type EventDraft,
   type Guardrail,
   type GuardrailContext,
@@ -35,11 +34,6 @@ export class GuardedRun {
     this.#ctx = ctx;
   }
 
-  /** Whether the output must be seen before any of it is given out. */
-  get guardsOutput(): boolean {
-    return this.#guardrails.some((each) => each.onOutput !== undefined);
-  }
-
   /** Before anything is paid. */
   async input(input: JsonValue): Promise<Tripped | undefined> {
     for (const guardrail of this.#guardrails) this.#start(guardrail);
@@ -47,18 +41,10 @@ export class GuardedRun {
     return this.#stage("input", guardrails, (guardrail, context) => guardrail.onInput?.(input, context));
   }
 
-  /** Before it is given out. What is withheld is gone from the session's answer too, so that no later turn is given it. */
-  async output(session: AgentSession): Promise<Tripped | undefined> {
-    const { output } = session;
+  /** Before it is given out. */
+  async output(output: string): Promise<Tripped | undefined> {
     const guardrails = output === "" ? [] : this.#guardrails.filter((each) => each.onOutput !== undefined);
-    const tripped = await this.#stage("output", guardrails, (guardrail, context) =>
-      guardrail.onOutput?.(output, context),
-    );
-    if (tripped !== undefined) {
-      session.output = tripped.reason;
-      session.messages = withoutAnswer(session.messages, tripped.reason);
-    }
-    return tripped;
+    return this.#stage("output", guardrails, (guardrail, context) => guardrail.onOutput?.(output, context));
   }
 
   #start(guardrail: Guardrail): void {
@@ -97,8 +83,11 @@ export class GuardedRun {
   }
 }
 
-/** The last answer's words, and the thoughts behind them, replaced; calls stay, so that their results have one. */
-function withoutAnswer(transcript: Transcript, reason: string): Transcript {
+/**
+ * A conversation whose last answer was withheld: its words, and the thoughts behind them, replaced by the reason, so that no later turn
+ * is given them. Calls stay, so that their results have one.
+ */
+export function withoutAnswer(transcript: Transcript, reason: string): Transcript {
   const messages = [...transcript];
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const answer = messages[last];

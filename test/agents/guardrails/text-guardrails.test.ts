@@ -8,7 +8,6 @@ import {
   textGuardrail,
   toolCallValidation,
 } from "../../../src/agents/guardrails/index.ts";
-import { passesIban, passesLuhn } from "../../../src/agents/guardrails/check-digits.ts";
 import type { Guardrail, GuardrailDecision, GuardrailStage, JsonValue } from "../../../src/kernel/index.ts";
 import { text } from "../../runtime/bench-runtime.ts";
 import { gatedCall, settled, type CallOptions } from "../gate/gated-call.ts";
@@ -122,17 +121,6 @@ describe("prompt injection", () => {
 });
 
 describe("personal data", () => {
-  test("Luhn and IBAN: right check digits pass, one digit off does not", () => {
-    for (const card of ["4111111111111111", "5500005555555559", "378282246310005"]) {
-      expect(passesLuhn(card)).toBe(true);
-      expect(passesLuhn(`${card.slice(0, -1)}${(Number(card.at(-1)) + 1) % 10}`)).toBe(false);
-    }
-    expect(passesLuhn("")).toBe(false);
-    expect(passesIban("DE89370400440532013000")).toBe(true);
-    expect(passesIban("GB82WEST12345698765432")).toBe(true);
-    expect(passesIban("DE88370400440532013000")).toBe(false);
-  });
-
   test.for([
     "my card is 4111 1111 1111 1111",
     "4111-1111-1111-1111.",
@@ -153,7 +141,6 @@ describe("personal data", () => {
     "1234567812345678",
     "0000 0000 0000 0000",
     "DE88 3704 0044 0532 0130 00",
-    "000-12-3456 and 666-12-3456",
     "it happened 2024-01-15 at 10:30, version 1.2.3",
     "a@b is no address, nor is @home",
     "the year 1984 and 42 things",
@@ -170,8 +157,9 @@ describe("personal data", () => {
   });
 
   test("is looked for by kind", async () => {
-    expect(await finds(pii({ kinds: ["ip_address"] }), "host 192.168.0.1")).toBe(true);
-    expect(await finds(pii({ kinds: ["ip_address"] }), "a@example.org")).toBe(false);
+    expect(await finds(pii({ kinds: ["ip"] }), "host 192.168.0.1")).toBe(true);
+    expect(await finds(pii({ kinds: ["ip"] }), "a@example.org")).toBe(false);
+    expect(await finds(pii({ kinds: ["ssn"] }), "000-12-3456 and 666-12-3456")).toBe(false);
     expect(() => pii({ kinds: ["shoe_size" as "card"] })).toThrow(/has "shoe_size": name some of card/u);
   });
 });
