@@ -157,6 +157,9 @@ test("E1: verifies, says that the chain in memory is not keyed, and finds a tail
 
 test("a key is refused where it would protect nothing", async () => {
   const { store } = await setUp();
+  await expect(openRuntime({ store: "sqlite:nowhere.db", auditKey: "" })).rejects.toThrow(
+    "the auditKey is empty",
+  );
   await expect(openRuntime({ auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
   await expect(openRuntime({ store, auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
 });
