@@ -137,6 +137,7 @@ export {
   type JsonValue,
   sealJson,
 } from "./json.ts";
+export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
@@ -238,7 +239,9 @@ export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-ad
 export { stepHeadcount } from "./step-headcount.ts";
 export { stepLedger } from "./step-ledger.ts";
 export {
+  assertOutcome,
   digestOf,
+  sealedOutcome,
   type StepDigest,
   type StepKind,
   type StepOpening,
