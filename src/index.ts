@@ -40,7 +40,13 @@ export {
   type ToolResultTruncationOptions,
   type TruncationOptions,
 } from "./agents/index.ts";
-export { tool, type ToolOptions, type ToolReturn } from "./capabilities/index.ts";
+export {
+  openTelemetry,
+  tool,
+  type OpenTelemetryOptions,
+  type ToolOptions,
+  type ToolReturn,
+} from "./capabilities/index.ts";
 export {
   auditLog,
   getRunContext,

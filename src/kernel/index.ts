@@ -198,6 +198,7 @@ export type {
 export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
 export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
+export { priceUsage } from "./price-usage.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
 export type { PromptQuery, PromptSource } from "./prompt-source.ts";
 export type { Random } from "./random.ts";
@@ -254,7 +255,7 @@ export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson 
 export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
 export type { TaskChange, TaskRecord } from "./task.ts";
-export type { Attributes, Span, Telemetry } from "./telemetry.ts";
+export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./telemetry.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";

@@ -192,8 +192,10 @@ function failure(text: string): ToolResult {
   return deepFreeze({ output: { type: "text", text }, isError: true });
 }
 
+/** A layer that breaks the rules is not the tool's failure, and nothing the model can mend. */
 function stopsRun(error: unknown): boolean {
   return (
+    (error instanceof Fault && error.code === "middleware_misuse") ||
     error instanceof CancellationError ||
     error instanceof BudgetExhaustedError ||
     error instanceof MiddlewareTermination
