@@ -37,16 +37,3 @@ export interface AuditLog {
   /** As `EventLog.verify`: finds an event that was edited, removed or reordered; a cut tail only against a head kept elsewhere (E1). */
   verify(runId: RunId, head?: string): Promise<LogVerdict>;
 }
-
-/** What is told to an audit that is kept elsewhere, in words of the teller's own. */
-export interface AuditLine {
-  readonly runId: RunId;
-  readonly actor: string;
-  readonly action: string;
-  readonly details: JsonObject;
-}
-
-/** An audit kept elsewhere, such as a company's own. It is told at least once (J6); the run's log is the book that counts. */
-export interface AuditSink {
-  record(line: AuditLine): Promise<void>;
-}

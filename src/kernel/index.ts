@@ -7,7 +7,7 @@ export type { ApprovalEvents } from "./approval-event.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
-export type { AuditEntry, AuditLine, AuditLog, AuditReadOptions, AuditSink } from "./audit-log.ts";
+export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
 export { type Blobs, blobThreshold } from "./blobs.ts";
 export type { BudgetEvents } from "./budget-event.ts";
 export {
