@@ -39,6 +39,7 @@ export {
   type TokenCounter,
   type ToolResultTruncationOptions,
   type TruncationOptions,
+  type WindowChange,
 } from "./agents/index.ts";
 export {
   openTelemetry,

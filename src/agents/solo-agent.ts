@@ -51,8 +51,8 @@ export function soloAgent(options: SoloAgentOptions): Agent {
   }));
 
   async function think(ctx: RunContext, session: AgentSession, input: string): Promise<AgentRunResult> {
-    const window = compaction === undefined ? {} : { window: new PromptWindow(compaction(summarizeIn(ctx))) };
-    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...window };
+    const window = compaction && promptWindow(ctx, compaction);
+    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...(window && { window }) };
     for await (const draft of react().run(session, deps, input)) {
       ctx.tell(draft);
       if (session.output !== "") ctx.report({ output: session.output });
@@ -90,6 +90,22 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       return result.output;
     },
   };
+}
+
+/** That the model is shown less than was said is told in the log. */
+function promptWindow(
+  ctx: RunContext,
+  compaction: NonNullable<SoloAgentOptions["compaction"]>,
+): PromptWindow {
+  return new PromptWindow(compaction(summarizeIn(ctx)), (change) =>
+    ctx.tell(
+      eventDraft("architecture_event", {
+        architecture: "react",
+        name: "react.messages_snipped",
+        data: { ...change },
+      }),
+    ),
+  );
 }
 
 /** A layer answered without letting the agent think. */

@@ -6,6 +6,7 @@ import {
   type AuditEntry,
   type RunHandle,
   type TaskId,
+  type ToolGate,
 } from "../../src/kernel/index.ts";
 import { auditLog, openRuntime } from "../../src/runtime/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -95,6 +96,25 @@ test.for([
   expect(entries.filter(({ action }) => action === "approval_decision")).toMatchObject([
     { actor: by, fromOutside: true, details: { approvalId, decision: { decision: "approved", by } } },
   ]);
+});
+
+test("a decision of a handler in the owner's process is not taken for a person's", async () => {
+  const { runtime, store } = await setUp();
+  const launch = simpleTool({ name: "launch", execute: async () => text("up") });
+  const answer = () => ({ decision: "denied" }) as const;
+  const gate: ToolGate = {
+    before: async () => ({ decision: "ask", by: "test", reason: "launching", answer }),
+    after: async (_call, result) => result,
+  };
+  const worker = agent(
+    "worker",
+    async (ctx) => (await ctx.tool({ callId: "c", toolName: "launch", input: {} })) as never,
+    { tools: [launch], callPath: { gate } },
+  );
+  const run = await runtime.submit(worker, null, { userId: "alice" });
+  await run.result();
+  const outside = await all(auditLog(store).read(run.runId, { outsideOnly: true }));
+  expect(acts(outside)).toEqual(["alice: run_start", "approval handler: approval_decision"]);
 });
 
 test("texts are shortened to 500 characters, and whole when asked for in full", async () => {
