@@ -40,7 +40,7 @@ export {
 export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./classify-error.ts";
 export type { Clock } from "./clock.ts";
 export type { Commit } from "./commit.ts";
-export type { CompactionStrategy } from "./compaction-strategy.ts";
+export type { CompactionGoal, CompactionStrategy } from "./compaction-strategy.ts";
 export type { Compaction, CompactionRequest, CompactionResult } from "./compaction.ts";
 export {
   type AssistantPart,
