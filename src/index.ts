@@ -58,6 +58,7 @@ export {
   type TokenCounter,
   type ToolResultTruncationOptions,
   type TruncationOptions,
+  type WindowChange,
 } from "./agents/index.ts";
 export {
   openTelemetry,

@@ -1,6 +1,6 @@
 export { ReAct, react, type ReActDependencies } from "./architectures/react.ts";
 export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts";
-export { PromptWindow } from "./compaction/prompt-window.ts";
+export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";
 export { sessionCompaction, type SessionCompactionOptions } from "./compaction/session-compaction.ts";
 export {

@@ -65,8 +65,8 @@ export function soloAgent(options: SoloAgentOptions): Agent {
   const guardsOutput = guardrails.some((guardrail) => guardrail.onOutput !== undefined);
 
   async function think(ctx: RunContext, session: AgentSession, input: string): Promise<AgentRunResult> {
-    const window = compaction === undefined ? {} : { window: new PromptWindow(compaction(summarizeIn(ctx))) };
-    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...window };
+    const window = compaction && promptWindow(ctx, compaction);
+    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...(window && { window }) };
     for await (const draft of react().run(session, deps, input)) {
       ctx.tell(draft);
       if (session.output !== "" && !guardsOutput) ctx.report({ output: session.output });
@@ -119,6 +119,22 @@ export function soloAgent(options: SoloAgentOptions): Agent {
 
 function tripped({ reason }: Tripped, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };
+}
+
+/** That the model is shown less than was said is told in the log. */
+function promptWindow(
+  ctx: RunContext,
+  compaction: NonNullable<SoloAgentOptions["compaction"]>,
+): PromptWindow {
+  return new PromptWindow(compaction(summarizeIn(ctx)), (change) =>
+    ctx.tell(
+      eventDraft("architecture_event", {
+        architecture: "react",
+        name: "react.messages_snipped",
+        data: { ...change },
+      }),
+    ),
+  );
 }
 
 /** A layer answered without letting the agent think. */
