@@ -36,6 +36,7 @@ export {
   toolResultTruncation,
   truncation,
   usualFileUse,
+  withGuardrailModels,
   type FileUse,
   type ModelBudgetOptions,
   type ReAct,
