@@ -109,9 +109,11 @@ async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
   const path = new MiddlewarePipeline(middleware).callPath();
   const layered = { ...within, ...(path && { callPath: path }) };
   const [bareTurns, layeredTurns]: [number[], number[]] = [[], []];
-  for (let round = 0; round < rounds; round++) {
-    bareTurns.push((await timeRun(runtime, without)) * (1_000 / count));
-    layeredTurns.push((await timeRun(runtime, layered)) * (1_000 / count));
+  for (let round = 0; round < 2 * rounds; round++) {
+    const [floor, took] = [await timeRun(runtime, without), await timeRun(runtime, layered)];
+    if (round < rounds) continue;
+    bareTurns.push((floor * 1_000) / count);
+    layeredTurns.push((took * 1_000) / count);
   }
   await runtime.close();
   yield {
