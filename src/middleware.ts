@@ -14,6 +14,8 @@ export {
   MiddlewarePipeline,
   modelFallback,
   piiRedaction,
+  type AuditBook,
+  type AuditLine,
   type AuditLoggerOptions,
   type ContentTruncatorOptions,
   type FileValidatorOptions,

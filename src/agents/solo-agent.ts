@@ -8,6 +8,7 @@ import {
   userMessage,
   type Agent,
   type AgentSession,
+  type CompactionStrategy,
   type EventDraft,
   type ExecutionBudget,
   type JsonValue,
@@ -18,6 +19,8 @@ import {
   type Tool,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { PromptWindow } from "./compaction/prompt-window.ts";
+import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
@@ -29,13 +32,16 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** What the model is shown of a long conversation. The summariser is paid by the run. */
+  readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
   /** The first is outermost, at each level it is for. */
   readonly middleware?: readonly Layer[];
 }
 
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
 export function soloAgent(options: SoloAgentOptions): Agent {
-  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {}, middleware = [] } = options;
+  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  const { middleware = [], compaction } = options;
   const pipeline = new MiddlewarePipeline(middleware);
   const callPath = pipeline.callPath();
   const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
@@ -45,7 +51,8 @@ export function soloAgent(options: SoloAgentOptions): Agent {
   }));
 
   async function think(ctx: RunContext, session: AgentSession, input: string): Promise<AgentRunResult> {
-    const deps = { ctx, tools: { list: () => specs }, maxTurns };
+    const window = compaction === undefined ? {} : { window: new PromptWindow(compaction(summarizeIn(ctx))) };
+    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...window };
     for await (const draft of react().run(session, deps, input)) {
       ctx.tell(draft);
       if (session.output !== "") ctx.report({ output: session.output });
@@ -101,15 +108,13 @@ function entriesOf(
   at: number,
 ): readonly SessionEntry[] {
   const { runId } = facts;
-  const idOf = (index: number): string => `${runId}/${taskId}/${index}`;
-  return [...session.messages].map((message, index) => ({
-    type: "message",
-    id: idOf(index),
-    parentId: index === 0 ? null : idOf(index - 1),
-    at,
-    runId,
-    message,
-  }));
+  let parentId: string | null = null;
+  return session.messages.slice().map((message, index): SessionEntry => {
+    const id = `${runId}/${taskId}/${index}`;
+    const entry: SessionEntry = { type: "message", id, parentId, at, runId, message };
+    parentId = id;
+    return entry;
+  });
 }
 
 function appended({ facts, agentId }: RunContext, entry: SessionEntry): SessionChange {

@@ -7,7 +7,7 @@ export type { ApprovalEvents } from "./approval-event.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
-export type { AuditEntry, AuditLog, AuditVerdict } from "./audit-log.ts";
+export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
 export { type Blobs, blobThreshold } from "./blobs.ts";
 export type { BudgetEvents } from "./budget-event.ts";
 export {
@@ -137,6 +137,7 @@ export {
   type JsonValue,
   sealJson,
 } from "./json.ts";
+export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
@@ -239,7 +240,9 @@ export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-ad
 export { stepHeadcount } from "./step-headcount.ts";
 export { stepLedger } from "./step-ledger.ts";
 export {
+  assertOutcome,
   digestOf,
+  sealedOutcome,
   type StepDigest,
   type StepKind,
   type StepOpening,

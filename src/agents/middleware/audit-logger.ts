@@ -2,20 +2,33 @@ import {
   eventDraft,
   Fault,
   messageText,
+  type AgentId,
   type AgentRunContext,
-  type AuditLog,
   type ChatContext,
   type FunctionContext,
   type JsonObject,
+  type RunId,
 } from "../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
 import { headOf } from "./text-cut.ts";
 
 type Context = AgentRunContext | ChatContext | FunctionContext;
 
+/** One line about a call. */
+export interface AuditLine {
+  readonly runId: RunId;
+  readonly actor: AgentId;
+  readonly action: "agent_run" | "model_call" | "tool_call";
+  readonly details: JsonObject;
+}
+
+/** A book of one's own, beside the run's log, which is the audit that cannot be edited unseen. */
+export interface AuditBook {
+  record(line: AuditLine): void | Promise<void>;
+}
+
 export interface AuditLoggerOptions {
-  /** Where lines go: an `AuditLog`, or anything that takes its lines. */
-  readonly log: Pick<AuditLog, "record">;
+  readonly log: AuditBook;
   /** Of prompts, arguments and answers, this much is kept; `null` is all. 500 characters unless told. */
   readonly maxChars?: number | null;
   /** A line that cannot be written stops the run. Off unless told: it is told in the run's log instead. */
@@ -33,7 +46,7 @@ export function auditLogger({ log, maxChars = 500, required = false }: AuditLogg
   async function around(
     context: Context,
     next: () => Promise<void>,
-    action: string,
+    action: AuditLine["action"],
     describe: () => JsonObject,
   ): Promise<void> {
     try {
@@ -46,7 +59,7 @@ export function auditLogger({ log, maxChars = 500, required = false }: AuditLogg
     await write(context, action, describe());
   }
 
-  async function write(context: Context, action: string, details: JsonObject): Promise<void> {
+  async function write(context: Context, action: AuditLine["action"], details: JsonObject): Promise<void> {
     const { runId, agentId, taskId, tenantId, facts } = context;
     const whose = { taskId, tenantId, userId: facts.userId };
     try {

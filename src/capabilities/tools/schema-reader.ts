@@ -12,7 +12,7 @@ import {
 export interface SchemaReader<Value> {
   readonly jsonSchema: JsonSchema;
   /** T1: throws `invalid_argument`, telling the model what to mend. */
-  readonly parse: (input: JsonValue) => Promise<Value>;
+  readonly parse: (input: JsonValue) => Value | Promise<Value>;
 }
 
 export function schemaReader<Value>(toolName: string, schema: Schema): SchemaReader<Value> {
@@ -43,27 +43,34 @@ function readStandard<Value>(toolName: string, schema: StandardSchema): SchemaRe
 
 function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaReader<Value> {
   const check = jsonSchemaCheck(`the input schema of tool ${toolName}`, schema);
+  const read = (input: JsonValue, problems: readonly string[]): Value => {
+    if (problems.length > 0) throw refusal(toolName, problems);
+    // A copy: what is recorded of the call must not change when the body changes its input.
+    return copyJson(input) as Value;
+  };
   return {
     jsonSchema: schema,
-    parse: async (input) => {
-      const problems = await check(input);
-      if (problems.length > 0) throw refusal(toolName, problems);
-      // A copy: what is recorded of the call must not change when the body changes its input.
-      return copyJson(input) as Value;
+    parse: (input) => {
+      const problems = check(input);
+      return problems instanceof Promise
+        ? problems.then((found) => read(input, found))
+        : read(input, problems);
     },
   };
 }
 
-/** What is wrong with a value by a plain JSON Schema, which is compiled when it is first used. */
+/** What is wrong with a value by a plain JSON Schema, which is compiled when it is first used; at once from then on. */
 export function jsonSchemaCheck(
   what: string,
   schema: JsonSchema,
-): (value: unknown) => Promise<readonly string[]> {
-  let validator: Promise<(value: unknown) => readonly string[]> | undefined;
-  return async (value) => {
-    validator ??= compile(what, schema);
-    const problems = await validator;
-    return problems(value);
+): (value: unknown) => readonly string[] | Promise<readonly string[]> {
+  let problems: ((value: unknown) => readonly string[]) | undefined;
+  return (value) => {
+    if (problems !== undefined) return problems(value);
+    return compile(what, schema).then((compiled) => {
+      problems = compiled;
+      return compiled(value);
+    });
   };
 }
 

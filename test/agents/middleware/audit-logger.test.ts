@@ -1,12 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { auditLogger, MiddlewarePipeline } from "../../../src/agents/index.ts";
-import type { AuditEntry } from "../../../src/kernel/index.ts";
+import { auditLogger, MiddlewarePipeline, type AuditLine } from "../../../src/agents/index.ts";
 import { chatScene, httpError, runScene, toolScene } from "./contexts.ts";
 
-type Line = Pick<AuditEntry, "runId" | "actor" | "action" | "details">;
-
-function sink(): { lines: Line[]; record: (line: Line) => Promise<void> } {
-  const lines: Line[] = [];
+function sink(): { lines: AuditLine[]; record: (line: AuditLine) => Promise<void> } {
+  const lines: AuditLine[] = [];
   return { lines, record: async (line) => void lines.push(line) };
 }
 
