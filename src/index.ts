@@ -1,4 +1,11 @@
+import { ToolHooks, type ToolHooksOptions } from "./agents/index.ts";
+import { systemClock } from "./runtime/index.ts";
+
 export {
+  composeGate,
+  GuardedRun,
+  inMemoryApprovals,
+  permissions,
   contextMessages,
   estimateTokens,
   isSummary,
@@ -10,6 +17,15 @@ export {
   sessionContext,
   slidingWindow,
   soloAgent,
+  ToolHooks,
+  type GateParts,
+  type InMemoryApprovals,
+  type PermissionPolicy,
+  type PermissionRule,
+  type PermissionRules,
+  type PermissionsOptions,
+  type PostToolHook,
+  type PreToolHook,
   summarization,
   summarizeEach,
   summarizeIn,
@@ -30,6 +46,9 @@ export {
   type ShownEntry,
   type SlidingWindowOptions,
   type SoloAgentOptions,
+  type ToolExtension,
+  type ToolHooksOptions,
+  type Tripped,
   type SummarizationOptions,
   type Summarizer,
   type SummarizerOptions,
@@ -39,6 +58,7 @@ export {
   type TokenCounter,
   type ToolResultTruncationOptions,
   type TruncationOptions,
+  type WindowChange,
 } from "./agents/index.ts";
 export {
   openTelemetry,
@@ -60,3 +80,8 @@ export {
   type RuntimeOptions,
   type StoreAddress,
 } from "./runtime/index.ts";
+
+/** Hooks of the tool gate, timed by the machine's clock. */
+export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
+  return new ToolHooks({ clock: systemClock, ...options });
+}

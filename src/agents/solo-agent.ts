@@ -11,14 +11,19 @@ import {
   type CompactionStrategy,
   type EventDraft,
   type ExecutionBudget,
+  type Guardrail,
+  type HookRegistry,
   type JsonValue,
   type Model,
+  type Permissions,
   type RunContext,
   type SessionChange,
   type SessionEntry,
   type Tool,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { composeGate } from "./gate/compose-gate.ts";
+import { GuardedRun, withGuardrailModels, withoutAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { PromptWindow } from "./compaction/prompt-window.ts";
 import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
@@ -32,6 +37,11 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Asked in this order, at the stages they have a method for. */
+  readonly guardrails?: readonly Guardrail[];
+  readonly permissions?: Permissions;
+  /** Hooks of the tool gate. */
+  readonly toolHooks?: HookRegistry;
   /** What the model is shown of a long conversation. The summariser is paid by the run. */
   readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
   /** The first is outermost, at each level it is for. */
@@ -41,21 +51,25 @@ export interface SoloAgentOptions {
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
 export function soloAgent(options: SoloAgentOptions): Agent {
   const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
-  const { middleware = [], compaction } = options;
+  const { middleware = [], compaction, guardrails = [], permissions, toolHooks: hooks } = options;
   const pipeline = new MiddlewarePipeline(middleware);
-  const callPath = pipeline.callPath();
+  const gate = composeGate({ guardrails, ...(permissions && { permissions }), ...(hooks && { hooks }) });
+  const callPath = pipeline.callPath(gate && { gate });
   const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
     name: toolName,
     description,
     inputSchema,
   }));
 
+  // What has not been looked at yet is not given out.
+  const guardsOutput = guardrails.some((guardrail) => guardrail.onOutput !== undefined);
+
   async function think(ctx: RunContext, session: AgentSession, input: string): Promise<AgentRunResult> {
-    const window = compaction === undefined ? {} : { window: new PromptWindow(compaction(summarizeIn(ctx))) };
-    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...window };
+    const window = compaction && promptWindow(ctx, compaction);
+    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...(window && { window }) };
     for await (const draft of react().run(session, deps, input)) {
       ctx.tell(draft);
-      if (session.output !== "") ctx.report({ output: session.output });
+      if (session.output !== "" && !guardsOutput) ctx.report({ output: session.output });
     }
     const { output, interrupted, interruptionReason } = session;
     return { output, status: interrupted ? "max_turns" : "completed", interruptionReason };
@@ -63,7 +77,7 @@ export function soloAgent(options: SoloAgentOptions): Agent {
 
   return {
     id: formatAgentId({ name }),
-    models: { main: model },
+    models: withGuardrailModels({ main: model }, guardrails),
     tools,
     budget,
     ...(callPath && { callPath }),
@@ -74,13 +88,24 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       }
       const begin = (): AgentSession => agentSession({ id: ctx.facts.sessionId, instructions });
       let session = begin();
-      const at = await ctx.now();
-      ctx.tell(eventDraft("agent_start", { input, architecture: "react" }));
-      const result = await runThrough(pipeline.agent, ctx, () => {
+      const thinking = (): Promise<AgentRunResult> => {
         session = begin();
         return think(ctx, session, input);
-      });
-      if (session.messages.length === 0) session.messages = answeredInPlace(input, result);
+      };
+      const at = await ctx.now();
+      ctx.tell(eventDraft("agent_start", { input, architecture: "react" }));
+      const guarded = new GuardedRun(guardrails, ctx);
+      const refused = await guarded.input(input);
+      let result =
+        refused === undefined ? await runThrough(pipeline.agent, ctx, thinking) : tripped(refused, "");
+      if (refused === undefined) {
+        if (session.messages.length === 0) session.messages = answeredInPlace(input, result);
+        const withheld = await guarded.output(textOf(result.output));
+        if (withheld !== undefined) {
+          session.messages = withoutAnswer(session.messages, withheld.reason);
+          result = tripped(withheld, withheld.reason);
+        }
+      }
       const { status, interruptionReason } = result;
       if (status === "max_turns" || status === "guardrail_tripped")
         ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
@@ -90,6 +115,26 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       return result.output;
     },
   };
+}
+
+function tripped({ reason }: Tripped, output: string): AgentRunResult {
+  return { output, status: "guardrail_tripped", interruptionReason: reason };
+}
+
+/** That the model is shown less than was said is told in the log. */
+function promptWindow(
+  ctx: RunContext,
+  compaction: NonNullable<SoloAgentOptions["compaction"]>,
+): PromptWindow {
+  return new PromptWindow(compaction(summarizeIn(ctx)), (change) =>
+    ctx.tell(
+      eventDraft("architecture_event", {
+        architecture: "react",
+        name: "react.messages_snipped",
+        data: { ...change },
+      }),
+    ),
+  );
 }
 
 /** A layer answered without letting the agent think. */
