@@ -243,7 +243,15 @@ export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-me
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
-export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
+export {
+  formatIssue,
+  type Infer,
+  type JsonSchema,
+  type Schema,
+  type SchemaIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "./schema.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
