@@ -3,6 +3,7 @@ export {
   soloAgent,
   type ReAct,
   type ReActDependencies,
+  type ReActOptions,
   type SoloAgentOptions,
 } from "./agents/index.ts";
 export { tool, type ToolOptions, type ToolReturn } from "./capabilities/index.ts";

@@ -1,2 +1,2 @@
-export { ReAct, react, type ReActDependencies } from "./architectures/react.ts";
+export { ReAct, react, type ReActDependencies, type ReActOptions } from "./architectures/react.ts";
 export { soloAgent, type SoloAgentOptions } from "./solo-agent.ts";

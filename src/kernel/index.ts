@@ -127,6 +127,7 @@ export {
   type TopicId,
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
+export type { DrainMode, InputQueue } from "./input-queue.ts";
 export type { Journal, RunRecord } from "./journal.ts";
 export {
   assertJson,

@@ -6,6 +6,7 @@ import type { Failure } from "./fault.ts";
 import type { RefusalReason, SeatHolder } from "./headcount.ts";
 import type { HistoryRetention } from "./history-retention.ts";
 import type { AgentId, TaskId, TopicId } from "./identity.ts";
+import type { DrainMode } from "./input-queue.ts";
 import type { JsonValue } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { ModelRequest } from "./model.ts";
@@ -125,6 +126,15 @@ export interface RunContext {
   tool(call: ToolCall): Promise<ToolResult>;
   /** Side by side, as the tools' concurrency allows; results in the order of the calls. */
   tools(calls: readonly ToolCall[]): Promise<readonly ToolResult[]>;
+
+  /**
+   * What was said to the run since the last time, in the order of arrival; `one` unless told. Consumed with the record of the drain, so
+   * by one drain only; a replay drains the same (J4). Only the root is spoken to: elsewhere it is empty. Nothing waits for it, and it
+   * ends no wait: a task that waits hears of it at its next drain.
+   */
+  steering(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
+  /** The same, of what is to be done once there is nothing else to do. */
+  followUps(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
 
   /** Hires an agent for a task of its own; does not wait for it. H6: not checked again on replay. */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;

@@ -15,6 +15,7 @@ import {
   type TaskRecord,
 } from "../kernel/index.ts";
 import type { OwnerContext } from "./owner-context.ts";
+import { mailReceived } from "./task-inbox.ts";
 
 export interface NewRun {
   readonly record: RunRecord;
@@ -62,6 +63,7 @@ export function newRun(
   const drafts: EventDraft[] = [
     { type: "run_start", data: { agentId, sessionId, input, supervision: supervision.toJSON(), metadata } },
     { type: "task_start", data: { priority, budget } },
+    ...task.messages.map(mailReceived),
   ];
   const events = drafts.map((draft, seq): Event => ({
     seq,

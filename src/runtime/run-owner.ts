@@ -15,7 +15,7 @@ import { RunLog } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
 import { RunTree } from "./run-tree.ts";
 import { taskOfApproval } from "./tool-approval.ts";
-import { approvalWait } from "./wait-name.ts";
+import { approvalWait, queueWait } from "./wait-name.ts";
 import { Waits } from "./waits.ts";
 
 const root = formatTaskId(0);
@@ -72,6 +72,7 @@ export class RunOwner {
   async drive(): Promise<Rest> {
     const mismatch = this.#findVersionMismatch();
     if (mismatch !== undefined && this.#owner.versionPolicy === "pin") throw mismatch;
+    await this.#tree.load();
     if (!this.#state.ended) this.#tree.recover();
     await this.#pump();
     if (this.#over) return this.#rest.promise;
@@ -209,7 +210,7 @@ export class RunOwner {
         break;
       case "steer":
       case "follow_up":
-        this.#resolve(root, body.type, body.input);
+        this.#resolve(root, queueWait(body.type), body.input);
         break;
     }
   }

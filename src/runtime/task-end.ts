@@ -1,6 +1,8 @@
 import {
   Fault,
   type CancellationError,
+  type ErrorKind,
+  type EventDraft,
   type JsonValue,
   type Mail,
   type RunId,
@@ -28,6 +30,16 @@ export function statusOf(outcome: TaskOutcome | null): RunStatus {
   if (failure?.code === "cancelled")
     return failure.details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
   return "failed";
+}
+
+/** What is told of a task that ends. An error is told of one that failed, never of one that was stopped (trap O8). */
+export function endEvents(outcome: TaskOutcome): readonly EventDraft[] {
+  const { status, output, failure, interruption } = outcome;
+  const data = { status, output, ...(failure && { failure }), ...(interruption && { interruption }) };
+  const end: EventDraft = { type: "task_end", data };
+  if (failure === null || statusOf(outcome) !== "failed") return [end];
+  const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;
+  return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
 }
 
 /**

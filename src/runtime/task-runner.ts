@@ -24,6 +24,7 @@ import type { RunState, TaskState } from "./run-state.ts";
 import { withRunFacts } from "./run-facts-storage.ts";
 import { Strand, type OpenCall } from "./strand.ts";
 import type { TaskTree } from "./task-tree.ts";
+import type { AwaitedName } from "./waits.ts";
 
 /** What tells one step from another: its address, and what the code says it is. */
 export type StepIdentity = Omit<StepRecord, "outcome" | "taskId">;
@@ -66,7 +67,7 @@ export class TaskRunner {
   #meta: RunMeta;
   #dropped = false;
   #stop: CancellationError | undefined;
-  #waits = 0;
+  readonly #waits = new Set<AwaitedName>();
   #slotsWanted = 0;
   #hasSlot = false;
   #slot: Promise<void> | undefined;
@@ -122,7 +123,7 @@ export class TaskRunner {
 
   /** All it does is wait. */
   get idle(): boolean {
-    return !this.atWork && this.#slotsWanted === 0 && (this.#waits > 0 || this.#parked.length > 0);
+    return !this.atWork && this.#slotsWanted === 0 && (this.#waits.size > 0 || this.#parked.length > 0);
   }
 
   /** It has a call open that is not itself waiting for a step of its body. */
@@ -156,7 +157,7 @@ export class TaskRunner {
       this.#fatal.reject(differs);
       throw differs;
     }
-    this.#recorded.visit(step.address);
+    this.#recorded.visit(step.address, step.kind);
     return recorded.outcome;
   }
 
@@ -252,8 +253,7 @@ export class TaskRunner {
   endCall(call: OpenCall): void {
     if (!this.#calls.delete(call) || this.#dropped) return;
     this.settleIfPausing();
-    // Its code goes on in a moment; only if it does not, the task rests.
-    if (this.#waits > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
+    this.#noteRestSoon();
   }
 
   settleIfPausing(): void {
@@ -263,21 +263,29 @@ export class TaskRunner {
   unpark(): void {
     const parked = this.#parked;
     this.#parked = [];
-    if (parked.length > 0) this.tree.wake(this.taskId);
+    if (parked.length > 0) this.tree.wake(this.taskId, "seat");
     for (const go of parked) go();
   }
 
   /** While this is open the strand counts as waiting, not as working. A stop ends it. */
-  async waiting<Value>(strand: Strand, work: Promise<Value>): Promise<Value> {
-    this.#waits++;
+  async waiting<Value>(strand: Strand, work: Promise<Value>, { name, due }: AwaitedName): Promise<Value> {
+    const awaited = { name, due };
+    this.#waits.add(awaited);
     strand.block(1);
-    this.#noteRest();
+    this.#noteRestSoon();
+    let by = name;
     try {
-      return await this.live(unlessStopped(work, strand.token));
+      const value = await this.live(unlessStopped(work, strand.token));
+      if (value === undefined && due !== undefined) by = "time";
+      return value;
+    } catch (error) {
+      if (strand.token.cancelled) by = "cancel";
+      throw error;
     } finally {
-      this.#waits--;
+      this.#waits.delete(awaited);
       strand.block(-1);
-      this.tree.wake(this.taskId);
+      this.tree.wake(this.taskId, by);
+      this.#noteRestSoon();
     }
   }
 
@@ -335,8 +343,13 @@ export class TaskRunner {
   #noteRest(): void {
     if (this.#dropped || !this.idle) return;
     this.#giveSlot();
-    if (this.#waits > 0) this.tree.suspend(this.taskId);
+    if (this.#waits.size > 0) this.tree.suspend(this.taskId, [...this.#waits]);
     this.tree.noteIdle();
+  }
+
+  /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
+  #noteRestSoon(): void {
+    if (this.#waits.size > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
   }
 
   async #closeResources(): Promise<void> {

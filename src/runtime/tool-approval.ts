@@ -37,7 +37,7 @@ export function askForApproval(
     async (open) => {
       const wait = tree.wait(taskId, name);
       try {
-        const decision = (await runner.waiting(strand, wait.came)) as unknown as ApprovalDecision;
+        const decision = (await runner.waiting(strand, wait.came, { name })) as unknown as ApprovalDecision;
         open.tell({ type: "approval_decision", data: { approvalId, decision } });
         return decision;
       } catch (error) {

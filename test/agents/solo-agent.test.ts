@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { memoryStore, openRuntime, sha256, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
-import type { Event, JsonValue, RunResult, Store } from "../../src/kernel/index.ts";
+import {
+  messageText,
+  type Event,
+  type JsonValue,
+  type RunHandle,
+  type RunResult,
+  type Store,
+} from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 
 const look = tool({
@@ -115,6 +122,44 @@ describe("an agent that works alone", () => {
     expect(texts[0]).toContain("no such luck");
     expect(texts[1]).toContain("town must be string");
     expect(texts[2]).toContain("there is no tool missing; there are: broken, look");
+  });
+
+  test("hears steering after the tools of a turn, follow-ups when it would stop, one at a time", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+    let handle: RunHandle | undefined;
+    const slow = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.steer("Only in France.");
+        await handle?.steer("And by train.");
+        await handle?.followUp("Thanks. And back?");
+        return "seen";
+      },
+    });
+    const model = scriptedModel([again, "France then.", "By train.", "The same way."]);
+    handle = await runtime.submit(soloAgent({ name: "scout", model, tools: [slow] }), "Where?");
+    const { output, status, turns } = await handle.result();
+    expect({ output, status, turns }).toEqual({ output: "The same way.", status: "completed", turns: 4 });
+    const heard = model.calls
+      .map(({ messages }) => messages.at(-1))
+      .map((message) => message && messageText(message));
+    expect(heard).toEqual(["Where?", "Only in France.", "And by train.", "Thanks. And back?"]);
+    const roles = model.calls.at(-1)?.messages.map(({ role }) => role);
+    expect(roles).toEqual(["user", "assistant", "tool", "user", "assistant", "user", "assistant", "user"]);
+    const events: Event[] = [];
+    for await (const event of handle.events()) if ("seq" in event) events.push(event);
+    const injected = events.flatMap((event) =>
+      event.type === "architecture_event" ? [event.data.name] : [],
+    );
+    expect(injected).toEqual([
+      "react.steering_injected",
+      "react.steering_injected",
+      "react.follow_up_injected",
+    ]);
+    await runtime.close();
   });
 
   test("an input that is no text is refused with what it takes", async () => {
