@@ -20,6 +20,7 @@ import type { StopReason } from "./stop-reason.ts";
 import type { ToolCall } from "./tool-host.ts";
 import type { ToolResult } from "./tool.ts";
 import type { Transcript } from "./transcript.ts";
+import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 import type { Usage } from "./usage.ts";
 
 /** J4: the digest covers `transcript` and `role`; the rest is sent and not journaled. */
@@ -120,6 +121,11 @@ export interface RunContext {
   /** What the task was started with; `null` for one that messages started. */
   readonly input: JsonValue;
 
+  /**
+   * How an invocation begins: `plan` runs once, and what it comes to is frozen (J4). Instructions, tools and history are stored once
+   * and referred to by hash, or by the leaf of their path; whoever replays goes by them, not by what they have become.
+   */
+  turn(plan: (opening: TurnOpening) => Promise<TurnPlan>): Promise<Turn>;
   /** One turn's model call. Reserves before, retries by kind of error inside, settles after (B1, B3, J5). */
   llm(request: LlmRequest): Promise<LlmReply>;
   /** Through the gate: hooks, guardrails, permissions, a person's approval (J7). A tool that fails is a result. */

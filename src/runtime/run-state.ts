@@ -26,6 +26,7 @@ import {
   type UnknownPrice,
   type Usage,
 } from "../kernel/index.ts";
+import type { TurnRecord } from "./turn-step.ts";
 import { asksPerson, inboxDrain, resolutionsTaken } from "./wait-name.ts";
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
@@ -63,6 +64,8 @@ export interface TaskState {
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
+  /** What records name by hash (J4). */
+  readonly contents = new Map<string, JsonValue>();
   readonly #resolutions = new Map<string, JsonValue[]>();
   #headcount: Headcount | undefined;
   #ledger: Ledger;
@@ -212,6 +215,7 @@ export class RunState {
     if (outcome.kind === "failed") return;
     if (kind === "llm")
       this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
+    if (kind === "turn") this.#hold(outcome.value as unknown as Pick<TurnRecord, "contents">);
     if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
     for (const message of outcome.value as unknown as readonly Message[])
@@ -253,6 +257,10 @@ export class RunState {
       task.pausedMs += at - task.pausedSince;
       task.pausedSince = null;
     }
+  }
+
+  #hold({ contents = {} }: Pick<TurnRecord, "contents">): void {
+    for (const [hash, content] of Object.entries(contents)) this.contents.set(hash, content);
   }
 
   #take(taskId: TaskId, wait: string, count: number): void {

@@ -30,6 +30,9 @@ import {
   type ToolCall,
   type ToolResult,
   type TopicId,
+  type Turn,
+  type TurnOpening,
+  type TurnPlan,
 } from "../kernel/index.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type SentPrefix } from "./model-call.ts";
@@ -38,6 +41,7 @@ import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { callTool } from "./tool-call.ts";
+import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait, signalWait } from "./wait-name.ts";
 import type { Due } from "./waits.ts";
 
@@ -100,6 +104,10 @@ export class TaskContext implements RunContext {
 
   check(): void {
     this.#steps.check();
+  }
+
+  turn(plan: (opening: TurnOpening) => Promise<TurnPlan>): Promise<Turn> {
+    return takeTurn(this.#steps, plan);
   }
 
   async llm(request: LlmRequest): Promise<LlmReply> {

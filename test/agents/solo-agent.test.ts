@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { memoryStore, openRuntime, sha256, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
 import {
   messageText,
+  type Agent,
   type Event,
   type JsonValue,
   type RunHandle,
@@ -41,6 +42,9 @@ describe("an agent that works alone", () => {
     expect(events.map(({ type }) => type)).toEqual([
       "run_start",
       "task_start",
+      "input",
+      "before_agent_start",
+      "context",
       "agent_start",
       "turn_start",
       "message_start",
@@ -70,6 +74,62 @@ describe("an agent that works alone", () => {
       null,
       ...entries.slice(0, -1).map(({ entry }) => entry.id),
     ]);
+  });
+
+  test("goes on with what its session says, entry after entry, and leaves out what failed", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const model = scriptedModel([again, "Go to Blois.", { error }, "By train."]);
+    const scout = soloAgent({ name: "scout", model, tools: [look] });
+    const first = await (await runtime.submit(scout, "Where?")).result();
+    const { sessionId } = first;
+    expect((await (await runtime.submit(scout, "When?", { sessionId })).result()).status).toBe("failed");
+    expect((await (await runtime.submit(scout, "How?", { sessionId })).result()).output).toBe("By train.");
+    const said = model.calls
+      .at(-1)
+      ?.messages.map((message) => `${message.role} ${messageText(message)}`.trim());
+    expect(said).toEqual([
+      "user Where?",
+      "assistant Let me look.",
+      "tool",
+      "assistant Go to Blois.",
+      "user How?",
+    ]);
+    const entries = (await store.sessions.read(sessionId)).map(({ entry }) => entry);
+    expect(entries).toHaveLength(6);
+    expect(entries.map(({ parentId }) => parentId)).toEqual([
+      null,
+      ...entries.slice(0, -1).map(({ id }) => id),
+    ]);
+    await runtime.close();
+  });
+
+  test("asks for its prompt once, also when it is started again in the middle of things", async () => {
+    const store = memoryStore({ hash: sha256 });
+    let builds = 0;
+    const instructions = { build: async () => ({ text: `version ${++builds}`, fromCache: false }) };
+    const model = scriptedModel([again, "Go to Blois."]);
+    let asked = false;
+    const slow = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
+      suspends: true,
+    });
+    const scout = (): Agent => soloAgent({ name: "scout", model, tools: [slow], instructions });
+    const one = await openRuntime({ store, unknownPrice: "ignore" });
+    const handle = await one.submit(scout(), "Where?");
+    for await (const event of handle.events()) if ((asked = event.type === "task_suspend")) break;
+    await one.close();
+    const two = await openRuntime({ store, unknownPrice: "ignore" });
+    two.register(scout());
+    await handle.signal("seen", "rain");
+    expect((await handle.result()).output).toBe("Go to Blois.");
+    expect({ asked, builds }).toEqual({ asked: true, builds: 1 });
+    expect(model.calls.map(({ messages: [first] }) => first?.content)).toEqual(["version 1", "version 1"]);
+    await two.close();
   });
 
   test("S1: an invocation that failed leaves nothing in the session", async () => {
