@@ -115,6 +115,7 @@ export interface RunContext {
   readonly facts: RunFacts;
   readonly taskId: TaskId;
   readonly agentId: AgentId;
+  /** Aborted by a stop, and when the task is let go of here: its owner lost the run, closed, or put it to sleep. */
   readonly signal: CancelSignal;
   /** The run's seats and money, to look at. */
   readonly standing: Standing;

@@ -82,9 +82,9 @@ export class RunOwner {
     return this.#rest.promise;
   }
 
-  /** There may be mail. */
+  /** There may be mail, or another owner. */
   poke(): void {
-    this.#pump().catch((error: unknown) => this.#abandon(Fault.from(error)));
+    this.#look().catch((error: unknown) => this.#abandon(Fault.from(error)));
   }
 
   /** Lets everything go; what is durable stays. Calls that are open get `graceMs` to settle; those that do not are repeated. */
@@ -144,6 +144,12 @@ export class RunOwner {
       completed ? { kind: "ended" } : { kind: "suspended", wakeAt: null },
       () => this.#state.ended,
     );
+  }
+
+  /** A run that is in a call may not write for long: its loss is not to wait for that. */
+  async #look(): Promise<void> {
+    await this.#pump();
+    if (!this.#over && this.#tree.atWork) await this.#owner.store.leases.check(this.#lease);
   }
 
   async #pump(): Promise<void> {

@@ -1,4 +1,5 @@
 import {
+  CancellationToken,
   digestOf,
   Fault,
   RunMeta,
@@ -6,7 +7,6 @@ import {
   type Agent,
   type AgentId,
   type CancellationError,
-  type CancellationToken,
   type EventDraft,
   type RunFacts,
   type StepAddress,
@@ -55,8 +55,10 @@ export class TaskRunner {
   readonly state: RunState;
   readonly tree: TaskTree;
   readonly facts: RunFacts;
+  /** Its stop button, also for its code; whoever lets go of the task presses only what is below. */
+  readonly token = new CancellationToken();
   /** Of the task's own code; those of races and tools hang below. */
-  readonly strand = new Strand();
+  readonly strand = new Strand(this.token);
   readonly task: TaskState;
   readonly #recorded: RecordedSteps;
   readonly #calls = new Set<OpenCall>();
@@ -66,6 +68,8 @@ export class TaskRunner {
   readonly #fatal = Promise.withResolvers<never>();
   #meta: RunMeta;
   #dropped = false;
+  /** Its code came to an end by itself. */
+  #ended = false;
   #stop: CancellationError | undefined;
   readonly #waits = new Set<AwaitedName>();
   #slotsWanted = 0;
@@ -96,10 +100,6 @@ export class TaskRunner {
 
   get agentId(): AgentId {
     return this.task.record.agentId;
-  }
-
-  get token(): CancellationToken {
-    return this.strand.token;
   }
 
   /** B5: a new one whenever the task's clock has stood still, for then the deadline has moved; none while it stands. */
@@ -143,6 +143,7 @@ export class TaskRunner {
       }
     });
     const ending = await this.live(Promise.race([running, this.#fatal.promise]));
+    this.#ended = true;
     this.#giveSlot();
     await this.live(this.#closeResources());
     return ending;
@@ -316,10 +317,12 @@ export class TaskRunner {
     this.#resources.push(close);
   }
 
+  /** Nothing of it is answered any more. What its code has open is told to stop: sockets and processes do not outlive it. */
   drop(): void {
     if (this.#dropped) return;
     this.#dropped = true;
     this.#giveSlot();
+    if (!this.#ended || this.#calls.size > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
     void this.#closeResources();
   }
