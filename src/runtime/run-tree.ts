@@ -424,7 +424,7 @@ export class RunTree implements TaskTree {
     const { parentId, budget, supervision } = this.#state.task(taskId).record;
     const { priority } = supervision;
     if (parentId !== null) {
-      const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority });
+      const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, waits: true });
       if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
       this.#seats.follow(outcome);
       if (this.#state.ledger.accounts[taskId] === undefined)
