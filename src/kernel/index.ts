@@ -16,6 +16,7 @@ export {
   type BudgetExhaustion,
 } from "./budget-exhausted-error.ts";
 export type { Budget, BudgetVerdict } from "./budget.ts";
+export { findUnpaired } from "./call-pairs.ts";
 export type { CallPath, EventObserver } from "./call-path.ts";
 export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
 export {
@@ -41,7 +42,13 @@ export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "
 export type { Clock } from "./clock.ts";
 export type { Commit } from "./commit.ts";
 export type { CompactionStrategy } from "./compaction-strategy.ts";
-export type { Compaction, CompactionRequest, CompactionResult } from "./compaction.ts";
+export type {
+  Compacted,
+  Compaction,
+  CompactionRequest,
+  CompactionResult,
+  CompactionStep,
+} from "./compaction.ts";
 export {
   type AssistantPart,
   type ContentPart,

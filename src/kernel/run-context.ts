@@ -1,5 +1,6 @@
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
+import type { Compacted, CompactionStep } from "./compaction.ts";
 import type { EventDraft } from "./event.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Failure } from "./fault.ts";
@@ -142,6 +143,12 @@ export interface RunContext {
   steering(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
   /** The same, of what is to be done once there is nothing else to do. */
   followUps(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
+
+  /**
+   * Makes a long transcript short, once: what it came to is recorded, and a new chain begins (J4). S3: a call stays with its result;
+   * what is stored of the session is not touched.
+   */
+  compact(step: CompactionStep): Promise<Compacted>;
 
   /** Hires an agent for a task of its own; does not wait for it. H6: not checked again on replay. */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;

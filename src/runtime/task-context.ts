@@ -8,6 +8,8 @@ import {
   type AskOutcome,
   type Branch,
   type BranchResults,
+  type Compacted,
+  type CompactionStep,
   type DrainMode,
   type EventDraft,
   type Hash,
@@ -34,6 +36,7 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../kernel/index.ts";
+import { compactTranscript } from "./compaction-step.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
@@ -147,6 +150,14 @@ export class TaskContext implements RunContext {
 
   followUps({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
     return drainInput(this.#steps, "follow_up", mode);
+  }
+
+  compact(step: CompactionStep): Promise<Compacted> {
+    return compactTranscript(
+      this.#steps,
+      step,
+      ({ address }) => new TaskContext(this.#runner, address, this.#steps.strand),
+    );
   }
 
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
