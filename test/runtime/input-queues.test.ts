@@ -160,7 +160,7 @@ it("passes check() after a recorded tool while a recorded model call remains (C2
   const worker = agent(
     "worker",
     async (ctx) => {
-      for (const name of ["a", "b"]) {
+      for (const name of ["a", "b", "c"]) {
         ctx.check();
         await ctx.llm({ transcript: Transcript.of([userMessage(name)]) });
         await ctx.tool({ callId: "1", toolName: "look", input: {} });
@@ -168,13 +168,13 @@ it("passes check() after a recorded tool while a recorded model call remains (C2
       }
       await ctx.waitForSignal("go");
     },
-    { tools: [look], models: { main: scriptedModel(["one", "two"]) } },
+    { tools: [look], models: { main: scriptedModel(["one", "two", "three"]) } },
   );
   const run = await runtime.submit(worker, null);
-  await until(() => seen.length === 2);
+  await until(() => seen.length === 3);
   await settle();
   await clock.advance(101);
   await run.cancel("enough");
   expect((await run.result()).status).toBe("cancelled");
-  expect(seen).toEqual(["a", "b", "a", "b"]);
+  expect(seen).toEqual(["a", "b", "c", "a", "b", "c"]);
 });
