@@ -1,22 +1,31 @@
 import {
   agentSession,
+  assistantMessage,
   eventDraft,
   Fault,
   formatAgentId,
+  userMessage,
   type Agent,
   type AgentSession,
+  type CompactionStrategy,
   type EventDraft,
   type ExecutionBudget,
+  type JsonValue,
   type Model,
   type PromptSource,
   type RunContext,
-  type RunStatus,
   type SessionChange,
   type SessionEntry,
   type Tool,
+  type Transcript,
   type Turn,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { PromptWindow } from "./compaction/prompt-window.ts";
+import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
+import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
+import type { Layer } from "./middleware/layer.ts";
+import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 
 export interface SoloAgentOptions {
   readonly name: string;
@@ -26,37 +35,68 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** What the model is shown of a long conversation. The summariser is paid by the run. */
+  readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
+  /** The first is outermost, at each level it is for. */
+  readonly middleware?: readonly Layer[];
 }
 
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. It goes on with what its session says. */
 export function soloAgent(options: SoloAgentOptions): Agent {
   const { name, model, tools = [], maxTurns = 25, budget = {} } = options;
+  const { middleware = [], compaction } = options;
+  const pipeline = new MiddlewarePipeline(middleware);
+  const callPath = pipeline.callPath();
+
+  async function think(ctx: RunContext, session: AgentSession, turn: Turn): Promise<AgentRunResult> {
+    const window = compaction === undefined ? {} : { window: new PromptWindow(compaction(summarizeIn(ctx))) };
+    const deps = { ctx, tools: { list: () => turn.tools }, maxTurns, ...window };
+    for await (const draft of react().run(session, deps, turn.input as string)) {
+      ctx.tell(draft);
+      if (session.output !== "") ctx.report({ output: session.output });
+    }
+    const { output, interrupted, interruptionReason } = session;
+    return { output, status: interrupted ? "max_turns" : "completed", interruptionReason };
+  }
+
   return {
     id: formatAgentId({ name }),
     models: { main: model },
     tools,
     budget,
+    ...(callPath && { callPath }),
     run: async (ctx) => {
       const turn = await beginTurn(ctx, options);
       const { instructions, instructionsHash, history } = turn;
-      const prompt = turn.input as string;
-      const session = agentSession({ id: ctx.facts.sessionId, instructions, messages: history });
-      ctx.tell(eventDraft("agent_start", { input: prompt, architecture: "react", instructionsHash }));
-      const deps = { ctx, tools: { list: () => turn.tools }, maxTurns };
-      for await (const draft of react().run(session, deps, prompt)) {
-        ctx.tell(draft);
-        if (session.output !== "") ctx.report({ output: session.output });
-      }
-      if (session.interrupted) {
-        const reason = session.interruptionReason ?? "interrupted";
-        ctx.report({ interruption: { status: "max_turns", reason } });
-      }
+      const input = turn.input as string;
+      const begin = (): AgentSession =>
+        agentSession({ id: ctx.facts.sessionId, instructions, messages: history });
+      let session = begin();
+      ctx.tell(eventDraft("agent_start", { input, architecture: "react", instructionsHash }));
+      const result = await runThrough(pipeline.agent, ctx, () => {
+        session = begin();
+        return think(ctx, session, turn);
+      });
+      if (session.messages.length === history.length)
+        session.messages = answeredInPlace(history, input, result);
+      const { status, interruptionReason } = result;
+      if (status === "max_turns" || status === "guardrail_tripped")
+        ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
       const entries = entriesOf(ctx, session, turn);
       ctx.report({ sessions: entries.flatMap((entry) => appended(ctx, turn, entry)) });
-      for (const draft of closing(ctx, session, entries.at(-1)?.id ?? null)) ctx.tell(draft);
-      return session.output;
+      for (const draft of closing(ctx, session, result, entries.at(-1)?.id ?? null)) ctx.tell(draft);
+      return result.output;
     },
   };
+}
+
+/** A layer answered without letting the agent think. */
+function answeredInPlace(history: Transcript, input: string, { output }: AgentRunResult): Transcript {
+  return history.append(userMessage(input), assistantMessage(textOf(output)));
+}
+
+function textOf(output: JsonValue): string {
+  return typeof output === "string" ? output : JSON.stringify(output);
 }
 
 function beginTurn(
@@ -89,24 +129,27 @@ function entriesOf(
   { history, leafId, at }: Turn,
 ): readonly SessionEntry[] {
   const { runId } = facts;
-  const idOf = (index: number): string => `${runId}/${taskId}/${index}`;
-  return session.messages.slice(history.length).map((message, index) => ({
-    type: "message",
-    id: idOf(index),
-    parentId: index === 0 ? leafId : idOf(index - 1),
-    at,
-    runId,
-    message,
-  }));
+  let parentId = leafId;
+  return session.messages.slice(history.length).map((message, index): SessionEntry => {
+    const id = `${runId}/${taskId}/${index}`;
+    const entry: SessionEntry = { type: "message", id, parentId, at, runId, message };
+    parentId = id;
+    return entry;
+  });
 }
 
 function appended({ agentId }: RunContext, { sessionId }: Turn, entry: SessionEntry): SessionChange[] {
   return sessionId === null ? [] : [{ type: "append", sessionId, agentId, entry, visibility: "visible" }];
 }
 
-function closing({ facts }: RunContext, session: AgentSession, leafId: string | null): readonly EventDraft[] {
-  const { output, turns, cumulativeUsage: usage, interruptionReason, interrupted } = session;
-  const status: RunStatus = interrupted ? "max_turns" : "completed";
+function closing(
+  { facts }: RunContext,
+  { turns, cumulativeUsage: usage }: AgentSession,
+  result: AgentRunResult,
+  leafId: string | null,
+): readonly EventDraft[] {
+  const { status, interruptionReason } = result;
+  const output = textOf(result.output);
   const { sessionId } = facts;
   return [
     eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),

@@ -7,7 +7,7 @@ export type { ApprovalEvents } from "./approval-event.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
-export type { AuditEntry, AuditLog, AuditVerdict } from "./audit-log.ts";
+export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
 export { type Blobs, blobThreshold } from "./blobs.ts";
 export type { BudgetEvents } from "./budget-event.ts";
 export {
@@ -135,7 +135,7 @@ export {
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { DrainMode, InputQueue } from "./input-queue.ts";
-export type { Journal, RunRecord } from "./journal.ts";
+export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
 export {
   assertJson,
   canonicalJson,
@@ -145,6 +145,7 @@ export {
   type JsonValue,
   sealJson,
 } from "./json.ts";
+export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
@@ -205,6 +206,7 @@ export type {
 export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
 export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
+export { priceUsage } from "./price-usage.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
 export type { PromptQuery, PromptSource } from "./prompt-source.ts";
 export type { Random } from "./random.ts";
@@ -234,10 +236,12 @@ export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
 export type { RunHandle } from "./run-handle.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
+export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
 export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
+export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
-export { leafOf, pathMessages, pathTo, summaryMessage } from "./session-path.ts";
+export { leafOf, pathTo } from "./session-path.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";
@@ -246,7 +250,9 @@ export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-ad
 export { stepHeadcount } from "./step-headcount.ts";
 export { stepLedger } from "./step-ledger.ts";
 export {
+  assertOutcome,
   digestOf,
+  sealedOutcome,
   type StepDigest,
   type StepKind,
   type StepOpening,
@@ -255,11 +261,12 @@ export {
 } from "./step-record.ts";
 export type { StopReason } from "./stop-reason.ts";
 export type { Store } from "./store.ts";
+export { isSummary, summaryMessage, summaryOf } from "./summary-message.ts";
 export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";
 export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
 export type { TaskChange, TaskRecord } from "./task.ts";
-export type { Attributes, Span, Telemetry } from "./telemetry.ts";
+export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./telemetry.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";

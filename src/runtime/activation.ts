@@ -7,7 +7,6 @@ import {
   type Agent,
   type Commit,
   type Event,
-  type EventDraft,
   type JsonValue,
   type Message,
   type RunRecord,
@@ -15,7 +14,6 @@ import {
   type TaskRecord,
 } from "../kernel/index.ts";
 import type { OwnerContext } from "./owner-context.ts";
-import { mailReceived } from "./task-inbox.ts";
 
 export interface NewRun {
   readonly record: RunRecord;
@@ -45,6 +43,7 @@ export function newRun(
   const at = clock.now();
   const taskId = formatTaskId(0);
   const metadata = options.metadata ?? {};
+  const by = options.userId ?? options.messages?.[0]?.from ?? undefined;
   const task: TaskRecord = {
     taskId,
     agentId,
@@ -60,26 +59,22 @@ export function newRun(
     onPause: "suspend",
     tools: null,
   };
-  const drafts: EventDraft[] = [
-    { type: "run_start", data: { agentId, sessionId, input, supervision: supervision.toJSON(), metadata } },
-    { type: "task_start", data: { priority, budget } },
-    ...task.messages.map(mailReceived),
-  ];
-  const events = drafts.map((draft, seq): Event => ({
-    seq,
-    runId,
-    taskId,
+  const data = {
     agentId,
-    parentId: null,
-    at,
-    ...draft,
-  }));
+    sessionId,
+    input,
+    supervision: supervision.toJSON(),
+    metadata,
+    ...(by === undefined ? {} : { by }),
+  };
+  const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, at, type: "run_start", data };
   return {
     record: {
       runId,
       agentId,
       sessionId,
       tenantId: options.tenantId ?? null,
+      userId: options.userId ?? null,
       priority,
       agentVersion: agent.version ?? null,
       createdAt: at,
@@ -87,7 +82,7 @@ export function newRun(
     first: {
       number: 0,
       at,
-      events,
+      events: [start],
       tasks: [{ type: "create", task }],
       ledger: [{ type: "open", taskId, parentId: null, budget, priority }],
     },
@@ -107,5 +102,6 @@ export async function activate(owner: OwnerContext, agent: Agent): Promise<boole
   const runId = formatRunId(digest.slice(0, 40));
   const messages = deliveries.map(({ message }) => message);
   const { record, first } = newRun(owner, agent, null, { runId, messages });
-  return store.journal.create(record, first);
+  const { kind } = await store.journal.create(record, first);
+  return kind === "created";
 }

@@ -9,11 +9,12 @@ import {
   type LlmRequest,
   type Model,
   type ModelPrice,
+  type ModelRequest,
   type ReserveCommand,
   type TaskId,
 } from "../kernel/index.ts";
 import type { OpenStep } from "./open-step.ts";
-import { dearestInputUsd, dearestOutputUsd } from "./price-usage.ts";
+import { dearestInputUsd, dearestOutputUsd } from "./dearest-price.ts";
 import type { RunState } from "./run-state.ts";
 import { boundMessages, boundTools } from "./token-bound.ts";
 
@@ -25,9 +26,10 @@ export interface SentPrefix {
 
 export interface CallReservation {
   readonly open: OpenStep;
-  readonly request: LlmRequest;
   readonly model: Model;
-  readonly sent: SentPrefix | undefined;
+  /** At most. */
+  readonly inputTokens: number;
+  readonly maxOutputTokens: number | undefined;
   readonly attempt: number;
   readonly turns: number;
 }
@@ -52,13 +54,16 @@ export async function reserveCall(call: CallReservation): Promise<Grant> {
   const { command, priceOf } = reservationOf(call);
   const { id } = command;
   for (;;) {
-    await runner.ready(strand);
-    const decision = tree.reserve(taskId, command) ?? (await decided(call.open, id));
+    const wait = runner.ready(strand);
+    if (wait !== undefined) await wait;
+    const atOnce = tree.reserve(taskId, command);
+    const decision = atOnce ?? (await decided(call.open, id));
     if (decision.kind !== "granted") throw refusalOf(call, decision);
     const { outputTokens, clamped } = decision;
     const usdPerToken = command.output.usdPerToken ?? 0;
     const cutBy = clamped ? findTightest(runner.state, taskId, usdPerToken) : null;
-    if (await runner.stillReady(strand)) return { id, outputTokens, cutBy, priceOf };
+    if (atOnce !== undefined || (await runner.stillReady(strand)))
+      return { id, outputTokens, cutBy, priceOf };
     // Its seat went while it waited for money: whoever has one may use the money.
     tree.book(taskId, { type: "refund", id });
   }
@@ -77,13 +82,13 @@ async function decided({ runner, strand }: OpenStep, id: string): Promise<Decisi
   }
 }
 
-function reservationOf({ open, request, model, sent, attempt, turns }: CallReservation): {
+function reservationOf(call: CallReservation): {
   readonly command: ReserveCommand;
   readonly priceOf: Grant["priceOf"];
 } {
+  const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
   const { taskId, owner } = open.runner;
   const { provider, modelId } = model;
-  const tokens = boundInput(request, sent);
   const priceOf = (inputTokens: number): ModelPrice | null =>
     owner.prices.find({ provider, modelId, inputTokens, at: owner.clock.now() });
   const price = priceOf(tokens);
@@ -94,7 +99,7 @@ function reservationOf({ open, request, model, sent, attempt, turns }: CallReser
     attempt,
     input: { tokens, costUsd: price === null ? null : tokens * dearestInputUsd(price) },
     output: {
-      maxTokens: request.maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
+      maxTokens: maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
       usdPerToken: price === null ? null : dearestOutputUsd(price),
     },
     turns,
@@ -133,13 +138,18 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
 }
 
 /** B1: the provider's own count for what it has seen, and one token per byte for what is new. */
-function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
+export function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
   const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
   const extra = boundMessages(ephemeral);
   if (sent !== undefined && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
   }
   return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
+}
+
+/** The same for a request that something on its way has changed: nothing of it is known to be counted. */
+export function boundRequest({ messages, tools = [] }: ModelRequest): number {
+  return boundMessages(messages) + boundTools(tools);
 }
 
 /** Whether all that was sent before is sent again, so that its count holds. A provider that counts nothing says nothing. */
@@ -152,6 +162,6 @@ function continues(request: LlmRequest, { request: before, tokens }: SentPrefix)
     request.transcript.at(0) === before.transcript.at(0) &&
     request.transcript.at(length - 1) === before.transcript.at(length - 1) &&
     (request.instructions ?? "") === (before.instructions ?? "") &&
-    boundTools(request.tools ?? []) <= boundTools(before.tools ?? [])
+    (request.tools === before.tools || boundTools(request.tools ?? []) <= boundTools(before.tools ?? []))
   );
 }

@@ -6,7 +6,6 @@ import {
   type Compacted,
   type CompactionStep,
   type EventDraft,
-  type Hash,
   type RunContext,
 } from "../kernel/index.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
@@ -34,7 +33,7 @@ export async function compactTranscript(
     address: steps.next(),
     kind: "compaction",
     name: "compaction",
-    digest: (hash: Hash): string => transcript.digest(hash),
+    digest: transcript,
   };
   const entryId = steps.idempotencyKey(step.address);
   const before: EventDraft = {

@@ -15,27 +15,33 @@ import {
   type RetrySettings,
   type RunHandle,
   type RunId,
+  type RunPage,
+  type RunQuery,
+  type RunRecord,
   type Runtime,
   type Store,
   type SubmitOptions,
   type UnknownPrice,
 } from "../kernel/index.ts";
-import { activate, newRun } from "./activation.ts";
+import { activate } from "./activation.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
+import { openStore, type StoreAddress } from "./open-store.ts";
 import { StoredRunHandle } from "./run-handle.ts";
 import { RunOwner } from "./run-owner.ts";
 import { defaultRunRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
-import { memoryStore } from "./stores/memory/store.ts";
+import { submitRun } from "./submission.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 import { uuidSource } from "./uuid-source.ts";
 
 export interface RuntimeOptions {
   /** `"memory:"`, which is meant when none is named, `"sqlite:PATH"`, or a store. */
-  readonly store?: "memory:" | `sqlite:${string}` | Store;
+  readonly store?: StoreAddress | Store;
+  /** E1: keys the event chain of a store that is named by its address. */
+  readonly auditKey?: string;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly hash?: Hash;
@@ -64,24 +70,19 @@ export interface RuntimeOptions {
 /** Opens a runtime on a store and goes on with whatever was left there. */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { clock = systemClock, hash = sha256 } = options;
-  const store = await openStore(options.store ?? "memory:", hash, clock);
+  const store = await openOwn(options, hash, clock);
   const runtime = new LocalRuntime(store, { ...options, clock, hash });
   await runtime.start();
   return runtime;
 }
 
-/** A store's driver is loaded when it is asked for, not with this package. */
-async function openStore(store: string | Store, hash: Hash, clock: Clock): Promise<Store> {
-  if (typeof store !== "string") return store;
-  if (store === "memory:") return memoryStore({ hash });
-  const [scheme, path] = [store.slice(0, store.indexOf(":")), store.slice(store.indexOf(":") + 1)];
-  if (scheme === "sqlite" && path !== "") {
-    const { sqliteStore } = await import("./stores/sqlite/store.ts");
-    return sqliteStore({ path, hash, clock });
-  }
+function openOwn({ store = "memory:", auditKey }: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
+  if (typeof store === "string")
+    return openStore(store, { hash, clock, ...(auditKey === undefined ? {} : { auditKey }) });
+  if (auditKey === undefined) return Promise.resolve(store);
   throw new Fault(
     "invalid_argument",
-    `${JSON.stringify(store)} is not a store: use "memory:", "sqlite:PATH" or a store`,
+    "an auditKey is for a store named by its address: give this store its own",
   );
 }
 
@@ -91,6 +92,8 @@ class LocalRuntime implements Runtime {
   readonly #engine: LocalEngine;
   readonly #agents = new Map<AgentId, Agent>();
   readonly #owned = new Map<RunId, RunOwner>();
+  /** Runs that rest, whose observers are not through with them. */
+  readonly #settling = new Map<RunId, Promise<void>>();
   readonly #onError: (error: Fault) => void;
   readonly #closeGraceMs: number;
   readonly #closeOn: readonly NodeJS.Signals[];
@@ -150,15 +153,16 @@ class LocalRuntime implements Runtime {
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.register(agent);
-    const { record, first } = newRun(this.#owner, agent, input, options);
-    const created = await this.#store.journal.create(record, first);
-    const standing = created ? record : await this.#store.journal.find(record.runId);
-    return this.#handle(standing ?? record);
+    return this.#handle(await submitRun(this.#owner, agent, input, options), options.userId);
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
     const record = await this.#store.journal.find(runId);
     return record === undefined ? undefined : this.#handle(record);
+  }
+
+  list(query?: RunQuery): Promise<RunPage> {
+    return this.#store.journal.list(query);
   }
 
   close(): Promise<void> {
@@ -172,12 +176,14 @@ class LocalRuntime implements Runtime {
     const stopped = this.#engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
+    await Promise.all(this.#settling.values());
     await this.#store.close();
   }
 
-  #handle(record: NonNullable<Awaited<ReturnType<Store["journal"]["find"]>>>): RunHandle {
+  #handle(record: RunRecord, by?: string): RunHandle {
     const { store, clock, ids } = this.#owner;
-    return new StoredRunHandle({ store, clock, ids, record });
+    const observed = (): Promise<void> => this.#observed(record.runId);
+    return new StoredRunHandle({ store, clock, ids, record, observed, ...(by === undefined ? {} : { by }) });
   }
 
   async #drive(lease: Lease): Promise<Rest> {
@@ -187,7 +193,24 @@ class LocalRuntime implements Runtime {
       return await owner.drive();
     } finally {
       this.#owned.delete(lease.runId);
+      this.#letSettle(lease.runId, owner);
     }
+  }
+
+  #letSettle(runId: RunId, owner: RunOwner): void {
+    const settled = owner
+      .observed()
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => {
+        if (this.#settling.get(runId) === settled) this.#settling.delete(runId);
+      });
+    this.#settling.set(runId, settled);
+  }
+
+  /** Resolves at once for a run that another process works on: its observers are there. */
+  async #observed(runId: RunId): Promise<void> {
+    await this.#owned.get(runId)?.observed();
+    await this.#settling.get(runId);
   }
 
   #noteChange(runId: RunId | undefined): void {

@@ -6,7 +6,7 @@ export function lossesOf(
   { ledger, headcount }: RunState,
   epoch: number,
 ): readonly { readonly taskId: TaskId; readonly draft: EventDraft }[] {
-  const lost = Object.values(ledger.open);
+  const lost = ledger.open;
   const pausing = Object.values(headcount.tasks).some(({ status }) => status === "pausing");
   if (lost.length === 0 && !pausing && ledger.waiting.length === 0) return [];
   return [

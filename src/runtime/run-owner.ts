@@ -11,11 +11,12 @@ import {
 } from "../kernel/index.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { planReopening } from "./reopening.ts";
+import { RunObservers } from "./run-observers.ts";
 import { RunLog } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
 import { RunTree } from "./run-tree.ts";
 import { taskOfApproval } from "./tool-approval.ts";
-import { approvalWait, queueWait } from "./wait-name.ts";
+import { approvalWait, queueWait, signalOf } from "./wait-name.ts";
 import { Waits } from "./waits.ts";
 
 const root = formatTaskId(0);
@@ -26,6 +27,7 @@ export class RunOwner {
   readonly #lease: Lease;
   readonly #record: RunRecord;
   readonly #state: RunState;
+  readonly #observers: RunObservers;
   readonly #log: RunLog;
   readonly #waits: Waits;
   readonly #tree: RunTree;
@@ -42,7 +44,15 @@ export class RunOwner {
     this.#state = state;
     const { store, clock } = owner;
     this.#waits = new Waits(clock, state);
-    this.#log = new RunLog({ store, lease, state, clock, onBroken: (fault) => this.#abandon(fault) });
+    this.#observers = new RunObservers((agentId) => owner.findAgent(agentId));
+    this.#log = new RunLog({
+      store,
+      lease,
+      state,
+      clock,
+      onDurable: (events) => this.#observers.show(events),
+      onBroken: (fault) => this.#abandon(fault),
+    });
     const { tenantId } = record;
     const rest = {
       noteIdle: () => this.#noteIdle(),
@@ -80,6 +90,12 @@ export class RunOwner {
     this.#tree.startAll();
     this.#noteIdle();
     return this.#rest.promise;
+  }
+
+  /** Whoever observes its agents here has dealt with all that was told so far. */
+  async observed(): Promise<void> {
+    await this.#log.written();
+    await this.#observers.settled();
   }
 
   /** There may be mail, or another owner. */
@@ -183,13 +199,17 @@ export class RunOwner {
 
   #obey({ body, from }: PlacedMail): void {
     switch (body.type) {
-      case "resolve":
+      case "resolve": {
+        const signal = signalOf(body.wait);
+        if (signal !== undefined && this.#state.tasks.has(body.taskId))
+          this.#log.tell(body.taskId, { type: "task_signal", data: { name: signal, by: from } });
         this.#resolve(body.taskId, body.wait, body.value);
         break;
+      }
       case "approval": {
         const { approvalId, decision } = body;
         const taskId = taskOfApproval(approvalId) as TaskId;
-        this.#resolve(taskId, approvalWait(approvalId), decision);
+        this.#resolve(taskId, approvalWait(approvalId), { ...decision, by: from });
         break;
       }
       case "cancel":
@@ -216,6 +236,7 @@ export class RunOwner {
         break;
       case "steer":
       case "follow_up":
+        this.#log.tell(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
         this.#resolve(root, queueWait(body.type), body.input);
         break;
     }

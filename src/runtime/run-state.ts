@@ -18,6 +18,7 @@ import {
   type LedgerOutcome,
   type Message,
   type StepAddress,
+  type StepOpening,
   type StepRecord,
   type TaskChange,
   type TaskId,
@@ -50,6 +51,8 @@ export interface TaskState {
   input: JsonValue;
   outcome: TaskOutcome | null;
   endedOn: readonly StepAddress[];
+  /** Its code was started, and `task_start` says so. */
+  begun: boolean;
   crashes: number;
   /** When its code last crashed. */
   crashedAt: number;
@@ -104,40 +107,66 @@ export class RunState {
     this.nextCommit = commit.number + 1;
     for (const event of commit.events ?? []) this.noteEvent(event);
     this.apply(commit, commit.at);
+    // Those of tasks that this very commit creates.
+    if (commit.tasks !== undefined) for (const event of commit.events ?? []) this.#noteBeginning(event);
     for (const command of commit.headcount ?? []) this.seat(command, commit.at);
     for (const command of commit.ledger ?? []) this.book(command);
     if (commit.events?.some(({ type }) => type === "run_fork") === true) this.usage = noUsage;
   }
 
-  noteEvent({ seq, type, at }: Event): void {
+  noteEvent(event: Event): void {
+    const { seq, type, at } = event;
     this.nextSeq = seq + 1;
     this.ended = type === "run_end";
+    this.#noteBeginning(event);
     if (type !== "run_pause" && type !== "run_resume") return;
     this.paused = type === "run_pause";
     for (const task of this.tasks.values()) this.#setClock(task, at);
+  }
+
+  #noteBeginning({ type, taskId }: Event): void {
+    if (type !== "task_start") return;
+    const task = this.tasks.get(taskId);
+    if (task !== undefined) task.begun = true;
   }
 
   /**
    * Everything but events, seats and money, which have outcomes of their own. A commit's voids are of records that stood before
    * it; what it records itself stands.
    */
-  apply(
-    { tasks = [], opens = [], steps = [], voids = [], resolves = [], mailThrough }: RunChange,
-    at: number,
-  ): void {
-    for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
-    for (const change of tasks) this.#change(change, at);
-    for (const { taskId, wait, value } of resolves) {
+  apply({ tasks, opens, steps, voids, resolves, mailThrough }: RunChange, at: number): void {
+    for (const { taskId, address } of voids ?? []) this.task(taskId).steps.delete(address);
+    for (const change of tasks ?? []) this.#change(change, at);
+    for (const { taskId, wait, value } of resolves ?? []) {
       const key = `${taskId} ${wait}`;
       this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), value]);
     }
-    for (const { taskId, address, seq } of opens) {
-      const task = this.task(taskId);
-      task.opened.set(address, seq);
-      if (asksPerson(address)) this.#setClock(task, at);
-    }
-    for (const step of steps) this.#record(step, at);
+    if (opens !== undefined) for (const opening of opens) this.open(opening, at);
+    if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
+  }
+
+  open({ taskId, address, seq }: StepOpening, at: number): void {
+    const task = this.task(taskId);
+    task.opened.set(address, seq);
+    if (asksPerson(address)) this.#setClock(task, at);
+  }
+
+  record(step: StepRecord, at: number): void {
+    const task = this.task(step.taskId);
+    const { kind, name, address, outcome } = step;
+    task.steps.set(address, step);
+    if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
+    const taken = resolutionsTaken(step);
+    if (taken !== undefined) this.#take(step.taskId, taken.wait, taken.count);
+    if (outcome.kind === "failed") return;
+    if (kind === "llm")
+      this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
+    if (kind === "turn") this.#hold(outcome.value as unknown as Pick<TurnRecord, "contents">);
+    if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
+    if (kind !== "drain" || name !== inboxDrain) return;
+    for (const message of outcome.value as unknown as readonly Message[])
+      task.drained.set(message.id, message);
   }
 
   /** W2: the first of the values that came for a wait and that no step has taken. */
@@ -205,23 +234,6 @@ export class RunState {
     this.#setClock(task, at);
   }
 
-  #record(step: StepRecord, at: number): void {
-    const task = this.task(step.taskId);
-    const { kind, name, address, outcome } = step;
-    task.steps.set(address, step);
-    if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
-    const taken = resolutionsTaken(step);
-    if (taken !== undefined) this.#take(step.taskId, taken.wait, taken.count);
-    if (outcome.kind === "failed") return;
-    if (kind === "llm")
-      this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
-    if (kind === "turn") this.#hold(outcome.value as unknown as Pick<TurnRecord, "contents">);
-    if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
-    if (kind !== "drain" || name !== inboxDrain) return;
-    for (const message of outcome.value as unknown as readonly Message[])
-      task.drained.set(message.id, message);
-  }
-
   #create(record: TaskRecord, at: number): void {
     const ordinal = Number(record.taskId.slice(1));
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
@@ -236,6 +248,7 @@ export class RunState {
       input: record.input,
       outcome: null,
       endedOn: [],
+      begun: false,
       crashes: 0,
       crashedAt: 0,
       cancelled: null,

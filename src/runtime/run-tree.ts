@@ -2,7 +2,6 @@ import {
   CancellationError,
   Fault,
   formatTaskId,
-  fromNanoUsd,
   type AgentId,
   type CancellationStatus,
   type Decision,
@@ -32,8 +31,9 @@ import type { Addition, RunLog } from "./run-log.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { Seats } from "./seats.ts";
-import { answersOf, cancelledOutcome, endEvents, statusOf } from "./task-end.ts";
+import { answersOf, cancelledOutcome, endEvents, runEnd, statusOf } from "./task-end.ts";
 import { failedOutcome, fateOf } from "./task-fate.ts";
+import { mailReceived } from "./task-inbox.ts";
 import { TaskRunner } from "./task-runner.ts";
 import type { TaskTree } from "./task-tree.ts";
 import { asksPerson, joinWait, resolutionsTaken } from "./wait-name.ts";
@@ -157,7 +157,6 @@ export class RunTree implements TaskTree {
     );
     this.#log.add({ tasks: [{ type: "create", task }] });
     this.#log.book({ type: "open", taskId, parentId, budget: ownBudget(agent, options), priority });
-    this.#log.tell(taskId, { type: "task_start", data: { priority, budget: task.budget } });
     this.#seats.follow(outcome, taskId);
     return { kind: "spawned", handle: { taskId, agentId } };
   }
@@ -267,13 +266,7 @@ export class RunTree implements TaskTree {
   finishIfDone(): void {
     if (this.#closed) return;
     for (const { outcome } of this.#state.tasks.values()) if (outcome === null) return;
-    if (!this.#state.ended) {
-      const { usage, ledger } = this.#state;
-      const { spent, unpriced } = ledger.accounts[root] ?? { spent: { nanoUsd: 0, turns: 0 }, unpriced: 0 };
-      const status = statusOf(this.#state.task(root).outcome);
-      const costUsd = unpriced > 0 ? null : fromNanoUsd(spent.nanoUsd);
-      this.#log.tell(root, { type: "run_end", data: { status, usage, costUsd, turns: spent.turns } });
-    }
+    if (!this.#state.ended) this.#log.tell(root, runEnd(this.#state));
     this.#rest.finish();
   }
 
@@ -313,10 +306,18 @@ export class RunTree implements TaskTree {
       return;
     }
     const agent = this.#findAgent(record.agentId);
+    this.#begin(task);
     const runner = new TaskRunner({ taskId, agent, owner, log, state, tree: this });
     this.#runners.set(taskId, runner);
     this.#watchDeadline(task);
     this.#follow(runner).catch((error: unknown) => this.#rest.fail(Fault.from(error)));
+  }
+
+  /** Once, by whoever owns the run then, so that its observers are told. */
+  #begin({ begun, record: { taskId, supervision, budget, messages } }: TaskState): void {
+    if (begun) return;
+    this.#log.tell(taskId, { type: "task_start", data: { priority: supervision.priority, budget } });
+    for (const message of messages) this.#log.tell(taskId, mailReceived(message));
   }
 
   /** B5: a task that only waits does not look at the clock by itself. */
@@ -393,6 +394,7 @@ export class RunTree implements TaskTree {
   #end(taskId: TaskId, outcome: TaskOutcome, { told = [], endedOn = [] }: EndOptions = {}): void {
     const task = this.#state.task(taskId);
     if (this.#closed || task.outcome !== null) return;
+    this.#begin(task);
     for (const draft of told) this.#log.tell(taskId, draft);
     for (const { record } of this.#children(taskId)) {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);

@@ -1,8 +1,9 @@
 import {
   assertJson,
   branchScope,
-  canonicalJson,
   Fault,
+  JsonDigest,
+  sealJson,
   stepAt,
   type AgentId,
   type AskOutcome,
@@ -12,7 +13,6 @@ import {
   type CompactionStep,
   type DrainMode,
   type EventDraft,
-  type Hash,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -52,7 +52,7 @@ import type { Due } from "./waits.ts";
 export class TaskContext implements RunContext {
   readonly #runner: TaskRunner;
   readonly #steps: ScopeSteps;
-  readonly #messages: OutgoingMessages;
+  #outgoing: OutgoingMessages | undefined;
   /** Where the tools of the last model call have their addresses. */
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
@@ -61,7 +61,10 @@ export class TaskContext implements RunContext {
   constructor(runner: TaskRunner, scope: StepScope | number, strand: Strand = runner.strand) {
     this.#runner = runner;
     this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
-    this.#messages = new OutgoingMessages(this.#steps);
+  }
+
+  get #messages(): OutgoingMessages {
+    return (this.#outgoing ??= new OutgoingMessages(this.#steps));
   }
 
   get meta(): RunMeta {
@@ -98,6 +101,7 @@ export class TaskContext implements RunContext {
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
   tell(draft: EventDraft): void {
+    sealJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
   }
 
@@ -116,18 +120,16 @@ export class TaskContext implements RunContext {
   async llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
-    const digest = (hash: Hash): string => hash(`${role}\n${transcript.digest(hash)}`);
-    const step: StepIdentity = { address, kind: "llm", name: role, digest };
+    const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
     const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
-    const sent = this.#sent.get(role);
-    const reply = await this.#steps.journaled<LlmReply>(
-      step,
-      (open) => callModel({ open, request, role, sent }),
-      start,
-    );
+    // Of a recorded answer it is not known what middleware had made of its request.
+    const counted = this.#runner.agent.callPath?.chat === undefined;
+    const call = { request, role, sent: this.#sent.get(role), counted };
+    const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
     this.#lastLlm = address;
     this.#toolsCalled = 0;
-    this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    if (call.counted) this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    else this.#sent.delete(role);
     return reply;
   }
 
@@ -141,7 +143,10 @@ export class TaskContext implements RunContext {
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
-    return this.#steps.alone("tools", () => this.#callTools(scope, first, calls));
+    const [only] = calls;
+    if (only === undefined || calls.length > 1)
+      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls));
+    return this.#steps.alone("tools", () => this.#callTool(stepAt(scope, first), only)).then(listOf);
   }
 
   steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
@@ -348,12 +353,16 @@ export class TaskContext implements RunContext {
   }
 
   #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
-    const digest = (hash: Hash): string => hash(canonicalJson(call.input));
-    const step: StepIdentity = { address, kind: "tool", name: call.toolName, digest };
+    const step: StepIdentity = {
+      address,
+      kind: "tool",
+      name: call.toolName,
+      digest: new JsonDigest(call.input),
+    };
     const { callId, toolName, input } = call;
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
     const idempotencyKey = this.#steps.idempotencyKey(address);
-    return this.#steps.recorded<ToolResult>(
+    const done = this.#steps.recorded<ToolResult>(
       step,
       (open) =>
         callTool({
@@ -365,6 +374,11 @@ export class TaskContext implements RunContext {
         }),
       start,
     );
+    if (this.#runner.agent.callPath?.gate === undefined) return done;
+    return done.then((result) => {
+      this.#runner.settledCalls.push({ call, result });
+      return result;
+    });
   }
 
   /** J2: the first fault in the order of declaration. J5: all that came with it are voided with it. */
@@ -409,6 +423,10 @@ export class ContinueAsNew {
 /** Every journal of a task has addresses of its own, so that idempotency keys are never used twice. */
 function journalScope(journal: number): StepScope {
   return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
+}
+
+function listOf<Value>(value: Value): readonly Value[] {
+  return [value];
 }
 
 function settle<Value>(work: Promise<Value>): Promise<PromiseSettledResult<Value>> {

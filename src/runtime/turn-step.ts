@@ -4,7 +4,7 @@ import {
   HistoryRetention,
   leafOf,
   parseSessionId,
-  pathMessages,
+  contextMessages,
   pathTo,
   Transcript,
   type ChatMessage,
@@ -48,7 +48,7 @@ export function takeTurn(
     address: steps.next(),
     kind: "turn",
     name: "turn",
-    digest: (hash: Hash): string => history.digest(hash),
+    digest: { digest: (hash: Hash): string => history.digest(hash) },
   } as const;
   return steps.alone("turn", async () => {
     const known = runner.task.steps.get(step.address);
@@ -84,7 +84,7 @@ async function makePlan(
     plan: planned,
     sessionId,
     leafId,
-    history: Transcript.of(planned.history ?? pathMessages(path)),
+    history: Transcript.of(planned.history ?? contextMessages(path)),
   };
 }
 
@@ -140,7 +140,7 @@ async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcri
   if (history !== undefined)
     return Transcript.of(contentOf(runner, history) as unknown as readonly ChatMessage[]);
   const path = leafId === null ? [] : pathTo(await readEntries(runner, sessionId), leafId);
-  if (path !== undefined) return Transcript.of(pathMessages(path));
+  if (path !== undefined) return Transcript.of(contextMessages(path));
   throw new Fault(
     "not_found",
     `${runner.facts.runId} began after entry ${leafId} of session ${sessionId}, which is not there any more`,

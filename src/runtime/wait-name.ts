@@ -11,6 +11,11 @@ export function signalWait(name: string): string {
   return `signal ${name}`;
 }
 
+/** The signal a wait is for; `undefined` for a wait of another kind. */
+export function signalOf(wait: string): string | undefined {
+  return wait.startsWith(signalWait("")) ? wait.slice(signalWait("").length) : undefined;
+}
+
 /** An ask waits under its own step, so that a replay asks under the same name and no other ask does (J2). */
 export function replyWait(address: StepAddress): string {
   return `reply ${address}`;
@@ -38,6 +43,11 @@ const approvalBranch = "approval";
 /** Where the approval of a tool's call has its record (J7): beside the steps of the body, which have numbers. */
 export function approvalAddress(call: StepAddress): StepAddress {
   return branchScope(call, approvalBranch) as StepAddress;
+}
+
+/** Where the verdict of the gate on a call has its record, when it is to ask (J7). */
+export function gateAddress(call: StepAddress): StepAddress {
+  return branchScope(call, "gate") as StepAddress;
 }
 
 /** Whether the step at this address is a question to a person. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   leafOf,
   messageText,
-  pathMessages,
+  contextMessages,
   pathTo,
   userMessage,
   type SessionEntry,
@@ -15,7 +15,7 @@ const said = (id: string, parentId: string | null): SessionEntry => ({
   message: userMessage(id),
 });
 const texts = (path: readonly SessionEntry[] | undefined): string[] =>
-  pathMessages(path ?? []).map(messageText);
+  contextMessages(path ?? []).map(messageText);
 
 describe("the path of a session", () => {
   test("goes from the root to the last thing said", () => {

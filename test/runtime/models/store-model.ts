@@ -10,12 +10,13 @@ export function onStore<Sequence>(
   open: () => Promise<Store>,
   play: (store: Store, sequence: Sequence) => Promise<void>,
 ): fc.IAsyncProperty<[unknown]> {
-  return fc.asyncProperty(moves, async (sequence) => {
+  const played = moves.map((sequence) => ({ sequence }));
+  return fc.asyncProperty<[{ sequence: Sequence }]>(played, async ({ sequence }) => {
     const store = await open();
     try {
       await play(store, sequence);
     } finally {
       await store.close();
     }
-  }) as fc.IAsyncProperty<[unknown]>;
+  });
 }
