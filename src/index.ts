@@ -1,4 +1,11 @@
+import { ToolHooks, type ToolHooksOptions } from "./agents/index.ts";
+import { systemClock } from "./runtime/index.ts";
+
 export {
+  composeGate,
+  GuardedRun,
+  inMemoryApprovals,
+  permissions,
   estimateTokens,
   modelBudget,
   PromptWindow,
@@ -7,6 +14,15 @@ export {
   sessionCompaction,
   slidingWindow,
   soloAgent,
+  ToolHooks,
+  type GateParts,
+  type InMemoryApprovals,
+  type PermissionPolicy,
+  type PermissionRule,
+  type PermissionRules,
+  type PermissionsOptions,
+  type PostToolHook,
+  type PreToolHook,
   summarization,
   summarizeEach,
   summarizeIn,
@@ -24,6 +40,9 @@ export {
   type SessionCompactionOptions,
   type SlidingWindowOptions,
   type SoloAgentOptions,
+  type ToolExtension,
+  type ToolHooksOptions,
+  type Tripped,
   type SummarizationOptions,
   type Summarizer,
   type SummarizerOptions,
@@ -33,6 +52,7 @@ export {
   type TokenCounter,
   type ToolResultTruncationOptions,
   type TruncationOptions,
+  type WindowChange,
 } from "./agents/index.ts";
 export {
   openTelemetry,
@@ -63,3 +83,8 @@ export {
   type RuntimeOptions,
   type StoreAddress,
 } from "./runtime/index.ts";
+
+/** Hooks of the tool gate, timed by the machine's clock. */
+export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
+  return new ToolHooks({ clock: systemClock, ...options });
+}

@@ -1,6 +1,6 @@
 export { ReAct, react, type ReActDependencies, type ReActOptions } from "./architectures/react.ts";
 export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts";
-export { PromptWindow } from "./compaction/prompt-window.ts";
+export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";
 export { sessionCompaction, type SessionCompactionOptions } from "./compaction/session-compaction.ts";
 export { slidingWindow, type SlidingWindowOptions } from "./compaction/sliding-window.ts";
@@ -26,6 +26,18 @@ export {
 } from "./compaction/tool-result-truncation.ts";
 export { type FileUse, usualFileUse } from "./compaction/touched-files.ts";
 export { truncation, type TruncationOptions } from "./compaction/truncation.ts";
+export { composeGate, type GateParts } from "./gate/compose-gate.ts";
+export type { ToolExtension } from "./gate/extension-layer.ts";
+export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
+export { GuardedRun, type Tripped } from "./guardrails/guarded-run.ts";
+export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";
+export type { PermissionRule } from "./permissions/permission-rule.ts";
+export {
+  permissions,
+  type PermissionPolicy,
+  type PermissionRules,
+  type PermissionsOptions,
+} from "./permissions/permissions.ts";
 export {
   auditLogger,
   type AuditBook,

@@ -10,8 +10,11 @@ import {
   type CompactionStrategy,
   type EventDraft,
   type ExecutionBudget,
+  type Guardrail,
+  type HookRegistry,
   type JsonValue,
   type Model,
+  type Permissions,
   type PromptSource,
   type RunContext,
   type SessionChange,
@@ -21,6 +24,8 @@ import {
   type Turn,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { composeGate } from "./gate/compose-gate.ts";
+import { GuardedRun, withGuardrailModels, withoutAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { PromptWindow } from "./compaction/prompt-window.ts";
 import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
@@ -35,6 +40,11 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Asked in this order, at the stages they have a method for. */
+  readonly guardrails?: readonly Guardrail[];
+  readonly permissions?: Permissions;
+  /** Hooks of the tool gate. */
+  readonly toolHooks?: HookRegistry;
   /** What the model is shown of a long conversation. The summariser is paid by the run. */
   readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
   /** The first is outermost, at each level it is for. */
@@ -44,16 +54,20 @@ export interface SoloAgentOptions {
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. It goes on with what its session says. */
 export function soloAgent(options: SoloAgentOptions): Agent {
   const { name, model, tools = [], maxTurns = 25, budget = {} } = options;
-  const { middleware = [], compaction } = options;
+  const { middleware = [], compaction, guardrails = [], permissions, toolHooks: hooks } = options;
   const pipeline = new MiddlewarePipeline(middleware);
-  const callPath = pipeline.callPath();
+  const gate = composeGate({ guardrails, ...(permissions && { permissions }), ...(hooks && { hooks }) });
+  const callPath = pipeline.callPath(gate && { gate });
+
+  // What has not been looked at yet is not given out.
+  const guardsOutput = guardrails.some((guardrail) => guardrail.onOutput !== undefined);
 
   async function think(ctx: RunContext, session: AgentSession, turn: Turn): Promise<AgentRunResult> {
-    const window = compaction === undefined ? {} : { window: new PromptWindow(compaction(summarizeIn(ctx))) };
-    const deps = { ctx, tools: { list: () => turn.tools }, maxTurns, ...window };
+    const window = compaction && promptWindow(ctx, compaction);
+    const deps = { ctx, tools: { list: () => turn.tools }, maxTurns, ...(window && { window }) };
     for await (const draft of react().run(session, deps, turn.input as string)) {
       ctx.tell(draft);
-      if (session.output !== "") ctx.report({ output: session.output });
+      if (session.output !== "" && !guardsOutput) ctx.report({ output: session.output });
     }
     const { output, interrupted, interruptionReason } = session;
     return { output, status: interrupted ? "max_turns" : "completed", interruptionReason };
@@ -61,7 +75,7 @@ export function soloAgent(options: SoloAgentOptions): Agent {
 
   return {
     id: formatAgentId({ name }),
-    models: { main: model },
+    models: withGuardrailModels({ main: model }, guardrails),
     tools,
     budget,
     ...(callPath && { callPath }),
@@ -72,13 +86,24 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       const begin = (): AgentSession =>
         agentSession({ id: ctx.facts.sessionId, instructions, messages: history });
       let session = begin();
-      ctx.tell(eventDraft("agent_start", { input, architecture: "react", instructionsHash }));
-      const result = await runThrough(pipeline.agent, ctx, () => {
+      const thinking = (): Promise<AgentRunResult> => {
         session = begin();
         return think(ctx, session, turn);
-      });
-      if (session.messages.length === history.length)
-        session.messages = answeredInPlace(history, input, result);
+      };
+      ctx.tell(eventDraft("agent_start", { input, architecture: "react", instructionsHash }));
+      const guarded = new GuardedRun(guardrails, ctx);
+      const refused = await guarded.input(input);
+      let result =
+        refused === undefined ? await runThrough(pipeline.agent, ctx, thinking) : tripped(refused, "");
+      if (refused === undefined) {
+        if (session.messages.length === history.length)
+          session.messages = answeredInPlace(history, input, result);
+        const withheld = await guarded.output(textOf(result.output));
+        if (withheld !== undefined) {
+          session.messages = withoutAnswer(session.messages, withheld.reason);
+          result = tripped(withheld, withheld.reason);
+        }
+      }
       const { status, interruptionReason } = result;
       if (status === "max_turns" || status === "guardrail_tripped")
         ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
@@ -88,6 +113,26 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       return result.output;
     },
   };
+}
+
+function tripped({ reason }: Tripped, output: string): AgentRunResult {
+  return { output, status: "guardrail_tripped", interruptionReason: reason };
+}
+
+/** That the model is shown less than was said is told in the log. */
+function promptWindow(
+  ctx: RunContext,
+  compaction: NonNullable<SoloAgentOptions["compaction"]>,
+): PromptWindow {
+  return new PromptWindow(compaction(summarizeIn(ctx)), (change) =>
+    ctx.tell(
+      eventDraft("architecture_event", {
+        architecture: "react",
+        name: "react.messages_snipped",
+        data: { ...change },
+      }),
+    ),
+  );
 }
 
 /** A layer answered without letting the agent think. */

@@ -1,5 +1,10 @@
 import type { ChatMessage } from "./chat-message.ts";
 
+/** What a window is to come to, where whoever asks knows. */
+export interface CompactionGoal {
+  readonly maxTokens: number;
+}
+
 /**
  * Turns a full history into a window that fits.
  *
@@ -9,5 +14,6 @@ import type { ChatMessage } from "./chat-message.ts";
  * - Where there is nothing to do it returns the very array it was given.
  */
 export interface CompactionStrategy {
-  compact(rawHistory: readonly ChatMessage[]): Promise<readonly ChatMessage[]>;
+  /** A strategy with limits of its own may leave the goal to those after it. */
+  compact(rawHistory: readonly ChatMessage[], goal?: CompactionGoal): Promise<readonly ChatMessage[]>;
 }

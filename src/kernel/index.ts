@@ -41,7 +41,7 @@ export {
 export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./classify-error.ts";
 export type { Clock } from "./clock.ts";
 export type { Commit } from "./commit.ts";
-export type { CompactionStrategy } from "./compaction-strategy.ts";
+export type { CompactionGoal, CompactionStrategy } from "./compaction-strategy.ts";
 export type {
   Compacted,
   Compaction,
@@ -70,7 +70,7 @@ export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
 export type { EphemeralSource } from "./ephemeral-source.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";
-export { chainHead, contentHash } from "./event-chain.ts";
+export { chainHead, type ChainLink, chainStart } from "./event-chain.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";
 export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./event.ts";
 export { executionBudget, type ExecutionBudget, tightenBudget, unlimitedBudget } from "./execution-budget.ts";
@@ -87,7 +87,13 @@ export { type Failure, Fault, type FaultOptions } from "./fault.ts";
 export type { FlowEvents } from "./flow-event.ts";
 export { deepFreeze, type DeepReadonly } from "./frozen.ts";
 export type { GuardrailEvents } from "./guardrail-event.ts";
-export type { Guardrail, GuardrailDecision, GuardrailStage } from "./guardrail.ts";
+export type {
+  GuardedCall,
+  Guardrail,
+  GuardrailContext,
+  GuardrailDecision,
+  GuardrailStage,
+} from "./guardrail.ts";
 export type { Hash } from "./hash.ts";
 export {
   type Headcount,
@@ -204,7 +210,13 @@ export type {
   ToolSpec,
 } from "./model.ts";
 export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
-export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
+export type {
+  ApprovalMemory,
+  PermissionDecision,
+  PermissionMode,
+  Permissions,
+  RememberedApproval,
+} from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
 export { priceUsage } from "./price-usage.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
@@ -227,6 +239,7 @@ export type {
   RunContext,
   SpawnOptions,
   SpawnOutcome,
+  StepContext,
   TaskHandle,
   TaskOutcome,
   TaskReport,
@@ -260,6 +273,7 @@ export {
   type StepRecord,
 } from "./step-record.ts";
 export type { StopReason } from "./stop-reason.ts";
+export { stopsTask } from "./stopping-fault.ts";
 export type { Store } from "./store.ts";
 export { isSummary, summaryMessage, summaryOf } from "./summary-message.ts";
 export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";

@@ -26,7 +26,8 @@ const orderedBy: { readonly [Type in EventType]?: (event: Event<Type>) => string
   task_signal: ({ data }) => data.by,
   task_reprioritize: ({ data }) => data.by,
   budget_top_up: ({ data }) => data.by,
-  approval_decision: ({ data }) => data.decision.by,
+  // What comes by mail has a name; what has none, a handler in the owner's process said.
+  approval_decision: ({ data }) => data.decision.by ?? "approval handler",
 };
 
 /** The audit of the runs in a store. */

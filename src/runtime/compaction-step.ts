@@ -6,8 +6,8 @@ import {
   type Compacted,
   type CompactionStep,
   type EventDraft,
-  type RunContext,
 } from "../kernel/index.ts";
+import type { InnerContext } from "./scope-inside.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import type { StepIdentity } from "./task-runner.ts";
 import { boundMessages } from "./token-bound.ts";
@@ -25,7 +25,7 @@ type CompactionRecord = { readonly pieces: readonly Piece[]; readonly tokensAfte
 export async function compactTranscript(
   steps: ScopeSteps,
   request: CompactionStep,
-  scoped: (step: StepIdentity) => RunContext & { takeTold(): readonly EventDraft[] },
+  scoped: (step: StepIdentity) => InnerContext,
 ): Promise<Compacted> {
   const { transcript, contextTokens, manual = false, compact } = request;
   const { sessionId } = steps.runner.facts;

@@ -4,6 +4,6 @@ export { openStore, type OpenStoreOptions, type StoreAddress } from "./open-stor
 export { getRunContext } from "./run-facts-storage.ts";
 export type { RunRetry } from "./run-retry.ts";
 export { sha256 } from "./sha256.ts";
-export { memoryStore, type MemoryStoreOptions } from "./stores/memory/store.ts";
 export { systemClock } from "./system-clock.ts";
+export { memoryStore, type MemoryStoreOptions } from "./stores/memory/store.ts";
 export { systemRandom } from "./system-random.ts";

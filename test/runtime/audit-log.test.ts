@@ -6,6 +6,7 @@ import {
   type AuditEntry,
   type RunHandle,
   type TaskId,
+  type ToolGate,
 } from "../../src/kernel/index.ts";
 import { auditLog, openRuntime } from "../../src/runtime/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -97,6 +98,25 @@ test.for([
   ]);
 });
 
+test("a decision of a handler in the owner's process is not taken for a person's", async () => {
+  const { runtime, store } = await setUp();
+  const launch = simpleTool({ name: "launch", execute: async () => text("up") });
+  const answer = () => ({ decision: "denied" }) as const;
+  const gate: ToolGate = {
+    before: async () => ({ decision: "ask", by: "test", reason: "launching", answer }),
+    after: async (_call, result) => result,
+  };
+  const worker = agent(
+    "worker",
+    async (ctx) => (await ctx.tool({ callId: "c", toolName: "launch", input: {} })) as never,
+    { tools: [launch], callPath: { gate } },
+  );
+  const run = await runtime.submit(worker, null, { userId: "alice" });
+  await run.result();
+  const outside = await all(auditLog(store).read(run.runId, { outsideOnly: true }));
+  expect(acts(outside)).toEqual(["alice: run_start", "approval handler: approval_decision"]);
+});
+
 test("texts are shortened to 500 characters, and whole when asked for in full", async () => {
   const { runtime, store } = await setUp();
   const secret = "s".repeat(2_000);
@@ -157,6 +177,9 @@ test("E1: verifies, says that the chain in memory is not keyed, and finds a tail
 
 test("a key is refused where it would protect nothing", async () => {
   const { store } = await setUp();
+  await expect(openRuntime({ store: "sqlite:nowhere.db", auditKey: "" })).rejects.toThrow(
+    "the auditKey is empty",
+  );
   await expect(openRuntime({ auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
   await expect(openRuntime({ store, auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
 });

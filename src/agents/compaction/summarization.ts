@@ -6,9 +6,9 @@ import { recentGroups } from "./recent-groups.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
 
 export interface SummarizationOptions extends SummaryAttempt {
-  /** Up to here nothing is summarised. Twice `keepRecentTokens` unless told. */
+  /** Up to here nothing is summarised. What the composition it is part of aims at; by itself, twice `keepRecentTokens`. */
   readonly maxTokens?: number;
-  /** What stays as it is, from the newest back. 16,384 unless told. */
+  /** What stays as it is, from the newest back: 16,384 unless told, and never more than half of `maxTokens`. */
   readonly keepRecentTokens?: number;
   readonly countTokens?: TokenCounter;
   readonly instructions?: string;
@@ -18,12 +18,15 @@ export interface SummarizationOptions extends SummaryAttempt {
 export function summarization(options: SummarizationOptions): CompactionStrategy {
   const { keepRecentTokens = 16_384, countTokens = estimateTokens, instructions } = options;
   requireLimit("keepRecentTokens", keepRecentTokens, 1);
-  const maxTokens = requireLimit("maxTokens", options.maxTokens ?? 2 * keepRecentTokens, 1);
+  if (options.maxTokens !== undefined) requireLimit("maxTokens", options.maxTokens, 1);
   return {
-    async compact(rawHistory) {
+    async compact(rawHistory, goal) {
+      const maxTokens = options.maxTokens ?? goal?.maxTokens ?? 2 * keepRecentTokens;
       if (countTokens(rawHistory) <= maxTokens) return rawHistory;
       const { head, groups } = groupHistory(rawHistory);
-      const { kept, left } = recentGroups(groups, keepRecentTokens, countTokens);
+      // Room to grow: a window that is full again at the next turn would be summed up again at every turn.
+      const recent = Math.min(keepRecentTokens, Math.floor(maxTokens / 2));
+      const { kept, left } = recentGroups(groups, recent, countTokens);
       if (left.length === 0) return rawHistory;
       const last = head.at(-1);
       const previous = last === undefined ? null : summaryOf(last);

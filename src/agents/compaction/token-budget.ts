@@ -19,7 +19,7 @@ export function tokenBudget(options: TokenBudgetOptions): CompactionStrategy {
       let window = rawHistory;
       for (const strategy of strategies) {
         if (countTokens(window) <= maxTokens) return window;
-        window = await strategy.compact(window);
+        window = await strategy.compact(window, { maxTokens });
       }
       return window;
     },

@@ -15,6 +15,7 @@ export interface HumanApprovalOptions {
 export function humanApproval({ tools = isCritical, reason }: HumanApprovalOptions = {}): Permissions {
   const selected = selects(tools);
   return {
+    onAsk: "wait",
     check: (_call, tool) =>
       selected(tool)
         ? { decision: "ask", reason: reason ?? `${tool.name} wants a person's approval` }

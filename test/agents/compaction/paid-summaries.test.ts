@@ -46,6 +46,13 @@ test("in a run a summary is a call of the run: paid from its budget, and what is
   const result = await run.result();
   expect(result).toMatchObject({ status: "completed", output: "Done.", turns: 6 });
   expect(model.calls.map(isSummaryCall)).toEqual([false, false, true, false, true, false]);
+  const told: unknown[] = [];
+  for await (const { type, data } of store.events.read(run.runId))
+    if (type === "architecture_event") told.push(data);
+  expect(told).toMatchObject([
+    { name: "react.messages_snipped", data: { messagesBefore: 5, messagesAfter: 4 } },
+    { name: "react.messages_snipped", data: { messagesBefore: 6, messagesAfter: 4 } },
+  ]);
   // The second summary updates the first and sees only what is new.
   const second = messageText(model.calls[4]?.messages.at(-1) ?? userMessage(""));
   expect(second).toContain("<previous-summary>\nLooked once.\n</previous-summary>");

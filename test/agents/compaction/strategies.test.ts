@@ -269,6 +269,18 @@ describe("token budget", () => {
     expect(seen).toEqual(["one"]);
   });
 
+  test("a summary aims at what the composition aims at, and leaves room to grow", async () => {
+    const turns = Array.from({ length: 20 }, (_, index) => [
+      userMessage(`q${index} ${"x".repeat(200)}`),
+      assistantMessage("y".repeat(200)),
+    ]).flat();
+    const strategies = [summarization({ summarize })];
+    const window = await modelBudget({ model, strategies }).compact(turns);
+    expect(estimateTokens(turns)).toBeGreaterThan(800);
+    expect(estimateTokens(window)).toBeLessThan(500);
+    expect(window.at(-1)).toBe(turns.at(-1));
+  });
+
   test.for([
     { options: { maxTokens: 0 }, message: "maxTokens is 0: it must be a whole number from 1 on" },
     { options: { maxTokens: Number.NaN }, message: "maxTokens is NaN: it must be a whole number from 1 on" },
