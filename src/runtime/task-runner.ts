@@ -61,7 +61,8 @@ export class TaskRunner {
   readonly strand = new Strand();
   readonly task: TaskState;
   readonly #recorded: RecordedSteps;
-  readonly #calls = new Set<OpenCall>();
+  /** Few at a time. */
+  readonly #calls: OpenCall[] = [];
   readonly #resources: (() => Promise<void>)[] = [];
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
   readonly #origins = new WeakMap<object, readonly StepAddress[]>();
@@ -248,12 +249,15 @@ export class TaskRunner {
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
   beginCall(): OpenCall {
     const call = { blocked: 0 };
-    this.#calls.add(call);
+    this.#calls.push(call);
     return call;
   }
 
   endCall(call: OpenCall): void {
-    if (!this.#calls.delete(call) || this.#dropped) return;
+    const index = this.#calls.indexOf(call);
+    if (index < 0) return;
+    this.#calls.splice(index, 1);
+    if (this.#dropped) return;
     this.settleIfPausing();
     // Its code goes on in a moment; only if it does not, the task rests.
     if (this.#waits > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
