@@ -1,17 +1,91 @@
+import { ToolHooks, type ToolHooksOptions } from "./agents/index.ts";
+import { systemClock } from "./runtime/index.ts";
+
 export {
+  composeGate,
+  GuardedRun,
+  inMemoryApprovals,
+  permissions,
+  estimateTokens,
+  modelBudget,
+  PromptWindow,
   react,
+  selectiveToolCalls,
+  sessionCompaction,
+  slidingWindow,
   soloAgent,
+  ToolHooks,
+  type GateParts,
+  type InMemoryApprovals,
+  type PermissionPolicy,
+  type PermissionRule,
+  type PermissionRules,
+  type PermissionsOptions,
+  type PostToolHook,
+  type PreToolHook,
+  summarization,
+  summarizeEach,
+  summarizeIn,
+  summarizeWith,
+  tokenBudget,
+  toolResultTruncation,
+  truncation,
+  usualFileUse,
+  withGuardrailModels,
+  type FileUse,
+  type ModelBudgetOptions,
   type ReAct,
   type ReActDependencies,
+  type ReActOptions,
+  type SelectiveToolCallsOptions,
+  type SessionCompactionOptions,
+  type SlidingWindowOptions,
   type SoloAgentOptions,
+  type ToolExtension,
+  type ToolHooksOptions,
+  type Tripped,
+  type SummarizationOptions,
+  type Summarizer,
+  type SummarizerOptions,
+  type SummaryAttempt,
+  type SummaryRequest,
+  type TokenBudgetOptions,
+  type TokenCounter,
+  type ToolResultTruncationOptions,
+  type TruncationOptions,
+  type WindowChange,
 } from "./agents/index.ts";
-export { tool, type ToolOptions, type ToolReturn } from "./capabilities/index.ts";
 export {
+  openTelemetry,
+  tool,
+  type OpenTelemetryOptions,
+  type ToolOptions,
+  type ToolReturn,
+} from "./capabilities/index.ts";
+export {
+  contextMessages,
+  isSummary,
+  sessionContext,
+  summaryMessage,
+  summaryOf,
+  type SessionContext,
+  type ShownEntry,
+} from "./kernel/index.ts";
+export {
+  auditLog,
   getRunContext,
   memoryStore,
   openRuntime,
+  openStore,
   sha256,
   type MemoryStoreOptions,
+  type OpenStoreOptions,
   type RunRetry,
   type RuntimeOptions,
+  type StoreAddress,
 } from "./runtime/index.ts";
+
+/** Hooks of the tool gate, timed by the machine's clock. */
+export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
+  return new ToolHooks({ clock: systemClock, ...options });
+}

@@ -1,76 +1,181 @@
 import {
   agentSession,
+  assistantMessage,
   eventDraft,
   Fault,
   formatAgentId,
+  userMessage,
   type Agent,
   type AgentSession,
+  type CompactionStrategy,
   type EventDraft,
   type ExecutionBudget,
+  type Guardrail,
+  type HookRegistry,
+  type JsonValue,
   type Model,
+  type Permissions,
+  type PromptSource,
   type RunContext,
-  type RunStatus,
   type SessionChange,
   type SessionEntry,
   type Tool,
+  type Transcript,
+  type Turn,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { composeGate } from "./gate/compose-gate.ts";
+import { GuardedRun, withGuardrailModels, withoutAnswer, type Tripped } from "./guardrails/guarded-run.ts";
+import { PromptWindow } from "./compaction/prompt-window.ts";
+import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
+import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
+import type { Layer } from "./middleware/layer.ts";
+import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 
 export interface SoloAgentOptions {
   readonly name: string;
   readonly model: Model;
-  readonly instructions?: string;
+  /** Asked once for each invocation, which goes by them to its end. */
+  readonly instructions?: string | Pick<PromptSource, "build">;
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Asked in this order, at the stages they have a method for. */
+  readonly guardrails?: readonly Guardrail[];
+  readonly permissions?: Permissions;
+  /** Hooks of the tool gate. */
+  readonly toolHooks?: HookRegistry;
+  /** What the model is shown of a long conversation. The summariser is paid by the run. */
+  readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
+  /** The first is outermost, at each level it is for. */
+  readonly middleware?: readonly Layer[];
 }
 
-/** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
+/** An agent that thinks by ReAct and works alone: one model, its tools, one answer. It goes on with what its session says. */
 export function soloAgent(options: SoloAgentOptions): Agent {
-  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  const { name, model, tools = [], maxTurns = 25, budget = {} } = options;
+  const { middleware = [], compaction, guardrails = [], permissions, toolHooks: hooks } = options;
+  const pipeline = new MiddlewarePipeline(middleware);
+  const gate = composeGate({ guardrails, ...(permissions && { permissions }), ...(hooks && { hooks }) });
+  const callPath = pipeline.callPath(gate && { gate });
+
+  // What has not been looked at yet is not given out.
+  const guardsOutput = guardrails.some((guardrail) => guardrail.onOutput !== undefined);
+
+  async function think(ctx: RunContext, session: AgentSession, turn: Turn): Promise<AgentRunResult> {
+    const window = compaction && promptWindow(ctx, compaction);
+    const deps = { ctx, tools: { list: () => turn.tools }, maxTurns, ...(window && { window }) };
+    for await (const draft of react().run(session, deps, turn.input as string)) {
+      ctx.tell(draft);
+      if (session.output !== "" && !guardsOutput) ctx.report({ output: session.output });
+    }
+    const { output, interrupted, interruptionReason } = session;
+    return { output, status: interrupted ? "max_turns" : "completed", interruptionReason };
+  }
+
   return {
     id: formatAgentId({ name }),
-    models: { main: model },
+    models: withGuardrailModels({ main: model }, guardrails),
     tools,
     budget,
+    ...(callPath && { callPath }),
     run: async (ctx) => {
-      if (typeof ctx.input !== "string") {
-        throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
+      const turn = await beginTurn(ctx, options);
+      const { instructions, instructionsHash, history } = turn;
+      const input = turn.input as string;
+      const begin = (): AgentSession =>
+        agentSession({ id: ctx.facts.sessionId, instructions, messages: history });
+      let session = begin();
+      const thinking = (): Promise<AgentRunResult> => {
+        session = begin();
+        return think(ctx, session, turn);
+      };
+      ctx.tell(eventDraft("agent_start", { input, architecture: "react", instructionsHash }));
+      const guarded = new GuardedRun(guardrails, ctx);
+      const refused = await guarded.input(input);
+      let result =
+        refused === undefined ? await runThrough(pipeline.agent, ctx, thinking) : tripped(refused, "");
+      if (refused === undefined) {
+        if (session.messages.length === history.length)
+          session.messages = answeredInPlace(history, input, result);
+        const withheld = await guarded.output(textOf(result.output));
+        if (withheld !== undefined) {
+          session.messages = withoutAnswer(session.messages, withheld.reason);
+          result = tripped(withheld, withheld.reason);
+        }
       }
-      const session = agentSession({ id: ctx.facts.sessionId, instructions });
-      const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
-        name: toolName,
-        description,
-        inputSchema,
-      }));
-      const at = await ctx.now();
-      ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
-      const deps = { ctx, tools: { list: () => specs }, maxTurns };
-      for await (const draft of react().run(session, deps, ctx.input)) {
-        ctx.tell(draft);
-        if (session.output !== "") ctx.report({ output: session.output });
-      }
-      if (session.interrupted) {
-        const reason = session.interruptionReason ?? "interrupted";
-        ctx.report({ interruption: { status: "max_turns", reason } });
-      }
-      const entries = entriesOf(ctx, session, at);
-      ctx.report({ sessions: entries.map((entry) => appended(ctx, entry)) });
-      for (const draft of closing(ctx, session, entries.at(-1)?.id ?? null)) ctx.tell(draft);
-      return session.output;
+      const { status, interruptionReason } = result;
+      if (status === "max_turns" || status === "guardrail_tripped")
+        ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
+      const entries = entriesOf(ctx, session, turn);
+      ctx.report({ sessions: entries.flatMap((entry) => appended(ctx, turn, entry)) });
+      for (const draft of closing(ctx, session, result, entries.at(-1)?.id ?? null)) ctx.tell(draft);
+      return result.output;
     },
   };
 }
 
-/** What was said, one entry after another. The ids follow from the task, so that whoever writes them again writes the same. */
+function tripped({ reason }: Tripped, output: string): AgentRunResult {
+  return { output, status: "guardrail_tripped", interruptionReason: reason };
+}
+
+/** That the model is shown less than was said is told in the log. */
+function promptWindow(
+  ctx: RunContext,
+  compaction: NonNullable<SoloAgentOptions["compaction"]>,
+): PromptWindow {
+  return new PromptWindow(compaction(summarizeIn(ctx)), (change) =>
+    ctx.tell(
+      eventDraft("architecture_event", {
+        architecture: "react",
+        name: "react.messages_snipped",
+        data: { ...change },
+      }),
+    ),
+  );
+}
+
+/** A layer answered without letting the agent think. */
+function answeredInPlace(history: Transcript, input: string, { output }: AgentRunResult): Transcript {
+  return history.append(userMessage(input), assistantMessage(textOf(output)));
+}
+
+function textOf(output: JsonValue): string {
+  return typeof output === "string" ? output : JSON.stringify(output);
+}
+
+function beginTurn(
+  ctx: RunContext,
+  { name, instructions = "", tools = [] }: SoloAgentOptions,
+): Promise<Turn> {
+  return ctx.turn(async ({ input, sessionId }) => {
+    if (typeof input !== "string") {
+      throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
+    }
+    const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
+      name: toolName,
+      description,
+      inputSchema,
+    }));
+    if (typeof instructions === "string") return { input, instructions, tools: specs };
+    const toolNames = specs.map((spec) => spec.name);
+    const { text, fromCache } = await instructions.build({ channel: null, sessionId, toolNames });
+    return { input, instructions: text, fromCache, tools: specs };
+  });
+}
+
+/**
+ * What was said now, one entry after another, after what was said before. The ids follow from the task, so that whoever writes them
+ * again writes the same.
+ */
 function entriesOf(
   { facts, taskId }: RunContext,
   session: AgentSession,
-  at: number,
+  { history, leafId, at }: Turn,
 ): readonly SessionEntry[] {
   const { runId } = facts;
-  let parentId: string | null = null;
-  return session.messages.slice().map((message, index): SessionEntry => {
+  let parentId = leafId;
+  return session.messages.slice(history.length).map((message, index): SessionEntry => {
     const id = `${runId}/${taskId}/${index}`;
     const entry: SessionEntry = { type: "message", id, parentId, at, runId, message };
     parentId = id;
@@ -78,13 +183,18 @@ function entriesOf(
   });
 }
 
-function appended({ facts, agentId }: RunContext, entry: SessionEntry): SessionChange {
-  return { type: "append", sessionId: facts.sessionId, agentId, entry, visibility: "visible" };
+function appended({ agentId }: RunContext, { sessionId }: Turn, entry: SessionEntry): SessionChange[] {
+  return sessionId === null ? [] : [{ type: "append", sessionId, agentId, entry, visibility: "visible" }];
 }
 
-function closing({ facts }: RunContext, session: AgentSession, leafId: string | null): readonly EventDraft[] {
-  const { output, turns, cumulativeUsage: usage, interruptionReason, interrupted } = session;
-  const status: RunStatus = interrupted ? "max_turns" : "completed";
+function closing(
+  { facts }: RunContext,
+  { turns, cumulativeUsage: usage }: AgentSession,
+  result: AgentRunResult,
+  leafId: string | null,
+): readonly EventDraft[] {
+  const { status, interruptionReason } = result;
+  const output = textOf(result.output);
   const { sessionId } = facts;
   return [
     eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),

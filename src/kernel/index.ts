@@ -7,7 +7,7 @@ export type { ApprovalEvents } from "./approval-event.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
-export type { AuditEntry, AuditLog, AuditVerdict } from "./audit-log.ts";
+export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
 export { type Blobs, blobThreshold } from "./blobs.ts";
 export type { BudgetEvents } from "./budget-event.ts";
 export {
@@ -16,6 +16,7 @@ export {
   type BudgetExhaustion,
 } from "./budget-exhausted-error.ts";
 export type { Budget, BudgetVerdict } from "./budget.ts";
+export { findUnpaired } from "./call-pairs.ts";
 export type { CallPath, EventObserver } from "./call-path.ts";
 export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
 export {
@@ -40,8 +41,14 @@ export {
 export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./classify-error.ts";
 export type { Clock } from "./clock.ts";
 export type { Commit } from "./commit.ts";
-export type { CompactionStrategy } from "./compaction-strategy.ts";
-export type { Compaction, CompactionRequest, CompactionResult } from "./compaction.ts";
+export type { CompactionGoal, CompactionStrategy } from "./compaction-strategy.ts";
+export type {
+  Compacted,
+  Compaction,
+  CompactionRequest,
+  CompactionResult,
+  CompactionStep,
+} from "./compaction.ts";
 export {
   type AssistantPart,
   type ContentPart,
@@ -80,7 +87,13 @@ export { type Failure, Fault, type FaultOptions } from "./fault.ts";
 export type { FlowEvents } from "./flow-event.ts";
 export { deepFreeze, type DeepReadonly } from "./frozen.ts";
 export type { GuardrailEvents } from "./guardrail-event.ts";
-export type { Guardrail, GuardrailDecision, GuardrailStage } from "./guardrail.ts";
+export type {
+  GuardedCall,
+  Guardrail,
+  GuardrailContext,
+  GuardrailDecision,
+  GuardrailStage,
+} from "./guardrail.ts";
 export type { Hash } from "./hash.ts";
 export {
   type Headcount,
@@ -127,6 +140,7 @@ export {
   type TopicId,
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
+export type { DrainMode, InputQueue } from "./input-queue.ts";
 export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
 export {
   assertJson,
@@ -196,8 +210,15 @@ export type {
   ToolSpec,
 } from "./model.ts";
 export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
-export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
+export type {
+  ApprovalMemory,
+  PermissionDecision,
+  PermissionMode,
+  Permissions,
+  RememberedApproval,
+} from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
+export { priceUsage } from "./price-usage.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
 export type { PromptQuery, PromptSource } from "./prompt-source.ts";
 export type { Random } from "./random.ts";
@@ -218,6 +239,7 @@ export type {
   RunContext,
   SpawnOptions,
   SpawnOutcome,
+  StepContext,
   TaskHandle,
   TaskOutcome,
   TaskReport,
@@ -229,8 +251,18 @@ export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-me
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
-export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
+export {
+  formatIssue,
+  type Infer,
+  type JsonSchema,
+  type Schema,
+  type SchemaIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "./schema.ts";
+export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
+export { leafOf, pathTo } from "./session-path.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";
@@ -249,15 +281,18 @@ export {
   type StepRecord,
 } from "./step-record.ts";
 export type { StopReason } from "./stop-reason.ts";
+export { stopsTask } from "./stopping-fault.ts";
 export type { Store } from "./store.ts";
+export { isSummary, summaryMessage, summaryOf } from "./summary-message.ts";
 export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";
 export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
 export type { TaskChange, TaskRecord } from "./task.ts";
-export type { Attributes, Span, Telemetry } from "./telemetry.ts";
+export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./telemetry.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
 export type { TopicChange, Topics } from "./topics.ts";
 export { Transcript } from "./transcript.ts";
+export type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 export { addUsage, noUsage, totalTokens, type Usage } from "./usage.ts";

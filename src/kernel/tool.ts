@@ -16,6 +16,7 @@ export type ToolConcurrency = "parallel" | "sequential";
 export interface ToolContext {
   readonly meta: RunMeta;
   readonly facts: RunFacts;
+  /** As `RunContext.signal`; also when the call takes too long. What the body does after it is not recorded. */
   readonly signal: CancelSignal;
   /** The same on every attempt of this call (J6): hand it to services that can tell a repeat. */
   readonly idempotencyKey: string;
@@ -49,6 +50,8 @@ export interface Tool<Input = unknown> {
   readonly risk: ToolRisk;
   /** It may change or delete what it touches. Unknown counts as true. */
   readonly destructive: boolean;
+  /** It edits files, which a person can look at and take back: what the mode `acceptEdits` lets through. */
+  readonly edits: boolean;
   readonly concurrency: ToolConcurrency;
   /** `null`: none. A tool that suspends has none. */
   readonly timeoutMs: number | null;

@@ -4,6 +4,7 @@ import {
   classifyError,
   Fault,
   fromNanoUsd,
+  priceUsage,
   retryDelayMs,
   type ClassifiedError,
   type DeltaFilter,
@@ -17,7 +18,6 @@ import { reserveCall, type Grant } from "./call-reservation.ts";
 import { DeltaStream } from "./delta-stream.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
-import { priceUsage } from "./price-usage.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
@@ -100,7 +100,7 @@ function fail(
   const { runner, strand } = open;
   const classified = classifyError(error, { now: runner.owner.clock.now() });
   // Refused before any body: nothing was billed. Anything else may have been.
-  const charged = classified.status === undefined || parts > 0;
+  const charged = !classified.refused || parts > 0;
   if (charged) lose(runner, grant.id);
   else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
   open.end();

@@ -1,4 +1,4 @@
-import type { StepAddress } from "../kernel/index.ts";
+import type { StepAddress, StepKind } from "../kernel/index.ts";
 
 /** Which steps that were recorded when a replay began it has not come by yet, counted for every scope. */
 export class RecordedSteps {
@@ -13,10 +13,10 @@ export class RecordedSteps {
     return (this.#left.get(scope) ?? 0) > 0;
   }
 
-  /** The record was used: nothing inside the step will run (J7). */
-  visit(address: StepAddress): void {
-    const passed = this.#left.get(address) ?? 0;
-    if (passed > 0) this.#count(address, -passed);
+  /** The record was used: nothing inside the step will run (J7). What is below a model call are its tools, and they come after it. */
+  visit(address: StepAddress, kind: StepKind): void {
+    const left = this.#left.get(address) ?? 0;
+    if (left > 0) this.#count(address, kind === "llm" ? -1 : -left);
   }
 
   /** For the task's own scope, every one on the way down, and the address itself. */

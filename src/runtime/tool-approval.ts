@@ -28,15 +28,17 @@ export function askForApproval(
 ): Promise<ApprovalDecision> {
   const { runner, strand } = steps;
   const { taskId, owner, facts } = runner;
-  const approvalId = `${taskId}/${callAddress}`;
-  const name = approvalWait(approvalId);
   const digest = new JsonDigest(input);
+  const inputDigest = digest.digest(owner.hash);
+  // An answer names the arguments it is for: one that was given for others, before the call was made anew, answers nothing.
+  const approvalId = `${taskId}/${callAddress}/${inputDigest.slice(0, digitsNamed)}`;
+  const name = approvalWait(approvalId);
   const request: ApprovalRequest = {
     approvalId,
     toolName,
     callId,
     input,
-    inputDigest: digest.digest(owner.hash),
+    inputDigest,
     reason,
   };
   const step = { address: approvalAddress(callAddress), kind: "approval", name, digest } as const;
@@ -44,7 +46,10 @@ export function askForApproval(
     step,
     async (open) => {
       const decision = answer
-        ? await handled(() => answer(request, facts))
+        ? await runner.resting(
+            strand,
+            handled(() => answer(request, facts)),
+          )
         : await decided(runner, strand, name);
       open.tell({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
@@ -53,10 +58,13 @@ export function askForApproval(
   );
 }
 
+/** Of a digest: enough that nobody meets two arguments that share them. */
+const digitsNamed = 16;
+
 async function decided(runner: TaskRunner, strand: Strand, name: string): Promise<ApprovalDecision> {
   const wait = runner.tree.wait(runner.taskId, name);
   try {
-    return (await runner.waiting(strand, wait.came)) as unknown as ApprovalDecision;
+    return (await runner.waiting(strand, wait.came, { name })) as unknown as ApprovalDecision;
   } catch (error) {
     wait.leave();
     throw error;
