@@ -64,7 +64,8 @@ export class TaskRunner {
   readonly strand = new Strand(this.token);
   readonly task: TaskState;
   readonly #recorded: RecordedSteps;
-  readonly #calls = new Set<OpenCall>();
+  /** Few at a time. */
+  readonly #calls: OpenCall[] = [];
   readonly #resources: (() => Promise<void>)[] = [];
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
   readonly #origins = new WeakMap<object, readonly StepAddress[]>();
@@ -250,12 +251,15 @@ export class TaskRunner {
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
   beginCall(): OpenCall {
     const call = { blocked: 0 };
-    this.#calls.add(call);
+    this.#calls.push(call);
     return call;
   }
 
   endCall(call: OpenCall): void {
-    if (!this.#calls.delete(call) || this.#dropped) return;
+    const index = this.#calls.indexOf(call);
+    if (index < 0) return;
+    this.#calls.splice(index, 1);
+    if (this.#dropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
   }
@@ -325,7 +329,7 @@ export class TaskRunner {
     if (this.#dropped) return;
     this.#dropped = true;
     this.#giveSlot();
-    if (!this.#ended || this.#calls.size > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
+    if (!this.#ended || this.#calls.length > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
     void this.#closeResources();
   }

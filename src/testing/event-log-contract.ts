@@ -67,6 +67,19 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seqs(await all(store.events.tail(lease.runId, { fromSeq: 5 })))).toEqual([]);
   });
 
+  test("E3: who asks for some types sees those, from the log and as they come, and the end of the log with them", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await put(store, lease, 1, turnStart(lease.runId, 1));
+    const ends = all(store.events.tail(lease.runId, { types: ["run_end"] }));
+    const turns = all(store.events.tail(lease.runId, { fromSeq: 1, types: ["turn_start"] }));
+    store.events.putDelta(lease, text(lease, 0, "Hel"));
+    await put(store, lease, 2, turnStart(lease.runId, 2));
+    await put(store, lease, 3, turnStart(lease.runId, 3), runEnd(lease.runId, 4));
+    expect(seqs(await ends)).toEqual([4]);
+    expect(seqs(await turns)).toEqual([1, 2, 3]);
+  });
+
   test("E3: a hundred watchers see the same, and those who leave disturb nobody", async () => {
     const store = await open();
     const lease = await ownRun(store);

@@ -153,7 +153,7 @@ export class SqliteEventLog implements EventLog {
       first: this.#rows.numberOf(run, fromSeq),
       last: this.#rows.numberOf(run, end - 1),
     }));
-    for await (const page of this.#rows.pages(run, first, last + 1)) {
+    for await (const page of this.#rows.eventPages(run, first, last + 1)) {
       for (const row of page) {
         for (const event of this.#rows.decode(run, row).events ?? []) {
           if (event.seq >= fromSeq && event.seq < end) yield event;
