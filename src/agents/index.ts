@@ -1,2 +1,5 @@
 export { ReAct, react, type ReActDependencies } from "./architectures/react.ts";
+export { ExecutionTracker, type Amounts, type ExecutionTrackerOptions } from "./policy/execution-tracker.ts";
+export type { Hold, Reserving, Spending } from "./policy/own-purse.ts";
+export { SpawnTracker } from "./policy/spawn-tracker.ts";
 export { soloAgent, type SoloAgentOptions } from "./solo-agent.ts";

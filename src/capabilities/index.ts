@@ -1,1 +1,3 @@
+export { priceCatalog, type PriceCatalogOptions } from "./prices/price-catalog.ts";
+export type { PriceOverride, UsdPerMillion } from "./prices/price-override.ts";
 export { tool, type ToolOptions, type ToolReturn } from "./tools/tool.ts";

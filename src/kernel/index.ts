@@ -58,6 +58,7 @@ export {
   type UserPart,
 } from "./content.ts";
 export type { Delta } from "./delta.ts";
+export { describeValue } from "./describe-value.ts";
 export type { Dependencies, FastFlags } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
@@ -88,6 +89,7 @@ export {
   type HeadcountOutcome,
   type HeadcountStep,
   type HeadcountTask,
+  holdsSeat,
   openHeadcount,
   type RefusalReason,
   type SeatChange,

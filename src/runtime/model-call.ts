@@ -171,10 +171,10 @@ function findModel({ open: { runner }, role }: ModelCall): Model {
   );
 }
 
-function modelRequest(request: LlmRequest, { outputTokens, cutBy }: Grant): ModelRequest {
-  const { transcript, instructions = "", ephemeral = [], role: _role, maxOutputTokens, ...rest } = request;
+function modelRequest(request: LlmRequest, { outputLimit }: Grant): ModelRequest {
+  const { transcript, instructions = "", ephemeral = [], role: _role, ...rest } = request;
   const system = instructions === "" ? [] : [systemMessage(instructions)];
-  const limit = cutBy !== null || maxOutputTokens !== undefined ? { maxOutputTokens: outputTokens } : {};
+  const limit = outputLimit === null ? {} : { maxOutputTokens: outputLimit };
   return { ...rest, ...limit, messages: [...system, ...transcript, ...ephemeral] };
 }
 
