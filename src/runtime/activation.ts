@@ -7,7 +7,6 @@ import {
   type Agent,
   type Commit,
   type Event,
-  type EventDraft,
   type JsonValue,
   type Message,
   type RunRecord,
@@ -59,19 +58,8 @@ export function newRun(
     onPause: "suspend",
     tools: null,
   };
-  const drafts: EventDraft[] = [
-    { type: "run_start", data: { agentId, sessionId, input, supervision: supervision.toJSON(), metadata } },
-    { type: "task_start", data: { priority, budget } },
-  ];
-  const events = drafts.map((draft, seq): Event => ({
-    seq,
-    runId,
-    taskId,
-    agentId,
-    parentId: null,
-    at,
-    ...draft,
-  }));
+  const data = { agentId, sessionId, input, supervision: supervision.toJSON(), metadata };
+  const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, at, type: "run_start", data };
   return {
     record: {
       runId,
@@ -85,7 +73,7 @@ export function newRun(
     first: {
       number: 0,
       at,
-      events,
+      events: [start],
       tasks: [{ type: "create", task }],
       ledger: [{ type: "open", taskId, parentId: null, budget, priority }],
     },
