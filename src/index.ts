@@ -3,16 +3,24 @@ import type { Runtime } from "./kernel/index.ts";
 import { openRuntime as openBareRuntime, type RuntimeOptions } from "./runtime/index.ts";
 
 export {
+  CostTracker,
   ExecutionTracker,
+  HookManager,
   react,
+  RunLogger,
   soloAgent,
   SpawnTracker,
   type Amounts,
+  type Cost,
   type ExecutionTrackerOptions,
   type Hold,
+  type HookFailure,
+  type HookManagerOptions,
+  type LoggedMoment,
   type ReAct,
   type ReActDependencies,
   type Reserving,
+  type RunLoggerOptions,
   type SoloAgentOptions,
   type Spending,
 } from "./agents/index.ts";

@@ -6,6 +6,7 @@ import {
   type Agent,
   type AgentSession,
   type EventDraft,
+  type EventObserver,
   type ExecutionBudget,
   type Model,
   type RunContext,
@@ -23,16 +24,19 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Who watches it: a `HookManager`. */
+  readonly hooks?: EventObserver;
 }
 
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
 export function soloAgent(options: SoloAgentOptions): Agent {
-  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {}, hooks } = options;
   return {
     id: formatAgentId({ name }),
     models: { main: model },
     tools,
     budget,
+    ...(hooks && { callPath: { observer: hooks } }),
     run: async (ctx) => {
       if (typeof ctx.input !== "string") {
         throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);

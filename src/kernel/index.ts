@@ -16,7 +16,7 @@ export {
   type BudgetExhaustion,
 } from "./budget-exhausted-error.ts";
 export type { Budget, BudgetVerdict } from "./budget.ts";
-export type { CallPath, EventObserver } from "./call-path.ts";
+export type { CallPath, EventObserver, ObservedTask } from "./call-path.ts";
 export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
 export {
   CancellationError,
@@ -142,6 +142,8 @@ export {
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
+  type CostLabel,
+  type CostLine,
   type Decision,
   type Exhaustion,
   type Ledger,
@@ -227,7 +229,8 @@ export type { RunEvents } from "./run-event.ts";
 export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
 export type { RunHandle } from "./run-handle.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
-export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
+export { outcomeStatus } from "./outcome-status.ts";
+export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
 export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";

@@ -13,6 +13,8 @@ import type { TaskId } from "./identity.ts";
 import {
   nothing,
   type Account,
+  type CostLabel,
+  type CostLine,
   type Decision,
   type Exhaustion,
   type Ledger,
@@ -255,8 +257,25 @@ class Draft {
     if (reservation === undefined) return false;
     const { [id]: _ended, ...open } = this.ledger.open;
     this.ledger = { ...this.ledger, open };
-    this.spend(reservation.taskId, { ...ending(reservation), released: reservation.held });
+    const { taskId, held, label } = reservation;
+    const end = ending(reservation);
+    this.spend(taskId, { ...end, released: held });
+    if (label !== undefined && end.spent !== nothing) this.addLine(label, end);
     return true;
+  }
+
+  addLine(label: CostLabel, { spent, lost, unpriced }: Ending): void {
+    const { lines } = this.ledger;
+    const key = `${label.agentId} ${label.provider} ${label.modelId}`;
+    const line = lines[key] ?? { label, calls: 0, spent: nothing, lost: nothing, unpriced: 0 };
+    const added: CostLine = {
+      label,
+      calls: line.calls + 1,
+      spent: addSpend(line.spent, spent),
+      lost: addSpend(line.lost, lost),
+      unpriced: line.unpriced + (unpriced ? 1 : 0),
+    };
+    this.ledger = { ...this.ledger, lines: { ...lines, [key]: added } };
   }
 
   /** The nearest cap of the task or an ancestor that is passed by now. */
@@ -306,9 +325,10 @@ class Draft {
   }
 
   grant(request: ReserveCommand, outputTokens: number): void {
-    const { id, taskId, attempt } = request;
+    const { id, taskId, attempt, label } = request;
     const held = boundOf(request, outputTokens);
-    const reservation: Reservation = { id, taskId, attempt, held, priced: isPriced(request) };
+    const priced = isPriced(request);
+    const reservation: Reservation = { id, taskId, attempt, held, priced, ...(label && { label }) };
     const accounts: Record<TaskId, Account> = { ...this.ledger.accounts };
     for (const account of chainOf(accounts, taskId)) {
       accounts[account.taskId] = { ...account, reserved: addSpend(account.reserved, held) };

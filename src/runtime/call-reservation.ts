@@ -106,6 +106,7 @@ function reservationOf(call: CallReservation): {
       usdPerToken: price === null ? null : dearestOutputUsd(price),
     },
     turns,
+    label: { agentId: open.runner.agentId, provider, modelId },
   };
   return { command, priceOf };
 }

@@ -46,6 +46,7 @@ export interface Answer {
   readonly response: ModelResponse;
   readonly model: Model;
   readonly grant: Grant;
+  readonly durationMs: number;
 }
 
 /**
@@ -99,10 +100,12 @@ async function attemptCall(open: OpenStep, outgoing: Outgoing, attempts: Attempt
     runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
     throw error;
   }
+  const { clock } = runner.owner;
+  const startedAt = clock.now();
   try {
     const limited = { ...outgoing, request: limit(request, grant) };
     const response = await runner.live(invoke(open, limited, attempt, () => parts++));
-    return { response, model, grant };
+    return { response, model, grant, durationMs: clock.now() - startedAt };
   } catch (error) {
     const classified = classifyError(error, { now: runner.owner.clock.now() });
     // Refused before any body: nothing was billed. Anything else may have been.
@@ -131,12 +134,12 @@ export function payFor({ runner }: OpenStep, { response, grant }: Answer): Usage
 /** What the caller gets, and the journal keeps (J7). */
 export function conclude(
   open: OpenStep,
-  { model, grant }: Pick<Answer, "model"> & { readonly grant?: Grant },
+  { model, grant, durationMs = 0 }: Pick<Answer, "model"> & Partial<Answer>,
   { message, stopReason, modelId }: ModelResponse,
   usage: Usage,
 ): LlmReply {
   const named = { provider: model.provider, modelId: modelId ?? model.modelId };
-  open.tell({ type: "message_end", data: { message, stopReason, usage, model: named } });
+  open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
   const cutBy = grant?.cutBy ?? null;
   if (cutBy !== null && stopReason === "length") {
     const { dimension, limit: most, used, taskId: of } = cutBy;

@@ -121,6 +121,7 @@ class LocalRuntime implements Runtime {
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
       suspendAfterMs: options.suspendAfterMs ?? 5_000,
+      onError: (error) => this.#report(error),
       findAgent: (agentId) => this.#agents.get(agentId),
     };
     this.#engine = new LocalEngine({
@@ -179,9 +180,9 @@ class LocalRuntime implements Runtime {
   }
 
   #handle(record: NonNullable<Awaited<ReturnType<Store["journal"]["find"]>>>): RunHandle {
-    const { store, clock, ids } = this.#owner;
+    const { store, clock, ids, unknownPrice } = this.#owner;
     const observed = (): Promise<void> => this.#observed(record.runId);
-    return new StoredRunHandle({ store, clock, ids, record, observed });
+    return new StoredRunHandle({ store, clock, ids, record, unknownPrice, observed });
   }
 
   async #drive(lease: Lease): Promise<Rest> {

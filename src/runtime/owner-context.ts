@@ -2,6 +2,7 @@ import type {
   Agent,
   AgentId,
   Clock,
+  Fault,
   Hash,
   IdSource,
   PriceTable,
@@ -35,5 +36,7 @@ export interface OwnerContext {
   readonly suspendAfterMs: number;
   /** `resume` unless told. */
   readonly versionPolicy?: VersionPolicy;
+  /** Errors that belong to no caller. */
+  onError(error: Fault): void;
   findAgent(agentId: AgentId): Agent | undefined;
 }

@@ -14,12 +14,15 @@ import {
   type RunRecord,
   type RunResult,
   type SessionId,
+  type Standing,
   type Store,
   type TailOptions,
   type TaskId,
   type TopUp,
+  type UnknownPrice,
 } from "../kernel/index.ts";
 import { forkRun } from "./fork.ts";
+import { RunState } from "./run-state.ts";
 
 export interface HandleOptions {
   readonly store: Store;
@@ -28,6 +31,8 @@ export interface HandleOptions {
   readonly record: RunRecord;
   /** Whoever observes the run in this process is through with what there is of it. */
   readonly observed?: () => Promise<void>;
+  /** B4: as the run's owner has it; `refuse` unless told. */
+  readonly unknownPrice?: UnknownPrice;
   /** Who gives the orders; for the audit. */
   readonly by?: string;
 }
@@ -63,6 +68,7 @@ export class StoredRunHandle implements RunHandle {
     } while (await this.#ordersObeyed());
     await this.#options.observed?.();
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
+    const { lost = { tokens: 0, costUsd: 0 } } = end?.data ?? {};
     const failure = task?.data.failure ?? null;
     return {
       output: task?.data.output ?? null,
@@ -70,6 +76,7 @@ export class StoredRunHandle implements RunHandle {
       interruptionReason: task?.data.interruption?.reason ?? failure?.message ?? null,
       usage,
       costUsd,
+      lost,
       turns,
       runId: this.runId,
       sessionId: this.sessionId,
@@ -77,6 +84,12 @@ export class StoredRunHandle implements RunHandle {
       failure,
       metadata: {},
     };
+  }
+
+  async standing(): Promise<Standing> {
+    const state = new RunState(this.#options.unknownPrice ?? "refuse");
+    for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
+    return { headcount: state.headcount, ledger: state.ledger };
   }
 
   cancel(reason = "cancelled"): Promise<void> {

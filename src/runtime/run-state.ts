@@ -49,6 +49,10 @@ export interface TaskState {
   input: JsonValue;
   outcome: TaskOutcome | null;
   endedOn: readonly StepAddress[];
+  /** Of its model calls recorded; a fork's begins with the fork. */
+  usage: Usage;
+  /** It had ended, and goes on. */
+  reopened: boolean;
   /** Its code was started, and `task_start` says so. */
   begun: boolean;
   crashes: number;
@@ -107,7 +111,13 @@ export class RunState {
     if (commit.tasks !== undefined) for (const event of commit.events ?? []) this.#noteBeginning(event);
     for (const command of commit.headcount ?? []) this.seat(command, commit.at);
     for (const command of commit.ledger ?? []) this.book(command);
-    if (commit.events?.some(({ type }) => type === "run_fork") === true) this.usage = noUsage;
+    if (commit.events?.some(({ type }) => type === "run_fork") === true) this.#forget();
+  }
+
+  /** What a fork shares with its origin was the origin's to pay. */
+  #forget(): void {
+    this.usage = noUsage;
+    for (const task of this.tasks.values()) task.usage = noUsage;
   }
 
   noteEvent(event: Event): void {
@@ -188,6 +198,7 @@ export class RunState {
       case "reopen":
         // A resumed task is not cancelled any more, and its crashes are forgiven.
         task.outcome = null;
+        task.reopened = true;
         task.cancelled = null;
         task.crashes = 0;
         this.ended = false;
@@ -217,8 +228,11 @@ export class RunState {
     const taken = resolutionTaken(step);
     if (taken !== undefined) this.#take(step.taskId, taken);
     if (outcome.kind === "failed") return;
-    if (kind === "llm")
-      this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
+    if (kind === "llm") {
+      const { usage } = outcome.value as unknown as { usage: Usage };
+      this.usage = addUsage(this.usage, usage);
+      task.usage = addUsage(task.usage, usage);
+    }
     if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
     if (kind !== "drain") return;
     for (const message of outcome.value as unknown as readonly Message[])
@@ -239,6 +253,8 @@ export class RunState {
       input: record.input,
       outcome: null,
       endedOn: [],
+      usage: noUsage,
+      reopened: false,
       begun: false,
       crashes: 0,
       crashedAt: 0,

@@ -3,6 +3,7 @@ import {
   Fault,
   formatTaskId,
   fromNanoUsd,
+  outcomeStatus,
   type AgentId,
   type CancellationStatus,
   type Decision,
@@ -29,7 +30,7 @@ import type { Addition, RunLog } from "./run-log.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { Seats } from "./seats.ts";
-import { answersOf, cancelledOutcome, statusOf } from "./task-end.ts";
+import { answersOf, cancelledOutcome } from "./task-end.ts";
 import { failedOutcome, fateOf } from "./task-fate.ts";
 import { TaskRunner } from "./task-runner.ts";
 import type { TaskTree } from "./task-tree.ts";
@@ -261,10 +262,14 @@ export class RunTree implements TaskTree {
     for (const { outcome } of this.#state.tasks.values()) if (outcome === null) return;
     if (!this.#state.ended) {
       const { usage, ledger } = this.#state;
-      const { spent, unpriced } = ledger.accounts[root] ?? { spent: { nanoUsd: 0, turns: 0 }, unpriced: 0 };
-      const status = statusOf(this.#state.task(root).outcome);
-      const costUsd = unpriced > 0 ? null : fromNanoUsd(spent.nanoUsd);
-      this.#log.tell(root, { type: "run_end", data: { status, usage, costUsd, turns: spent.turns } });
+      const account = ledger.accounts[root];
+      const status = outcomeStatus(this.#state.task(root).outcome);
+      const usd = (nanoUsd = 0): number | null =>
+        (account?.unpriced ?? 0) > 0 ? null : fromNanoUsd(nanoUsd);
+      const costUsd = usd(account?.spent.nanoUsd);
+      const turns = account?.spent.turns ?? 0;
+      const lost = { tokens: account?.lost.tokens ?? 0, costUsd: usd(account?.lost.nanoUsd) };
+      this.#log.tell(root, { type: "run_end", data: { status, usage, costUsd, turns, lost } });
     }
     this.#rest.finish();
   }
@@ -399,9 +404,16 @@ export class RunTree implements TaskTree {
     const { status, output, failure, interruption } = outcome;
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const sessions = this.#runners.get(taskId)?.report.sessions ?? [];
-    const isClosed = sessions.length > 0 && statusOf(outcome) !== "failed";
+    const isClosed = sessions.length > 0 && outcomeStatus(outcome) !== "failed";
     this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
-    const data = { status, output, ...(failure && { failure }), ...(interruption && { interruption }) };
+    const data = {
+      status,
+      output,
+      ...(failure && { failure }),
+      ...(interruption && { interruption }),
+      usage: task.usage,
+      ...(task.reopened && { again: true as const }),
+    };
     this.#log.tell(taskId, { type: "task_end", data });
     this.#purse.loseAll(taskId);
     const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());

@@ -106,7 +106,7 @@ export class TaskContext implements RunContext {
     const address = this.#steps.next();
     const digest = (hash: Hash): string => hash(`${role}\n${transcript.digest(hash)}`);
     const step: StepIdentity = { address, kind: "llm", name: role, digest };
-    const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
+    const start = this.#messageStart(role);
     const sent = this.#sent.get(role);
     // Of a recorded answer it is not known what middleware had made of its request.
     let counted = this.#runner.agent.callPath?.chat === undefined;
@@ -355,6 +355,12 @@ export class TaskContext implements RunContext {
       throw first.reason;
     }
     return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  }
+
+  #messageStart(role: string): EventDraft {
+    const model = this.#runner.agent.models?.[role];
+    const named = model && { model: { provider: model.provider, modelId: model.modelId } };
+    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named } };
   }
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {

@@ -4,7 +4,6 @@ import {
   type JsonValue,
   type Mail,
   type RunId,
-  type RunStatus,
   type TaskOutcome,
 } from "../kernel/index.ts";
 import type { Addition } from "./run-log.ts";
@@ -17,17 +16,6 @@ export function isFinalFault(fault: Fault): boolean {
 
 export function cancelledOutcome(error: CancellationError, output: JsonValue = null): TaskOutcome {
   return { status: "cancelled", output, failure: error.toJSON() };
-}
-
-export function statusOf(outcome: TaskOutcome | null): RunStatus {
-  if (outcome === null || outcome.status === "paused") return "paused";
-  if (outcome.status === "completed") return outcome.interruption?.status ?? "completed";
-  const { failure } = outcome;
-  if (failure?.code === "budget_exhausted") return "budget_exhausted";
-  if (failure?.code === "guardrail_tripped") return "guardrail_tripped";
-  if (failure?.code === "cancelled")
-    return failure.details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
-  return "failed";
 }
 
 /**

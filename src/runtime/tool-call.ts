@@ -36,40 +36,47 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const { clock } = open.runner.owner;
   const { callId, toolName } = call;
   const startedAt = clock.now();
-  const result = await execute(options);
+  const { result, denied = false } = await execute(options);
   const durationMs = clock.now() - startedAt;
-  open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs } });
+  const status = denied ? "denied" : result.isError ? "error" : "ok";
+  open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
 }
 
-async function execute(options: ToolCallOptions): Promise<ToolResult> {
+interface Executed {
+  readonly result: ToolResult;
+  /** It was not executed: a rule or a person said no. */
+  readonly denied?: boolean;
+}
+
+async function execute(options: ToolCallOptions): Promise<Executed> {
   const { open, call, steps } = options;
   const { runner } = open;
   const { callId, toolName } = call;
   const tool = runner.findTool(toolName);
   if (tool === undefined) {
     const known = (runner.agent.tools ?? []).map(({ name }) => name).join(", ");
-    return failure(`there is no tool ${toolName}; there are: ${known || "none"}`);
+    return { result: failure(`there is no tool ${toolName}; there are: ${known || "none"}`) };
   }
   const { tools: allowed } = runner.task.record;
   if (allowed !== null && !allowed.includes(toolName)) {
     const reason = "not one of this task's tools";
     open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
-    return failure(
-      `${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`,
-    );
+    const may = allowed.join(", ") || "none";
+    const result = failure(`${toolName} may not be called by this task; it may call: ${may}`);
+    return { result, denied: true };
   }
   try {
     const parsed = await tool.parse(call.input);
     const gated = gatedCall(options, tool, await tool.needsApproval(parsed));
     const passed = await passGate({ steps, open, gated });
-    if ("refusal" in passed) return failure(passed.refusal);
+    if ("refusal" in passed) return { result: failure(passed.refusal), denied: true };
     const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
     const result = await perform(options, tool, passed.input ?? call.input, input);
-    return await reviewed(gated, runner.agent.callPath?.gate, result);
+    return { result: await reviewed(gated, runner.agent.callPath?.gate, result) };
   } catch (error) {
     if (stopsRun(error)) throw error;
-    return failure(Fault.from(error).message);
+    return { result: failure(Fault.from(error).message) };
   }
 }
 

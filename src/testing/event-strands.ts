@@ -10,6 +10,7 @@ const ofTheMoment: ReadonlySet<string> = new Set([
   "at",
   "turns",
   "costUsd",
+  "lost",
 ]);
 
 /**

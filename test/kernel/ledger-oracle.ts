@@ -1,8 +1,11 @@
 import {
   executionBudget,
   formatTaskId,
+  formatAgentId,
   priorities,
   Priority,
+  type CostLabel,
+  type CostLine,
   type Decision,
   type ExecutionBudget,
   type Exhaustion,
@@ -38,6 +41,7 @@ interface Bill {
   readonly amount: Spend;
   readonly lost: boolean;
   readonly unpriced: boolean;
+  readonly label?: CostLabel | undefined;
 }
 
 const nameOf: Record<Unit, SpendDimension> = { tokens: "tokens", nanoUsd: "costUsd", turns: "turns" };
@@ -86,7 +90,20 @@ export class LedgerOracle {
     );
     const holds = Object.fromEntries(this.#holds.map((hold) => [hold.id, hold]));
     const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
-    return { unknownPrice, accounts, open: holds, waiting, overrun };
+    return { unknownPrice, accounts, open: holds, waiting, overrun, lines: this.#lines() };
+  }
+
+  #lines(): Ledger["lines"] {
+    const labels = this.#bills.flatMap(({ label }) => label ?? []);
+    return Object.fromEntries(
+      labels.map((label): [string, CostLine] => {
+        const bills = this.#bills.filter((bill) => bill.label && keyOf(bill.label) === keyOf(label));
+        const spent = total(bills.map(({ amount }) => amount));
+        const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
+        const unpriced = bills.filter((bill) => bill.unpriced).length;
+        return [keyOf(label), { label, calls: bills.length, spent, lost, unpriced }];
+      }),
+    );
   }
 
   #book(command: LedgerCommand): boolean {
@@ -138,9 +155,9 @@ export class LedgerOracle {
   #settle({ id, tokens, costUsd }: CommandOf<"settle">): boolean {
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const [{ held, priced }, purse] = [hold, this.#purseOf(hold)];
+    const [{ held, priced, label }, purse] = [hold, this.#purseOf(hold)];
     const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
-    this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null });
+    this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null, label });
     const cappedIn = (unit: keyof Spend) => chainOf(purse).find(({ caps }) => caps[unit] !== null);
     const above = units.find(
       (unit) => billed[unit] > held[unit] && cappedIn(unit) && (unit !== "nanoUsd" || priced),
@@ -155,7 +172,8 @@ export class LedgerOracle {
     const hold = this.#release(id);
     if (hold === undefined) return false;
     const amount = lost ? hold.held : total([]);
-    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced });
+    const label = lost ? hold.label : undefined;
+    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced, label });
     return true;
   }
 
@@ -277,10 +295,11 @@ export class LedgerOracle {
       if (request === undefined || decision === undefined) return decisions;
       decisions.push(decision);
       if (decision.kind === "granted") {
-        const { id, taskId, attempt } = request;
+        const { id, taskId, attempt, label } = request;
         const { priority } = this.#purseOf(request);
         const held = bound(request, decision.outputTokens);
-        this.#holds.push({ id, taskId, attempt, held, priced: isPriced(request) });
+        const priced = isPriced(request);
+        this.#holds.push({ id, taskId, attempt, held, priced, ...(label && { label }) });
         if (priority !== BACKGROUND) this.#passes.set(priority, this.#pass(priority) + CRITICAL / priority);
       }
       this.#leave([request]);
@@ -342,6 +361,10 @@ export class LedgerOracle {
   }
 }
 
+function keyOf({ agentId, provider, modelId }: CostLabel): string {
+  return `${agentId} ${provider} ${modelId}`;
+}
+
 function chainOf(purse: Purse): readonly Purse[] {
   return purse.parent === null ? [purse] : [purse, ...chainOf(purse.parent)];
 }
@@ -384,6 +407,11 @@ function nanos(usd: number): number {
   return Math.round(usd * 1e9);
 }
 
+const labels: readonly CostLabel[] = [0, 1].map((name) => ({
+  agentId: formatAgentId({ name: `agent${name}` }),
+  provider: "acme",
+  modelId: "m",
+}));
 const on = (task: number) => ({ taskId: formatTaskId(task) });
 const call = { task: 0, attempt: 1, input: 0, output: 1, min: 1, turns: 1 };
 const price: { costUsd: number | null; usdPerToken: number | null } = { costUsd: 0, usdPerToken: 0 };
@@ -397,11 +425,18 @@ export function open(task: number, options: OpenOptions = {}): CommandOf<"open">
 }
 
 /** Free of charge, one turn and one token of output unless told. */
-export function reserve(id: string, options: Partial<typeof call & typeof price> = {}): ReserveCommand {
+export function reserve(
+  id: string,
+  {
+    label,
+    ...options
+  }: Partial<typeof call & typeof price> & { readonly label?: CostLabel | undefined } = {},
+): ReserveCommand {
   const all = { ...call, ...price, ...options };
   const input = { tokens: all.input, costUsd: all.costUsd };
   const output = { maxTokens: all.output, minTokens: all.min, usdPerToken: all.usdPerToken };
-  return { type: "reserve", id, ...on(all.task), attempt: all.attempt, input, output, turns: all.turns };
+  const { attempt, turns } = all;
+  return { type: "reserve", id, ...on(all.task), attempt, input, output, turns, ...(label && { label }) };
 }
 
 export const crash = { type: "crash" } as const;
@@ -453,7 +488,16 @@ export function anyCommand(seed: number, { open: holds, waiting }: Ledger): Ledg
   const part = (amount: number): number => Math.floor((amount * some) / 14) + above;
   const commands: Readonly<Record<LedgerCommand["type"], LedgerCommand>> = {
     open: anyOpen(task, seed),
-    reserve: reserve(letter, { task, input: few, output: some, min: turns, turns, costUsd, usdPerToken }),
+    reserve: reserve(letter, {
+      task,
+      input: few,
+      output: some,
+      min: turns,
+      turns,
+      costUsd,
+      usdPerToken,
+      label: labels[task],
+    }),
     settle: settle(id, part(held.tokens), priced && costUsd !== null ? part(held.nanoUsd) / 1e9 : costUsd),
     lose: lose(id),
     refund: refund(id),
