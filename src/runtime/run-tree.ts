@@ -29,6 +29,7 @@ import { parentEnded, type Reopening } from "./reopening.ts";
 import type { Addition, RunLog } from "./run-log.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
+import { endStatement, runStatement } from "./run-statement.ts";
 import { Seats } from "./seats.ts";
 import { answersOf, cancelledOutcome } from "./task-end.ts";
 import { failedOutcome, fateOf } from "./task-fate.ts";
@@ -261,15 +262,7 @@ export class RunTree implements TaskTree {
     if (this.#closed) return;
     for (const { outcome } of this.#state.tasks.values()) if (outcome === null) return;
     if (!this.#state.ended) {
-      const { usage, ledger } = this.#state;
-      const account = ledger.accounts[root];
-      const status = outcomeStatus(this.#state.task(root).outcome);
-      const usd = (nanoUsd = 0): number | null =>
-        (account?.unpriced ?? 0) > 0 ? null : fromNanoUsd(nanoUsd);
-      const costUsd = usd(account?.spent.nanoUsd);
-      const turns = account?.spent.turns ?? 0;
-      const lost = { tokens: account?.lost.tokens ?? 0, costUsd: usd(account?.lost.nanoUsd) };
-      this.#log.tell(root, { type: "run_end", data: { status, usage, costUsd, turns, lost } });
+      this.#log.tell(root, { type: "run_end", data: runStatement(this.#state, root) });
     }
     this.#rest.finish();
   }
@@ -401,20 +394,12 @@ export class RunTree implements TaskTree {
     for (const { record } of this.#children(taskId)) {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
     }
-    const { status, output, failure, interruption } = outcome;
+    const { status } = outcome;
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const sessions = this.#runners.get(taskId)?.report.sessions ?? [];
     const isClosed = sessions.length > 0 && outcomeStatus(outcome) !== "failed";
     this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
-    const data = {
-      status,
-      output,
-      ...(failure && { failure }),
-      ...(interruption && { interruption }),
-      usage: task.usage,
-      ...(task.reopened && { again: true as const }),
-    };
-    this.#log.tell(taskId, { type: "task_end", data });
+    this.#log.tell(taskId, { type: "task_end", data: endStatement(task, outcome) });
     this.#purse.loseAll(taskId);
     const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
     this.#log.add(answers);

@@ -39,6 +39,11 @@ interface Registration {
   active: boolean;
 }
 
+interface Shown {
+  readonly payload: HookPayload<HookEvent>;
+  readonly task: ObservedTask;
+}
+
 const names: ReadonlySet<string> = new Set(Object.values(HookEvent));
 
 /**
@@ -95,39 +100,28 @@ export class HookManager implements Hooks, EventObserver {
       const watching = [...this.#registrations].filter((each) => each.hook === hook);
       if (watching.length === 0) continue;
       // A copy of their own: what is frozen must not be something that somebody else still works with.
-      const shown = deepFreeze(
-        copyJson(payload() as unknown as JsonValue),
-      ) as unknown as HookPayload<HookEvent>;
-      for (const registration of watching) this.#enqueue(registration, event.runId, shown, task);
+      const copy = deepFreeze(copyJson(payload() as unknown as JsonValue));
+      const shown = { payload: copy as unknown as HookPayload<HookEvent>, task };
+      for (const registration of watching) this.#enqueue(registration, event.runId, shown);
     }
   }
 
   async settled(runId: RunId): Promise<void> {
-    await Promise.all([...this.#registrations].map(({ last }) => last.get(runId)));
+    await Promise.all([...this.#registrations].flatMap(({ last }) => last.get(runId) ?? []));
   }
 
-  #enqueue(
-    registration: Registration,
-    runId: RunId,
-    payload: HookPayload<HookEvent>,
-    task: ObservedTask,
-  ): void {
+  #enqueue(registration: Registration, runId: RunId, moment: Shown): void {
     const { last } = registration;
-    const before = last.get(runId) ?? Promise.resolve();
-    const call = before
-      .then(() => this.#call(registration, payload, task))
-      .then(() => {
-        if (last.get(runId) === call) last.delete(runId);
-      });
+    const call = this.#call(registration, moment, last.get(runId));
     last.set(runId, call);
+    void call.finally(() => {
+      if (last.get(runId) === call) last.delete(runId);
+    });
   }
 
   /** Never rejects. */
-  async #call(
-    registration: Registration,
-    payload: HookPayload<HookEvent>,
-    task: ObservedTask,
-  ): Promise<void> {
+  async #call(registration: Registration, { payload, task }: Shown, before?: Promise<void>): Promise<void> {
+    await before;
     if (!registration.active) return;
     try {
       const returned = registration.callback(payload);

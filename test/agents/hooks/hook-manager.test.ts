@@ -197,12 +197,8 @@ it("records what a callback throws or rejects with, and goes on (S4)", async () 
   const errors = told.map(
     (draft) => draft.type === "hook_error" && `${draft.data.hook}: ${draft.data.failure.message}`,
   );
-  expect(errors.toSorted()).toEqual([
-    "step_end metrics: no socket",
-    "step_end metrics: no socket",
-    "step_end: later",
-    "step_end: later",
-  ]);
+  expect(new Set(errors)).toEqual(new Set(["step_end metrics: no socket", "step_end: later"]));
+  expect(errors).toHaveLength(4);
   expect(failures.map(({ hook, callback }) => `${hook} ${callback}`)).toContain("step_end metrics");
 });
 
