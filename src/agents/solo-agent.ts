@@ -73,15 +73,13 @@ function entriesOf(
   at: number,
 ): readonly SessionEntry[] {
   const { runId } = facts;
-  const idOf = (index: number): string => `${runId}/${taskId}/${index}`;
-  return [...session.messages].map((message, index) => ({
-    type: "message",
-    id: idOf(index),
-    parentId: index === 0 ? null : idOf(index - 1),
-    at,
-    runId,
-    message,
-  }));
+  let parentId: string | null = null;
+  return session.messages.slice().map((message, index): SessionEntry => {
+    const id = `${runId}/${taskId}/${index}`;
+    const entry: SessionEntry = { type: "message", id, parentId, at, runId, message };
+    parentId = id;
+    return entry;
+  });
 }
 
 function appended({ facts, agentId }: RunContext, entry: SessionEntry): SessionChange {

@@ -129,7 +129,7 @@ export {
   type TopicId,
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
-export type { Journal, RunRecord } from "./journal.ts";
+export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
 export {
   assertJson,
   canonicalJson,
@@ -139,6 +139,7 @@ export {
   type JsonValue,
   sealJson,
 } from "./json.ts";
+export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
@@ -231,6 +232,7 @@ export type { RunHandle } from "./run-handle.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
 export { outcomeStatus } from "./outcome-status.ts";
 export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
+export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
 export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
@@ -242,7 +244,9 @@ export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-ad
 export { stepHeadcount } from "./step-headcount.ts";
 export { stepLedger } from "./step-ledger.ts";
 export {
+  assertOutcome,
   digestOf,
+  sealedOutcome,
   type StepDigest,
   type StepKind,
   type StepOpening,

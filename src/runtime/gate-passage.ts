@@ -1,11 +1,10 @@
 import {
-  canonicalJson,
   Fault,
+  JsonDigest,
   MiddlewareTermination,
   type ApprovalDecision,
   type GatedCall,
   type GateVerdict,
-  type Hash,
   type JsonValue,
   type ToolGate,
 } from "../kernel/index.ts";
@@ -64,7 +63,7 @@ function given(input: JsonValue | undefined): Passed {
  * asked. A verdict that waits for nobody is not: a call that was not recorded is made again, and judged again.
  */
 async function verdictOf({ steps, open, gated }: Passage, gate: ToolGate): Promise<GateVerdict> {
-  const digest = (hash: Hash): string => hash(canonicalJson(gated.call.input));
+  const digest = new JsonDigest(gated.call.input);
   const address = gateAddress(open.address);
   const step: StepIdentity = { address, kind: "gate", name: gated.call.toolName, digest };
   const recorded = open.runner.find(step);

@@ -60,7 +60,7 @@ export class StoredRunHandle implements RunHandle {
     let task: Event<"task_end"> | undefined;
     let fromSeq = 0;
     do {
-      for await (const event of this.events({ fromSeq })) {
+      for await (const event of this.events({ fromSeq, types: ["task_end", "run_end"] })) {
         if ("seq" in event) fromSeq = event.seq + 1;
         if (event.type === "run_end") end = event;
         if (event.type === "task_end" && event.taskId === root) task = event;

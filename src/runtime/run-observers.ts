@@ -1,4 +1,5 @@
 import {
+  deepFreeze,
   Fault,
   parseSessionId,
   type AgentId,
@@ -39,7 +40,8 @@ export class RunObservers {
       this.#shown.add(observer);
       const task = this.#tasks.get(event.taskId) ?? this.#observed(event);
       this.#tasks.set(event.taskId, task);
-      observer.observe(event, task);
+      // E1: a store may hold this very event.
+      observer.observe(deepFreeze(event), task);
     }
   }
 

@@ -1,10 +1,9 @@
 import {
-  canonicalJson,
   Fault,
+  JsonDigest,
   type ApprovalDecision,
   type ApprovalHandler,
   type ApprovalRequest,
-  type Hash,
   type StepAddress,
   type ToolCall,
 } from "../kernel/index.ts";
@@ -31,13 +30,13 @@ export function askForApproval(
   const { taskId, owner, facts } = runner;
   const approvalId = `${taskId}/${callAddress}`;
   const name = approvalWait(approvalId);
-  const digest = (hash: Hash): string => hash(canonicalJson(input));
+  const digest = new JsonDigest(input);
   const request: ApprovalRequest = {
     approvalId,
     toolName,
     callId,
     input,
-    inputDigest: digest(owner.hash),
+    inputDigest: digest.digest(owner.hash),
     reason,
   };
   const step = { address: approvalAddress(callAddress), kind: "approval", name, digest } as const;

@@ -1,8 +1,10 @@
 import {
   BudgetExhaustedError,
   CancellationError,
+  deepFreeze,
   Fault,
   MiddlewareTermination,
+  sealJson,
   type EventDraft,
   type FunctionContext,
   type GatedCall,
@@ -11,13 +13,13 @@ import {
   type RunContext,
   type Tool,
   type ToolCall,
-  type ToolGate,
+  type ToolContext,
   type ToolResult,
 } from "../kernel/index.ts";
 import { layerContext } from "./layer-context.ts";
 import type { OpenStep } from "./open-step.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
-import { Strand, type OpenCall } from "./strand.ts";
+import { Strand } from "./strand.ts";
 import { passGate } from "./gate-passage.ts";
 
 export interface ToolCallOptions {
@@ -33,50 +35,49 @@ export interface ToolCallOptions {
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
 export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const { open, call } = options;
-  const { clock } = open.runner.owner;
+  const { runner } = open;
   const { callId, toolName } = call;
+  const { clock } = runner.owner;
   const startedAt = clock.now();
-  const { result, denied = false } = await execute(options);
+  const tool = runner.findTool(toolName);
+  const result =
+    tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
   const durationMs = clock.now() - startedAt;
-  const status = denied ? "denied" : result.isError ? "error" : "ok";
+  const status = open.denied ? "denied" : result.isError ? "error" : "ok";
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
 }
 
-interface Executed {
-  readonly result: ToolResult;
-  /** It was not executed: a rule or a person said no. */
-  readonly denied?: boolean;
+function notThere({ open, call }: ToolCallOptions): ToolResult {
+  const known = (open.runner.agent.tools ?? []).map(({ name }) => name).join(", ");
+  return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 
-async function execute(options: ToolCallOptions): Promise<Executed> {
-  const { open, call, steps } = options;
-  const { runner } = open;
-  const { callId, toolName } = call;
-  const tool = runner.findTool(toolName);
-  if (tool === undefined) {
-    const known = (runner.agent.tools ?? []).map(({ name }) => name).join(", ");
-    return { result: failure(`there is no tool ${toolName}; there are: ${known || "none"}`) };
-  }
-  const { tools: allowed } = runner.task.record;
-  if (allowed !== null && !allowed.includes(toolName)) {
-    const reason = "not one of this task's tools";
-    open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
-    const may = allowed.join(", ") || "none";
-    const result = failure(`${toolName} may not be called by this task; it may call: ${may}`);
-    return { result, denied: true };
-  }
+function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): ToolResult | undefined {
+  const { tools: allowed } = open.runner.task.record;
+  if (allowed === null || allowed.includes(toolName)) return undefined;
+  const reason = "not one of this task's tools";
+  open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
+  open.denied = true;
+  return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
+}
+
+async function execute(options: ToolCallOptions, tool: Tool): Promise<ToolResult> {
+  const { open, call } = options;
   try {
-    const parsed = await tool.parse(call.input);
-    const gated = gatedCall(options, tool, await tool.needsApproval(parsed));
-    const passed = await passGate({ steps, open, gated });
-    if ("refusal" in passed) return { result: failure(passed.refusal), denied: true };
-    const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
-    const result = await perform(options, tool, passed.input ?? call.input, input);
-    return { result: await reviewed(gated, runner.agent.callPath?.gate, result) };
+    const input = await tool.parse(call.input);
+    const asks = tool.needsApproval(input);
+    const needsApproval = asks !== false && (await asks);
+    const isGated = needsApproval || open.runner.agent.callPath?.gate !== undefined;
+    const result = await (isGated
+      ? performGated(options, gatedCall(options, tool, needsApproval), input)
+      : perform(options, tool, call.input, input));
+    // J1, J10.
+    sealJson(result, `the result of tool ${tool.name}`);
+    return result;
   } catch (error) {
     if (stopsRun(error)) throw error;
-    return { result: failure(Fault.from(error).message) };
+    return failure(Fault.from(error).message);
   }
 }
 
@@ -86,16 +87,25 @@ function gatedCall({ open, call }: ToolCallOptions, tool: Tool, needsApproval: b
   return { call, tool, needsApproval, agentId, taskId, facts, history: settledCalls, tell };
 }
 
-/** What the model is given in place of the result. A gate that fails here lets nothing out. */
-async function reviewed(
+/** What the model is given may be another result. A gate that fails there lets nothing out. */
+async function performGated(
+  options: ToolCallOptions,
   gated: GatedCall,
-  gate: ToolGate | undefined,
-  result: ToolResult,
+  parsed: unknown,
 ): Promise<ToolResult> {
+  const { open, call, steps } = options;
+  const { tool } = gated;
+  const passed = await passGate({ steps, open, gated });
+  if ("refusal" in passed) {
+    open.denied = true;
+    return failure(passed.refusal);
+  }
+  const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
+  const result = await perform(options, tool, passed.input ?? call.input, input);
+  const gate = open.runner.agent.callPath?.gate;
   return gate === undefined ? result : gate.after(gated, result);
 }
 
-/** A tool that suspends has no call open while it waits. */
 async function perform(
   options: ToolCallOptions,
   tool: Tool,
@@ -104,7 +114,7 @@ async function perform(
 ): Promise<ToolResult> {
   const { open, call, idempotencyKey } = options;
   const layers = open.runner.agent.callPath?.function;
-  if (layers === undefined) return execution(options, tool, input);
+  if (layers === undefined) return run(options, tool, input);
   const context: FunctionContext = {
     ...layerContext(open),
     functionName: tool.name,
@@ -115,7 +125,7 @@ async function perform(
   };
   await layers.process(context, async () => {
     const changed = context.arguments !== raw;
-    context.result = await execution(options, tool, changed ? await tool.parse(context.arguments) : input);
+    context.result = await run(options, tool, changed ? await tool.parse(context.arguments) : input);
   });
   if (context.result !== undefined) return context.result;
   throw new Fault(
@@ -124,48 +134,45 @@ async function perform(
   );
 }
 
-async function execution(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
-  const { open } = options;
-  if (tool.suspends) return body(options, tool, input, new Strand(open.strand));
+/** A tool that suspends has no call open while it waits. What most bodies do not ask for is made when one does. */
+async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
+  const { open, call, idempotencyKey, scoped } = options;
+  const { meta, facts } = open.runner;
   open.end();
-  const call: OpenCall = await open.begin();
-  const strand = new Strand(open.strand, call);
-  return withTimeout(options, tool, strand, body(options, tool, input, strand));
-}
-
-async function body(
-  { open, call, idempotencyKey, scoped }: ToolCallOptions,
-  tool: Tool,
-  input: unknown,
-  strand: Strand,
-): Promise<ToolResult> {
-  const { runner } = open;
-  const { meta, facts, log, taskId } = runner;
-  const { callId } = call;
-  const { runId } = log.lease;
-  const progress = (update: JsonValue): void =>
-    runner.owner.store.events.putDelta(log.lease, {
-      type: "tool_execution_update",
-      runId,
-      taskId,
-      callId,
-      update,
-    });
-  const ctx = scoped(strand);
-  const { signal } = strand;
-  const result = await tool.execute(input, { meta, facts, signal, idempotencyKey, callId, progress, ctx });
-  for (const draft of ctx.takeTold()) open.tell(draft);
+  const strand = new Strand(open.strand, tool.suspends ? undefined : await open.begin());
+  let ctx: ReturnType<ToolCallOptions["scoped"]> | undefined;
+  const context: ToolContext = {
+    meta,
+    facts,
+    idempotencyKey,
+    callId: call.callId,
+    progress: (update) => show(options, update),
+    get signal() {
+      return strand.signal;
+    },
+    get ctx() {
+      return (ctx ??= scoped(strand));
+    },
+  };
+  const work = tool.execute(input, context);
+  const result = await (tool.timeoutMs === null ? work : inTime(options, tool.timeoutMs, strand, work));
+  for (const draft of ctx?.takeTold() ?? []) open.tell(draft);
   return result;
 }
 
+function show({ open, call: { callId } }: ToolCallOptions, update: JsonValue): void {
+  const { taskId, log, owner } = open.runner;
+  const { runId } = log.lease;
+  owner.store.events.putDelta(log.lease, { type: "tool_execution_update", runId, taskId, callId, update });
+}
+
 /** A body that takes too long is told to stop, and never answered again. */
-function withTimeout(
+function inTime(
   { open, call }: ToolCallOptions,
-  { timeoutMs }: Tool,
+  timeoutMs: number,
   strand: Strand,
   work: Promise<ToolResult>,
 ): Promise<ToolResult> {
-  if (timeoutMs === null) return work;
   const { clock } = open.runner.owner;
   return new Promise((resolve, reject) => {
     const cancel = clock.schedule(clock.now() + timeoutMs, () => {
@@ -173,12 +180,21 @@ function withTimeout(
       reject(new Fault("tool_timeout", late));
       strand.giveUp(late);
     });
-    work.then(resolve, reject).finally(cancel);
+    work.then(
+      (result) => {
+        cancel();
+        return resolve(result);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
   });
 }
 
 function failure(text: string): ToolResult {
-  return { output: { type: "text", text }, isError: true };
+  return deepFreeze({ output: { type: "text", text }, isError: true });
 }
 
 function stopsRun(error: unknown): boolean {

@@ -82,9 +82,8 @@ export class LedgerOracle {
         return [taskId, { ...fields, spent, reserved, lost, unpriced, children }];
       }),
     );
-    const holds = Object.fromEntries(this.#holds.map((hold) => [hold.id, hold]));
     const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
-    return { unknownPrice, accounts, open: holds, waiting, overrun, lines: this.#lines() };
+    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun, lines: this.#lines() };
   }
 
   #lines(): Ledger["lines"] {

@@ -4,7 +4,7 @@ const units = ["tokens", "nanoUsd", "turns"] as const;
 
 /** What can be read off a state: B1, B6, that nobody waits for nothing and that no spend is forgotten. */
 export function brokenPromises(before: Ledger, after: Ledger, overran: boolean): readonly string[] {
-  const [accounts, holds] = [Object.values(after.accounts), Object.values(after.open)];
+  const [accounts, holds] = [Object.values(after.accounts), after.open];
   const broken = after.waiting.length > 0 && holds.length === 0 ? ["somebody waits and nothing is open"] : [];
   for (const { taskId, caps, spent, reserved } of accounts) {
     const below = accounts.filter(({ parentId }) => parentId === taskId).map((each) => each.reserved);

@@ -189,3 +189,24 @@ it("stops a tool that takes too long, and gives the model a result it can react 
   expect((await run.result()).output).toEqual([true, "stuck took longer than 100 ms"]);
   expect(signal?.aborted).toBe(true);
 });
+
+it("tells the model of a tool's result that is not JSON, and keeps one that is from changing (J1, J10, T2)", async () => {
+  const { runtime } = await setUp();
+  const rows = { list: [1] };
+  const odd = simpleTool({ name: "odd", execute: async () => new Map() as never });
+  const good = simpleTool({
+    name: "good",
+    execute: async () => ({ output: { type: "json", value: rows }, isError: false }),
+  });
+  const worker = agent(
+    "worker",
+    async (ctx) => {
+      const { isError, output } = await ctx.tool({ callId: "1", toolName: "odd", input: {} });
+      await ctx.tool({ callId: "2", toolName: "good", input: {} });
+      return [isError, output.type === "text" ? output.text : "", Object.isFrozen(rows.list)];
+    },
+    { tools: [odd, good] },
+  );
+  const { output } = await (await runtime.submit(worker, null)).result();
+  expect(output).toEqual([true, expect.stringContaining("the result of tool odd"), true]);
+});

@@ -12,7 +12,7 @@ import {
 export interface SchemaReader<Value> {
   readonly jsonSchema: JsonSchema;
   /** T1: throws `invalid_argument`, telling the model what to mend. */
-  readonly parse: (input: JsonValue) => Promise<Value>;
+  readonly parse: (input: JsonValue) => Value | Promise<Value>;
 }
 
 export function schemaReader<Value>(toolName: string, schema: Schema): SchemaReader<Value> {
@@ -42,16 +42,21 @@ function readStandard<Value>(toolName: string, schema: StandardSchema): SchemaRe
 }
 
 function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaReader<Value> {
-  let validator: Promise<(input: JsonValue) => readonly string[]> | undefined;
+  let check: ((input: JsonValue) => readonly string[]) | undefined;
+  const read = (input: JsonValue): Value => {
+    const problems = check?.(input) ?? [];
+    if (problems.length > 0) throw refusal(toolName, problems);
+    // A copy: what is recorded of the call must not change when the body changes its input.
+    return copyJson(input) as Value;
+  };
   return {
     jsonSchema: schema,
-    parse: async (input) => {
-      validator ??= compile(toolName, schema);
-      const check = await validator;
-      const problems = check(input);
-      if (problems.length > 0) throw refusal(toolName, problems);
-      // A copy: what is recorded of the call must not change when the body changes its input.
-      return copyJson(input) as Value;
+    parse: (input) => {
+      if (check !== undefined) return read(input);
+      return compile(toolName, schema).then((compiled) => {
+        check = compiled;
+        return read(input);
+      });
     },
   };
 }

@@ -1,5 +1,4 @@
 import {
-  sealJson,
   Fault,
   type Infer,
   type JsonValue,
@@ -64,18 +63,12 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       typeof needsApproval === "function" ? needsApproval(input) : needsApproval,
     parse,
     execute: async (input: Infer<Input>, context: ToolContext) =>
-      toolResult(name, await options.execute(input, context)),
+      toolResult(await options.execute(input, context)),
   });
 }
 
-function toolResult(name: string, value: ToolReturn): ToolResult {
-  if (isResult(value)) {
-    sealJson(value, `the result of tool ${name}`);
-    return value;
-  }
-  const result = { output: toolOutput(value ?? ""), isError: false };
-  sealJson(result, `the result of tool ${name}`);
-  return result;
+function toolResult(value: ToolReturn): ToolResult {
+  return isResult(value) ? value : { output: toolOutput(value ?? ""), isError: false };
 }
 
 function toolOutput(value: JsonValue): ToolOutput {

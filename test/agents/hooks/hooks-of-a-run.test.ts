@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { CostTracker, HookManager, RunLogger } from "../../../src/agents/index.ts";
 import {
+  formatTaskId,
   HookEvent,
   MiddlewareTermination,
   Transcript,
@@ -121,7 +122,7 @@ describe.each(stores)("on %s", (_name, prepare) => {
     const { runId } = await first.submit(life([{ text: "never", delayMs: 1 }]), null);
     const held = async (): Promise<number> => {
       const standing = await (await first.find(runId))?.standing();
-      return Object.keys(standing?.ledger.open ?? {}).filter((id) => id.startsWith("t0")).length;
+      return standing?.ledger.open.filter(({ taskId }) => taskId === formatTaskId(0)).length ?? 0;
     };
     await expect.poll(held).toBe(1);
     await first.close();

@@ -1,15 +1,23 @@
 import {
-  assertJson,
+  assertOutcome,
   deepFreeze,
   Fault,
   type Commit,
+  type Creation,
   type Event,
   type Journal,
   type Lease,
   type RunId,
+  type RunPage,
+  type RunQuery,
   type RunRecord,
+  type RunStanding,
+  type RunSummary,
+  type SingleFlight,
   type TaskId,
 } from "../../../kernel/index.ts";
+import { cursorOf, pageOf } from "../run-cursor.ts";
+import { endIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
@@ -26,6 +34,8 @@ interface Neighbours {
   readonly blobs: MemoryBlobs;
 }
 
+const nothing: readonly Event[] = [];
+
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
   readonly #neighbours: Neighbours;
@@ -35,10 +45,14 @@ export class MemoryJournal implements Journal {
     this.#neighbours = neighbours;
   }
 
-  async create(record: RunRecord, first: Commit): Promise<boolean> {
-    if (this.#tables.runs.has(record.runId)) return false;
+  async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
+    if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
+    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    if (instead !== undefined) return instead;
     const row: RunRow = {
       record,
+      place: this.#tables.tick(),
+      end: null,
       commits: [],
       events: [],
       mail: [],
@@ -51,14 +65,31 @@ export class MemoryJournal implements Journal {
       readyAt: this.#tables.tick(),
       watchers: new Set(),
     };
+    // Its input is the caller's own.
+    deepFreeze(first);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
+    this.#tables.live.add(row);
     this.#tables.announce(record.runId);
-    return true;
+    return { kind: "created" };
   }
 
   async find(runId: RunId): Promise<RunRecord | undefined> {
     return this.#tables.runs.get(runId)?.record;
+  }
+
+  async list(query: RunQuery = {}): Promise<RunPage> {
+    const { before, limit, statuses } = cursorOf(query);
+    const { sessionId, agentId, tenantId } = query;
+    const fits = ({ place, record, ...row }: RunRow): boolean =>
+      place < before &&
+      (sessionId === undefined || record.sessionId === sessionId) &&
+      (agentId === undefined || record.agentId === agentId) &&
+      (tenantId === undefined || record.tenantId === tenantId) &&
+      (statuses?.includes(standingOf(row)) ?? true);
+    const found = [...this.#tables.runs.values()].filter(fits).toReversed();
+    const { shown, next } = pageOf(found, limit);
+    return { runs: shown.map(summaryOf), next };
   }
 
   async append(lease: Lease, commit: Commit): Promise<Commit> {
@@ -66,7 +97,7 @@ export class MemoryJournal implements Journal {
     const standing = row.commits[commit.number];
     if (standing !== undefined) return standing;
     this.#write(row, commit);
-    for (const tell of row.watchers) tell();
+    for (const tell of row.watchers) tell(commit.events ?? nothing);
     return commit;
   }
 
@@ -82,43 +113,51 @@ export class MemoryJournal implements Journal {
   async delete(runId: RunId): Promise<void> {
     await this.#neighbours.blobs.delete(runId);
     const row = this.#tables.runs.get(runId);
+    if (row !== undefined) this.#tables.live.delete(row);
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
   }
 
+  /** S5. */
+  #steer({ agentId, sessionId }: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+    const rows = [...this.#tables.runs.values()];
+    const told = rows.find(({ mailIds }) => mailIds.has(steering.id));
+    if (told !== undefined) return { kind: "steered", runId: told.record.runId };
+    const row = rows.findLast(
+      ({ record, end }) => end === null && record.agentId === agentId && record.sessionId === sessionId,
+    );
+    if (row === undefined) return undefined;
+    // One that mail has woken is on its way: nobody is at it yet.
+    const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
+    if (!always && !isLeft) return { kind: "busy", run: summaryOf(row) };
+    this.#neighbours.mailbox.putNow({ ...steering, runId: row.record.runId });
+    return { kind: "steered", runId: row.record.runId };
+  }
+
   /** Refuses before it changes anything. */
   #write(row: RunRow, commit: Commit): void {
-    const {
-      number,
-      steps = [],
-      events = [],
-      sessions = [],
-      mail = [],
-      inbox = [],
-      topics = [],
-      mailThrough,
-    } = commit;
+    const { number, steps, events, sessions, mail, inbox, topics, mailThrough } = commit;
     if (number !== row.commits.length) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${row.commits.length}`);
     }
-    for (const { address, outcome } of steps) {
-      if (outcome.kind === "ok") assertJson(outcome.value, `the value of step ${address}`);
-    }
-    for (const [index, { seq }] of events.entries()) {
-      const next = row.events.length + index;
+    if (steps !== undefined) for (const step of steps) assertOutcome(step);
+    let next = row.events.length;
+    for (const { seq } of events ?? nothing) {
       if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+      next++;
     }
-    this.#neighbours.sessions.applyNow(sessions);
-    // J1: whoever is handed a record or an event cannot change it.
-    for (const { outcome } of steps) deepFreeze(outcome);
-    for (const event of events) deepFreeze(event);
+    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
+    // J1: whoever is handed a record cannot change it.
+    if (steps !== undefined) for (const { outcome } of steps) deepFreeze(outcome);
     row.commits.push(commit);
-    row.events.push(...events);
-    for (const each of mail) this.#neighbours.mailbox.putNow(each);
-    this.#neighbours.inbox.applyNow(inbox);
-    this.#neighbours.topics.applyNow(topics);
+    if (events !== undefined) for (const event of events) row.events.push(event);
+    const end = endIn(commit);
+    if (end !== undefined) row.end = end;
+    for (const each of mail ?? []) this.#neighbours.mailbox.putNow(each);
+    if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
+    if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
-    this.#dropShown(row, events);
+    if (row.deltas.length > 0) this.#dropShown(row, events ?? nothing);
   }
 
   /** E2: what was shown of a message or a tool goes with the commit that records the whole. */
@@ -129,7 +168,7 @@ export class MemoryJournal implements Journal {
       if (event.type === "message_end") messages.add(event.taskId);
       if (event.type === "tool_execution_end") calls.add(`${event.taskId} ${event.data.callId}`);
     }
-    if (messages.size + calls.size === 0 || row.deltas.length === 0) return;
+    if (messages.size + calls.size === 0) return;
     row.deltas = row.deltas.filter((delta) =>
       delta.type === "tool_execution_update"
         ? !calls.has(`${delta.taskId} ${delta.callId}`)
@@ -137,4 +176,21 @@ export class MemoryJournal implements Journal {
     );
     row.deltaBatch++;
   }
+}
+
+function standingOf({
+  end,
+  owner,
+  rest,
+  mail,
+}: Pick<RunRow, "end" | "owner" | "rest" | "mail">): RunStanding {
+  if (end !== null) return end.status;
+  if (owner !== null) return "running";
+  return rest.kind === "suspended" && mail.length === 0 ? "suspended" : "pending";
+}
+
+function summaryOf(row: RunRow): RunSummary {
+  const { record, end, commits } = row;
+  const updatedAt = commits.at(-1)?.at ?? record.createdAt;
+  return { ...record, status: standingOf(row), updatedAt, endedAt: end?.at ?? null };
 }
