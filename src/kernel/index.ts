@@ -263,6 +263,7 @@ export type { Attributes, Span, Telemetry } from "./telemetry.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
+export { spendOfTopUp } from "./top-up.ts";
 export type { TopicChange, Topics } from "./topics.ts";
 export { Transcript } from "./transcript.ts";
 export { addUsage, noUsage, totalTokens, type Usage } from "./usage.ts";

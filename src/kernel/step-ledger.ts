@@ -6,6 +6,7 @@ import {
   findWarnings,
   newAccount,
   subtractSpend,
+  unitOf,
 } from "./account.ts";
 import { executionBudget } from "./execution-budget.ts";
 import { Fault } from "./fault.ts";
@@ -26,7 +27,7 @@ import {
   type ReserveCommand,
   type Spend,
 } from "./ledger.ts";
-import { requireUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
+import { requireUsd, toNanoUsd } from "./money.ts";
 import { boundOf, isPriced } from "./reservation-bound.ts";
 import {
   chainOf,
@@ -37,6 +38,7 @@ import {
   nextDecision,
   settlePasses,
 } from "./reservation-queue.ts";
+import { spendOfTopUp } from "./top-up.ts";
 
 /**
  * Applies one command; the state handed in is not changed. Costs O(depth of the task + accounts that are open), and
@@ -145,17 +147,15 @@ function charge(draft: Draft, command: Extract<LedgerCommand, { type: "charge" }
 }
 
 function topUp(draft: Draft, command: Extract<LedgerCommand, { type: "topUp" }>): boolean {
-  const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = command.add;
-  requireCount("maxTokens", maxTokens);
-  requireCount("maxTurns", maxTurns);
-  const add: Spend = { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
-  const raised = draft.change(command.taskId, ({ caps }) => ({
+  const add = spendOfTopUp(command.add);
+  const raised = draft.change(command.taskId, ({ caps, warned }) => ({
     caps: {
       tokens: caps.tokens === null ? null : caps.tokens + add.tokens,
       nanoUsd: caps.nanoUsd === null ? null : caps.nanoUsd + add.nanoUsd,
       turns: caps.turns === null ? null : caps.turns + add.turns,
     },
-    warned: [],
+    // B5: what was raised may be warned of again.
+    warned: warned.filter((dimension) => add[unitOf(dimension)] === 0),
   }));
   if (raised) draft.ledger = { ...draft.ledger, overrun: null };
   return raised;

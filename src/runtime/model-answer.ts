@@ -4,7 +4,9 @@ import {
   classifyError,
   Fault,
   fromNanoUsd,
+  messageText,
   retryDelayMs,
+  toNanoUsd,
   type ClassifiedError,
   type DeltaFilter,
   type LlmReply,
@@ -18,6 +20,7 @@ import { DeltaStream } from "./delta-stream.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
 import { priceUsage } from "./price-usage.ts";
+import { partialOutput } from "./task-end.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
@@ -138,7 +141,9 @@ function retryDelay(
 /** B1, B3: what the answer cost, taken from its reservation. */
 export function payFor({ runner }: OpenStep, { response, grant }: Answer): Usage {
   const { taskId, tree } = runner;
-  const costUsd = priceUsage(grant.priceOf(response.usage.inputTokens), response.usage);
+  const priced = priceUsage(grant.priceOf(response.usage.inputTokens), response.usage);
+  // As the ledger counts it: what a call is said to have cost adds up to what was spent.
+  const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
   const usage = { ...response.usage, costUsd };
   const tokens = usage.inputTokens + usage.outputTokens;
   tree.book(taskId, { type: "settle", id: grant.id, tokens, costUsd });
@@ -160,7 +165,8 @@ export function conclude(
     const { dimension, limit: most, used, taskId: of } = cutBy;
     open.tell({ type: "budget_exhausted", data: cutBy });
     const reason = "the answer was cut at what was left of the budget";
-    throw new BudgetExhaustedError({ dimension, limit: most, used, details: { taskId: of, reason } });
+    const details = { taskId: of, reason, [partialOutput]: messageText(message) };
+    throw new BudgetExhaustedError({ dimension, limit: most, used, details });
   }
   return { message, stopReason, usage, model: named };
 }

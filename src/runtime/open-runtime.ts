@@ -47,6 +47,8 @@ export interface RuntimeOptions {
   /** Without one, no price is known. */
   readonly prices?: PriceTable;
   readonly unknownPrice?: UnknownPrice;
+  /** The share of a cap at which `budget_warning` is told, once per task and dimension. 0.8 unless told. */
+  readonly warnAt?: number;
   /** J9: what to do with a run that another version of its agent began. `resume` unless told. */
   readonly versionPolicy?: VersionPolicy;
   readonly retry?: Partial<RetrySettings>;
@@ -120,6 +122,7 @@ class LocalRuntime implements Runtime {
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
       unknownPrice: options.unknownPrice ?? "refuse",
+      ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       ...(options.versionPolicy === undefined ? {} : { versionPolicy: options.versionPolicy }),
       retry: { ...defaultRetrySettings, ...options.retry },
       runRetry: { ...defaultRunRetry, ...options.runRetry },
@@ -239,6 +242,14 @@ class LocalRuntime implements Runtime {
   #report(error: unknown): void {
     this.#onError(Fault.from(error));
   }
+}
+
+function requireShare(warnAt: number): number {
+  if (warnAt > 0 && warnAt <= 1) return warnAt;
+  throw new Fault(
+    "invalid_argument",
+    `warnAt is ${warnAt}: it must be a share of a cap, above 0 and at most 1`,
+  );
 }
 
 function warn(error: Fault): void {

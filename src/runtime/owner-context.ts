@@ -29,6 +29,8 @@ export interface OwnerContext {
   readonly random: Random;
   readonly prices: PriceTable;
   readonly unknownPrice: UnknownPrice;
+  /** B5: the share of a cap at which `budget_warning` is due; 0.8 unless told. */
+  readonly warnAt?: number;
   readonly retry: RetrySettings;
   readonly runRetry: RunRetry;
   readonly slots: Slots;

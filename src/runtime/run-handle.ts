@@ -1,6 +1,7 @@
 import {
   formatTaskId,
   noUsage,
+  spendOfTopUp,
   type ApprovalDecision,
   type Clock,
   type Delta,
@@ -104,7 +105,9 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "resume" });
   }
 
-  topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+  async topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+    // Refused here: in the mailbox nobody could.
+    spendOfTopUp(add);
     return this.#order({ type: "top_up", taskId, add });
   }
 

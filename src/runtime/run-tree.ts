@@ -22,7 +22,7 @@ import {
   type TaskId,
   type TaskOutcome,
 } from "../kernel/index.ts";
-import { childTask, deadlineOf, ownBudget } from "./child-task.ts";
+import { childTask, deadlineOf, ownBudget, purseOf } from "./child-task.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
@@ -153,7 +153,7 @@ export class RunTree implements TaskTree {
         : { type: "spawn_start", data },
     );
     this.#log.add({ tasks: [{ type: "create", task }] });
-    this.#log.book({ type: "open", taskId, parentId, budget: ownBudget(agent, options), priority });
+    this.#log.book(purseOf(this.#owner, { taskId, parentId, budget: ownBudget(agent, options), priority }));
     this.#seats.follow(outcome, taskId);
     return { kind: "spawned", handle: { taskId, agentId } };
   }
@@ -423,7 +423,7 @@ export class RunTree implements TaskTree {
       if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
       this.#seats.follow(outcome);
       if (this.#state.ledger.accounts[taskId] === undefined)
-        this.#log.book({ type: "open", taskId, parentId, budget, priority });
+        this.#log.book(purseOf(this.#owner, { taskId, parentId, budget, priority }));
     }
     this.#log.add({
       voids: voids.map((address) => ({ taskId, address })),

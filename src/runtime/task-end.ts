@@ -14,6 +14,15 @@ export function isFinalFault(fault: Fault): boolean {
   return fault.code !== "internal" && fault.retry === "never";
 }
 
+/** In a fault's details: what there was of an answer when it was cut. Recorded with the fault, so a replay ends with it as well. */
+export const partialOutput = "partial";
+
+/** B5: what a task that failed has to show. */
+export function outputAt(fault: Fault, reported: JsonValue = null): JsonValue {
+  const partial = fault.details?.[partialOutput];
+  return typeof partial === "string" && partial !== "" ? partial : reported;
+}
+
 export function cancelledOutcome(error: CancellationError, output: JsonValue = null): TaskOutcome {
   return { status: "cancelled", output, failure: error.toJSON() };
 }

@@ -191,7 +191,9 @@ export class LedgerOracle {
     const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
     const more = { tokens: maxTokens, nanoUsd: nanos(maxCostUsd), turns: maxTurns };
     for (const unit of units) if (purse.caps[unit] !== null) purse.caps[unit] += more[unit];
-    purse.warned = [];
+    purse.warned = purse.warned.filter((name) =>
+      units.every((unit) => nameOf[unit] !== name || more[unit] === 0),
+    );
     this.#overrun = null;
     return true;
   }

@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CostTracker, HookManager, RunLogger } from "../../../src/agents/index.ts";
 import {
   formatTaskId,
@@ -11,40 +8,17 @@ import {
   userMessage,
   type Agent,
   type RunContext,
-  type Store,
 } from "../../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256 } from "../../../src/runtime/index.ts";
-import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
+import { openRuntime } from "../../../src/runtime/index.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, agentId, gate, readAll, simpleTool, text, typesOf } from "../../runtime/bench-runtime.ts";
+import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
 
-const folders: string[] = [];
-afterEach(async () => {
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
-});
+removeStoresAfterEach();
 
 const prices = { find: () => ({ inputUsd: 1e-6, outputUsd: 2e-6 }) };
 const usage = { inputTokens: 100, outputTokens: 10 };
 const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 50 };
-
-/** Two ways to keep a run, each opened as often as it takes. */
-const stores: readonly [string, () => Promise<() => Promise<Store>>][] = [
-  [
-    "memory",
-    async () => {
-      const store = memoryStore({ hash: sha256 });
-      return async () => ({ ...store, close: async () => undefined });
-    },
-  ],
-  [
-    "sqlite",
-    async () => {
-      const folder = await mkdtemp(join(tmpdir(), "reeve-hooks-"));
-      folders.push(folder);
-      return () => sqliteStore({ path: join(folder, "store.db"), hash: sha256, watchEveryMs: 5 });
-    },
-  ],
-];
 
 interface Watched {
   readonly agent: Agent;
@@ -61,7 +35,7 @@ function watched(code: (ctx: RunContext) => Promise<string>, more: Partial<Agent
   return { agent: agent("watched", code, { ...more, callPath: { observer: hooks } }), seen };
 }
 
-describe.each(stores)("on %s", (_name, prepare) => {
+describe.each(twoStores)("on %s", (_name, prepare) => {
   it("each moment comes once, in order, over a suspension and another process (R13)", async () => {
     const open = await prepare();
     const look = simpleTool({ name: "look", execute: async () => text("rain") });
