@@ -3,7 +3,7 @@ import {
   formatAgentId,
   formatTaskId,
   holdsSeat,
-  Priority,
+  type Priority,
   type Commit,
   type ExecutionBudget,
   type HeadcountCommand,
