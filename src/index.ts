@@ -1,14 +1,13 @@
+import { ToolHooks, type ToolHooksOptions } from "./agents/index.ts";
 import { priceCatalog } from "./capabilities/index.ts";
 import type { Runtime } from "./kernel/index.ts";
-import { openRuntime as openBareRuntime, type RuntimeOptions } from "./runtime/index.ts";
+import { openRuntime as openBareRuntime, systemClock, type RuntimeOptions } from "./runtime/index.ts";
 
 export {
   CostTracker,
   ExecutionTracker,
   HookManager,
-  react,
   RunLogger,
-  soloAgent,
   SpawnTracker,
   type Amounts,
   type Cost,
@@ -17,16 +16,72 @@ export {
   type HookFailure,
   type HookManagerOptions,
   type LoggedMoment,
-  type ReAct,
-  type ReActDependencies,
   type Reserving,
   type RunLoggerOptions,
-  type SoloAgentOptions,
   type Spending,
+  composeGate,
+  GuardedRun,
+  inMemoryApprovals,
+  permissions,
+  contextMessages,
+  estimateTokens,
+  isSummary,
+  modelBudget,
+  PromptWindow,
+  react,
+  selectiveToolCalls,
+  sessionCompaction,
+  sessionContext,
+  slidingWindow,
+  soloAgent,
+  ToolHooks,
+  type GateParts,
+  type InMemoryApprovals,
+  type PermissionPolicy,
+  type PermissionRule,
+  type PermissionRules,
+  type PermissionsOptions,
+  type PostToolHook,
+  type PreToolHook,
+  summarization,
+  summarizeEach,
+  summarizeIn,
+  summarizeWith,
+  summaryMessage,
+  summaryOf,
+  tokenBudget,
+  toolResultTruncation,
+  truncation,
+  usualFileUse,
+  type FileUse,
+  type ModelBudgetOptions,
+  type ReAct,
+  type ReActDependencies,
+  type SelectiveToolCallsOptions,
+  type SessionCompactionOptions,
+  type SessionContext,
+  type ShownEntry,
+  type SlidingWindowOptions,
+  type SoloAgentOptions,
+  type ToolExtension,
+  type ToolHooksOptions,
+  type Tripped,
+  type SummarizationOptions,
+  type Summarizer,
+  type SummarizerOptions,
+  type SummaryAttempt,
+  type SummaryRequest,
+  type TokenBudgetOptions,
+  type TokenCounter,
+  type ToolResultTruncationOptions,
+  type TruncationOptions,
+  type WindowChange,
 } from "./agents/index.ts";
 export {
+  openTelemetry,
   priceCatalog,
   tool,
+  type OpenTelemetryOptions,
   type PriceCatalogOptions,
   type PriceOverride,
   type ToolOptions,
@@ -35,15 +90,24 @@ export {
 } from "./capabilities/index.ts";
 export { BudgetExhaustedError, Fault, HookEvent, Priority, RetryPolicy } from "./kernel/index.ts";
 export {
+  auditLog,
   getRunContext,
   memoryStore,
+  openStore,
   sha256,
   type MemoryStoreOptions,
+  type OpenStoreOptions,
   type RunRetry,
   type RuntimeOptions,
+  type StoreAddress,
 } from "./runtime/index.ts";
 
 /** Opens a runtime on a store and goes on with whatever was left there. Prices are those of `priceCatalog()` unless told. */
 export function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   return openBareRuntime({ prices: priceCatalog(), ...options });
+}
+
+/** Hooks of the tool gate, timed by the machine's clock. */
+export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
+  return new ToolHooks({ clock: systemClock, ...options });
 }

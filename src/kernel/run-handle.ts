@@ -13,6 +13,8 @@ import type { Standing } from "./standing.ts";
 export interface RunHandle {
   readonly runId: RunId;
   readonly sessionId: SessionId;
+  /** The same run, for orders in this name; it stands in the events they cause. */
+  as(by: string): RunHandle;
   /** C3: leaving the loop leaves the run alone. */
   events(options?: TailOptions): AsyncIterable<Event | Delta>;
   /** Of an agent of your own, `output` is what its `run` returned. */

@@ -14,7 +14,7 @@ import {
   type TaskId,
 } from "../kernel/index.ts";
 import type { OpenStep } from "./open-step.ts";
-import { dearestInputUsd, dearestOutputUsd } from "./price-usage.ts";
+import { dearestInputUsd, dearestOutputUsd } from "./dearest-price.ts";
 import type { RunState } from "./run-state.ts";
 import { boundMessages, boundTools } from "./token-bound.ts";
 

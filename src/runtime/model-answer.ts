@@ -5,6 +5,7 @@ import {
   Fault,
   fromNanoUsd,
   messageText,
+  priceUsage,
   retryDelayMs,
   toNanoUsd,
   type ClassifiedError,
@@ -19,7 +20,6 @@ import { reserveCall, type Grant } from "./call-reservation.ts";
 import { DeltaStream } from "./delta-stream.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
-import { priceUsage } from "./price-usage.ts";
 import { partialOutput } from "./task-end.ts";
 import type { TaskRunner } from "./task-runner.ts";
 

@@ -43,6 +43,11 @@ export class OpenStep {
     (this.#told ??= []).push(draft);
   }
 
+  /** Takes back what was told after the first `count`, for another record to tell. */
+  takeTold(count: number): readonly EventDraft[] {
+    return this.#told?.splice(count) ?? nothing;
+  }
+
   /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
   async begin(): Promise<OpenCall> {
     const { runner, strand } = this;

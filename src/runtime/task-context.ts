@@ -21,6 +21,7 @@ import {
   type SpawnOutcome,
   type Standing,
   type StepAddress,
+  type StepContext,
   type StepScope,
   type TaskHandle,
   type TaskId,
@@ -32,6 +33,7 @@ import {
 } from "../kernel/index.ts";
 import { callModel, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
+import { ScopeInside } from "./scope-inside.ts";
 import { ScopeSteps } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
@@ -262,15 +264,27 @@ export class TaskContext implements RunContext {
 
   step<Value extends JsonValue>(
     name: string,
-    body: (step: { readonly idempotencyKey: string; readonly signal: AbortSignal }) => Promise<Value>,
+    body: (step: StepContext) => Promise<Value>,
     { input = null }: { readonly input?: JsonValue } = {},
   ): Promise<Value> {
     const step = this.#steps.identify("step", name, input);
     return this.#steps.journaled<Value>(step, async (open) => {
       assertJson(input, `the input of step ${name}`);
-      await open.begin();
+      const call = await open.begin();
+      const inside = new ScopeInside(
+        () => new TaskContext(this.#runner, step.address, new Strand(open.strand, call)),
+      );
+      const { signal } = this;
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      return body({ idempotencyKey, signal: this.signal });
+      const value = await body({
+        idempotencyKey,
+        signal,
+        get ctx() {
+          return inside.ctx;
+        },
+      });
+      for (const draft of inside.takeTold()) open.tell(draft);
+      return value;
     });
   }
 
@@ -341,7 +355,12 @@ export class TaskContext implements RunContext {
           call,
           idempotencyKey,
           steps: this.#steps,
-          scoped: (strand) => new TaskContext(this.#runner, address, strand),
+          scoped: (strand, branch) =>
+            new TaskContext(
+              this.#runner,
+              branch === undefined ? address : branchScope(address, branch),
+              strand,
+            ),
         }),
       start,
     );

@@ -1,35 +1,26 @@
 import {
-  BudgetExhaustedError,
-  CancellationError,
   deepFreeze,
   Fault,
-  MiddlewareTermination,
   sealJson,
-  type EventDraft,
+  stopsTask,
   type FunctionContext,
-  type GatedCall,
   type JsonObject,
   type JsonValue,
-  type RunContext,
   type Tool,
-  type ToolCall,
   type ToolContext,
+  type ToolGate,
   type ToolResult,
 } from "../kernel/index.ts";
+import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
-import type { OpenStep } from "./open-step.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
-import { passGate } from "./gate-passage.ts";
+import { passGate, type Passed } from "./gate-passage.ts";
 
-export interface ToolCallOptions {
-  readonly open: OpenStep;
-  readonly call: ToolCall;
+export interface ToolCallOptions extends GatedCallOptions {
   readonly idempotencyKey: string;
   /** Of the code that calls the tool. */
   readonly steps: ScopeSteps;
-  /** For a body that takes steps of its own, scoped under this call (J7). */
-  readonly scoped: (strand: Strand) => RunContext & { takeTold(): readonly EventDraft[] };
 }
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
@@ -64,46 +55,49 @@ function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): Too
 
 async function execute(options: ToolCallOptions, tool: Tool): Promise<ToolResult> {
   const { open, call } = options;
+  const gate = open.runner.agent.callPath?.gate;
+  let needsApproval = false;
+  let result: ToolResult;
   try {
-    const input = await tool.parse(call.input);
-    const asks = tool.needsApproval(input);
-    const needsApproval = asks !== false && (await asks);
-    const isGated = needsApproval || open.runner.agent.callPath?.gate !== undefined;
-    const result = await (isGated
-      ? performGated(options, gatedCall(options, tool, needsApproval), input)
-      : perform(options, tool, call.input, input));
+    const parsed = await tool.parse(call.input);
+    const asks = tool.needsApproval(parsed);
+    needsApproval = asks !== false && (await asks);
+    const isGated = needsApproval || gate !== undefined;
+    const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
+    if ("refusal" in passed) {
+      open.denied = true;
+      return failure(passed.refusal);
+    }
+    const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
+    result = await perform(options, tool, passed.input ?? call.input, input);
     // J1, J10.
     sealJson(result, `the result of tool ${tool.name}`);
-    return result;
   } catch (error) {
-    if (stopsRun(error)) throw error;
-    return failure(Fault.from(error).message);
+    if (stopsTask(error)) throw error;
+    result = failure(Fault.from(error).message);
   }
+  return gate === undefined
+    ? result
+    : reviewed(options, { tool, needsApproval, stage: "after" }, gate, result);
 }
 
-function gatedCall({ open, call }: ToolCallOptions, tool: Tool, needsApproval: boolean): GatedCall {
-  const { agentId, taskId, facts, settledCalls } = open.runner;
-  const tell = (event: EventDraft): void => open.tell(event);
-  return { call, tool, needsApproval, agentId, taskId, facts, history: settledCalls, tell };
-}
+const freely: Passed = Object.freeze({});
 
-/** What the model is given may be another result. A gate that fails there lets nothing out. */
-async function performGated(
+/** What the model is given in place of the result. A gate that fails here lets nothing out. */
+async function reviewed(
   options: ToolCallOptions,
-  gated: GatedCall,
-  parsed: unknown,
+  look: Look,
+  gate: ToolGate,
+  result: ToolResult,
 ): Promise<ToolResult> {
-  const { open, call, steps } = options;
-  const { tool } = gated;
-  const passed = await passGate({ steps, open, gated });
-  if ("refusal" in passed) {
-    open.denied = true;
-    return failure(passed.refusal);
+  try {
+    const given = await showToGate(options, look, (gated) => gate.after(gated, result));
+    sealJson(given, `what the gate made of the result of tool ${look.tool.name}`);
+    return given;
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    return failure(`[withheld: the gate failed: ${Fault.from(error).message}]`);
   }
-  const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
-  const result = await perform(options, tool, passed.input ?? call.input, input);
-  const gate = open.runner.agent.callPath?.gate;
-  return gate === undefined ? result : gate.after(gated, result);
 }
 
 async function perform(
@@ -195,12 +189,4 @@ function inTime(
 
 function failure(text: string): ToolResult {
   return deepFreeze({ output: { type: "text", text }, isError: true });
-}
-
-function stopsRun(error: unknown): boolean {
-  return (
-    error instanceof CancellationError ||
-    error instanceof BudgetExhaustedError ||
-    error instanceof MiddlewareTermination
-  );
 }

@@ -42,9 +42,8 @@ function readStandard<Value>(toolName: string, schema: StandardSchema): SchemaRe
 }
 
 function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaReader<Value> {
-  let check: ((input: JsonValue) => readonly string[]) | undefined;
-  const read = (input: JsonValue): Value => {
-    const problems = check?.(input) ?? [];
+  const check = jsonSchemaCheck(`the input schema of tool ${toolName}`, schema);
+  const read = (input: JsonValue, problems: readonly string[]): Value => {
     if (problems.length > 0) throw refusal(toolName, problems);
     // A copy: what is recorded of the call must not change when the body changes its input.
     return copyJson(input) as Value;
@@ -52,20 +51,31 @@ function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaRead
   return {
     jsonSchema: schema,
     parse: (input) => {
-      if (check !== undefined) return read(input);
-      return compile(toolName, schema).then((compiled) => {
-        check = compiled;
-        return read(input);
-      });
+      const problems = check(input);
+      return problems instanceof Promise
+        ? problems.then((found) => read(input, found))
+        : read(input, problems);
     },
   };
 }
 
-/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
-async function compile(
-  toolName: string,
+/** What is wrong with a value by a plain JSON Schema, which is compiled when it is first used; at once from then on. */
+export function jsonSchemaCheck(
+  what: string,
   schema: JsonSchema,
-): Promise<(input: JsonValue) => readonly string[]> {
+): (value: unknown) => readonly string[] | Promise<readonly string[]> {
+  let problems: ((value: unknown) => readonly string[]) | undefined;
+  return (value) => {
+    if (problems !== undefined) return problems(value);
+    return compile(what, schema).then((compiled) => {
+      problems = compiled;
+      return compiled(value);
+    });
+  };
+}
+
+/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
+async function compile(what: string, schema: JsonSchema): Promise<(value: unknown) => readonly string[]> {
   const options = { allErrors: true, strict: false, logger: false } as const;
   try {
     const draft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
@@ -80,9 +90,7 @@ async function compile(
       );
     };
   } catch (cause) {
-    throw new Fault("invalid_argument", `the input schema of tool ${toolName} is not a JSON Schema`, {
-      cause,
-    });
+    throw new Fault("invalid_argument", `${what} is not a JSON Schema`, { cause });
   }
 }
 

@@ -23,6 +23,8 @@ export interface ToolOptions<Input extends Schema> {
   readonly risk?: ToolRisk;
   /** Unless told, only a tool of risk `safe` counts as harmless. */
   readonly destructive?: boolean;
+  /** It edits files and does nothing else; permissions in the mode `acceptEdits` let it through. */
+  readonly edits?: boolean;
   readonly concurrency?: ToolConcurrency;
   readonly timeoutMs?: number | null;
   readonly suspends?: boolean;
@@ -56,6 +58,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     inputSchema: jsonSchema,
     risk,
     destructive: options.destructive ?? risk !== "safe",
+    edits: options.edits ?? false,
     concurrency: options.concurrency ?? "parallel",
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
