@@ -180,6 +180,43 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
   });
 });
 
+it("a task whose code crashes for good has one start and one end, and its tools say how they went", async () => {
+  const runtime = await openRuntime({ runRetry: { maxRetries: 0 } });
+  const hooks = new HookManager();
+  const seen: string[] = [];
+  hooks.on(HookEvent.RUN_START, ({ runId, agentName }) => {
+    seen.push(`start ${agentName} ${runId}`);
+  });
+  hooks.on(HookEvent.TOOL_END, ({ toolName, status, durationMs }) => {
+    seen.push(`${toolName} ${status} ${durationMs >= 0}`);
+  });
+  hooks.on(HookEvent.RUN_END, ({ runId, status, error }) => {
+    seen.push(`end ${status} ${error?.message} ${runId}`);
+  });
+  const tools = [
+    simpleTool({ name: "works", execute: async () => text("fine") }),
+    simpleTool({ name: "breaks", execute: () => Promise.reject(new Error("no")) }),
+    simpleTool({ name: "asks", execute: async () => text("never"), needsApproval: true }),
+  ];
+  const code = async (ctx: RunContext): Promise<string> => {
+    for (const { name } of tools) await ctx.tool({ callId: name, toolName: name, input: {} });
+    throw new Error("my own bug");
+  };
+  const clumsy = agent("clumsy", code, { tools, callPath: { observer: hooks } });
+  const run = await runtime.submit(clumsy, null);
+  for await (const event of run.events())
+    if (event.type === "approval_request") await run.approve(event.data.approvalId, { decision: "denied" });
+  expect((await run.result()).status).toBe("failed");
+  expect(seen).toEqual([
+    `start clumsy ${run.runId}`,
+    "works ok true",
+    "breaks error true",
+    "asks denied true",
+    `end failed my own bug ${run.runId}`,
+  ]);
+  await runtime.close();
+});
+
 it("one agent's hooks are not shown another's moments", async () => {
   const runtime = await openRuntime();
   const [parentHooks, childHooks] = [new HookManager(), new HookManager()];
