@@ -1,4 +1,4 @@
-export { ReAct, react, type ReActDependencies } from "./architectures/react.ts";
+export { ReAct, react, type ReActDependencies, type ReActOptions } from "./architectures/react.ts";
 export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";
 export { HookManager, type HookFailure, type HookManagerOptions } from "./hooks/hook-manager.ts";
 export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run-logger.ts";
@@ -9,12 +9,6 @@ export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts"
 export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";
 export { sessionCompaction, type SessionCompactionOptions } from "./compaction/session-compaction.ts";
-export {
-  contextMessages,
-  sessionContext,
-  type SessionContext,
-  type ShownEntry,
-} from "./compaction/session-context.ts";
 export { slidingWindow, type SlidingWindowOptions } from "./compaction/sliding-window.ts";
 export { summarization, type SummarizationOptions } from "./compaction/summarization.ts";
 export {
@@ -26,7 +20,6 @@ export {
   type SummaryRequest,
 } from "./compaction/summarizer.ts";
 export type { SummaryAttempt } from "./compaction/summary-attempt.ts";
-export { isSummary, summaryMessage, summaryOf } from "./compaction/summary-message.ts";
 export {
   modelBudget,
   tokenBudget,
@@ -42,7 +35,7 @@ export { truncation, type TruncationOptions } from "./compaction/truncation.ts";
 export { composeGate, type GateParts } from "./gate/compose-gate.ts";
 export type { ToolExtension } from "./gate/extension-layer.ts";
 export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
-export { GuardedRun, type Tripped } from "./guardrails/guarded-run.ts";
+export { GuardedRun, withGuardrailModels, type Tripped } from "./guardrails/guarded-run.ts";
 export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";
 export type { PermissionRule } from "./permissions/permission-rule.ts";
 export {

@@ -1,13 +1,18 @@
 import {
   Fault,
+  formatTaskId,
+  fromNanoUsd,
+  outcomeStatus,
   type CancellationError,
+  type ErrorKind,
+  type EventDraft,
   type JsonValue,
   type Mail,
   type RunId,
   type TaskOutcome,
 } from "../kernel/index.ts";
 import type { Addition } from "./run-log.ts";
-import type { TaskState } from "./run-state.ts";
+import type { RunState, TaskState } from "./run-state.ts";
 
 /** A stop is no crash, and a fault that says it never passes will not pass when the code is started again: neither is tried again. */
 export function isFinalFault(fault: Fault): boolean {
@@ -25,6 +30,45 @@ export function outputAt(fault: Fault, reported: JsonValue = null): JsonValue {
 
 export function cancelledOutcome(error: CancellationError, output: JsonValue = null): TaskOutcome {
   return { status: "cancelled", output, failure: error.toJSON() };
+}
+
+/** What is told of a task that ends. An error is told of one that failed, never of one that was stopped (trap O8). */
+export function endEvents(
+  { usage, reopened }: Pick<TaskState, "usage" | "reopened">,
+  outcome: TaskOutcome,
+): readonly EventDraft[] {
+  const { status, output, failure, interruption } = outcome;
+  const end: EventDraft = {
+    type: "task_end",
+    data: {
+      status,
+      output,
+      ...(failure && { failure }),
+      ...(interruption && { interruption }),
+      usage,
+      ...(reopened && { again: true }),
+    },
+  };
+  if (failure === null || outcomeStatus(outcome) !== "failed") return [end];
+  const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;
+  return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
+}
+
+/** What is told of a run whose tasks have all ended: it came to what its root came to. B3: what was lost, apart. */
+export function runEnd(state: RunState): EventDraft {
+  const root = formatTaskId(0);
+  const { usage, ledger } = state;
+  const account = ledger.accounts[root];
+  const isKnown = (account?.unpriced ?? 0) === 0;
+  const usd = (nanoUsd = 0): number | null => (isKnown ? fromNanoUsd(nanoUsd) : null);
+  const data = {
+    status: outcomeStatus(state.task(root).outcome),
+    usage,
+    costUsd: usd(account?.spent.nanoUsd),
+    turns: account?.spent.turns ?? 0,
+    lost: { tokens: account?.lost.tokens ?? 0, costUsd: usd(account?.lost.nanoUsd) },
+  };
+  return { type: "run_end", data };
 }
 
 /**

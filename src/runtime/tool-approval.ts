@@ -46,7 +46,10 @@ export function askForApproval(
     step,
     async (open) => {
       const decision = answer
-        ? await handled(() => answer(request, facts))
+        ? await runner.resting(
+            strand,
+            handled(() => answer(request, facts)),
+          )
         : await decided(runner, strand, name);
       open.tell({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
@@ -61,7 +64,7 @@ const digitsNamed = 16;
 async function decided(runner: TaskRunner, strand: Strand, name: string): Promise<ApprovalDecision> {
   const wait = runner.tree.wait(runner.taskId, name);
   try {
-    return (await runner.waiting(strand, wait.came)) as unknown as ApprovalDecision;
+    return (await runner.waiting(strand, wait.came, { name })) as unknown as ApprovalDecision;
   } catch (error) {
     wait.leave();
     throw error;

@@ -1,7 +1,12 @@
 import { canonicalJson, type Event, type EventType } from "../kernel/index.ts";
 
-/** Told only where something was lost, so not to be found where nothing was. */
-const ofRecovery: ReadonlySet<EventType> = new Set(["run_recover", "budget_lost"]);
+/** Told only where something was lost, so not to be found where nothing was; or where a task was there before what it waits for. */
+const ofRecovery: ReadonlySet<EventType> = new Set([
+  "run_recover",
+  "budget_lost",
+  "task_suspend",
+  "task_wake",
+]);
 /** Of an event's data: times, seqs, and what the run spent, lost calls included; the ledger is asked for that. */
 const ofTheMoment: ReadonlySet<string> = new Set([
   "durationMs",
