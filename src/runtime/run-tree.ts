@@ -400,7 +400,6 @@ export class RunTree implements TaskTree {
     for (const { record } of this.#children(taskId)) {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
     }
-    const { status } = outcome;
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const sessions = this.#runners.get(taskId)?.report.sessions ?? [];
     const isClosed = sessions.length > 0 && outcomeStatus(outcome) !== "failed";
@@ -417,7 +416,8 @@ export class RunTree implements TaskTree {
     this.#ends.delete(taskId);
     // The root keeps its seat and its purse for as long as there is a run; what may be resumed keeps its purse.
     if (taskId !== root) {
-      if (status === "completed" || status === "paused") this.#log.book({ type: "close", taskId });
+      if (outcome.status === "completed" || outcome.status === "paused")
+        this.#log.book({ type: "close", taskId });
       this.seat({ type: "release", taskId });
     }
     this.finishIfDone();
