@@ -1,7 +1,24 @@
 import { ToolHooks, type ToolHooksOptions } from "./agents/index.ts";
-import { systemClock } from "./runtime/index.ts";
+import { priceCatalog } from "./capabilities/index.ts";
+import type { Runtime } from "./kernel/index.ts";
+import { openRuntime as openBareRuntime, systemClock, type RuntimeOptions } from "./runtime/index.ts";
 
 export {
+  CostTracker,
+  ExecutionTracker,
+  HookManager,
+  RunLogger,
+  SpawnTracker,
+  type Amounts,
+  type Cost,
+  type ExecutionTrackerOptions,
+  type Hold,
+  type HookFailure,
+  type HookManagerOptions,
+  type LoggedMoment,
+  type Reserving,
+  type RunLoggerOptions,
+  type Spending,
   composeGate,
   GuardedRun,
   inMemoryApprovals,
@@ -57,11 +74,16 @@ export {
 } from "./agents/index.ts";
 export {
   openTelemetry,
+  priceCatalog,
   tool,
   type OpenTelemetryOptions,
+  type PriceCatalogOptions,
+  type PriceOverride,
   type ToolOptions,
   type ToolReturn,
+  type UsdPerMillion,
 } from "./capabilities/index.ts";
+export { BudgetExhaustedError, Fault, HookEvent, Priority, RetryPolicy } from "./kernel/index.ts";
 export {
   contextMessages,
   isSummary,
@@ -75,7 +97,6 @@ export {
   auditLog,
   getRunContext,
   memoryStore,
-  openRuntime,
   openStore,
   sha256,
   type MemoryStoreOptions,
@@ -84,6 +105,11 @@ export {
   type RuntimeOptions,
   type StoreAddress,
 } from "./runtime/index.ts";
+
+/** Opens a runtime on a store and goes on with whatever was left there. Prices are those of `priceCatalog()` unless told. */
+export function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  return openBareRuntime({ prices: priceCatalog(), ...options });
+}
 
 /** Hooks of the tool gate, timed by the machine's clock. */
 export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {

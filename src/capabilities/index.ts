@@ -1,3 +1,5 @@
+export { priceCatalog, type PriceCatalogOptions } from "./prices/price-catalog.ts";
+export type { PriceOverride, UsdPerMillion } from "./prices/price-override.ts";
 export { openTelemetry, type OpenTelemetryOptions } from "./telemetry/open-telemetry.ts";
 export { jsonSchemaCheck } from "./tools/schema-reader.ts";
 export { tool, type ToolOptions, type ToolReturn } from "./tools/tool.ts";

@@ -4,8 +4,10 @@ import {
   classifyError,
   Fault,
   fromNanoUsd,
+  messageText,
   priceUsage,
   retryDelayMs,
+  toNanoUsd,
   type ClassifiedError,
   type DeltaFilter,
   type LlmReply,
@@ -18,6 +20,7 @@ import { reserveCall, type Grant } from "./call-reservation.ts";
 import { DeltaStream } from "./delta-stream.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
+import { partialOutput } from "./task-end.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
@@ -47,6 +50,7 @@ export interface Answer {
   readonly response: ModelResponse;
   readonly model: Model;
   readonly grant: Grant;
+  readonly durationMs: number;
 }
 
 /**
@@ -69,6 +73,8 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
       if (runner.dropped) return await never();
       runner.check(strand);
       isSent = true;
+      const { clock } = runner.owner;
+      const sentAt = clock.now();
       const limited = limit(request, grant);
       const response = await (runner.task.record.streaming
         ? stream(open, { ...outgoing, request: limited }, attempt, () => parts++)
@@ -76,7 +82,7 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
       if (runner.dropped) return await never();
       attempts.turns = 0;
       if (tries > 1) open.tell({ type: "retry_end", data: { attempt: tries - 1, success: true } });
-      return { response, model, grant };
+      return { response, model, grant, durationMs: clock.now() - sentAt };
     } catch (error) {
       if (runner.dropped) return await never();
       if (!isSent) {
@@ -135,7 +141,9 @@ function retryDelay(
 /** B1, B3: what the answer cost, taken from its reservation. */
 export function payFor({ runner }: OpenStep, { response, grant }: Answer): Usage {
   const { taskId, tree } = runner;
-  const costUsd = priceUsage(grant.priceOf(response.usage.inputTokens), response.usage);
+  const priced = priceUsage(grant.priceOf(response.usage.inputTokens), response.usage);
+  // As the ledger counts it: what a call is said to have cost adds up to what was spent.
+  const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
   const usage = { ...response.usage, costUsd };
   const tokens = usage.inputTokens + usage.outputTokens;
   tree.book(taskId, { type: "settle", id: grant.id, tokens, costUsd });
@@ -146,18 +154,19 @@ export function payFor({ runner }: OpenStep, { response, grant }: Answer): Usage
 /** What the caller gets, and the journal keeps (J7). */
 export function conclude(
   open: OpenStep,
-  { model, grant }: Pick<Answer, "model"> & { readonly grant?: Grant },
+  { model, grant, durationMs = 0 }: Pick<Answer, "model"> & Partial<Answer>,
   { message, stopReason, modelId }: ModelResponse,
   usage: Usage,
 ): LlmReply {
   const named = { provider: model.provider, modelId: modelId ?? model.modelId };
-  open.tell({ type: "message_end", data: { message, stopReason, usage, model: named } });
+  open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
   const cutBy = grant?.cutBy ?? null;
   if (cutBy !== null && stopReason === "length") {
     const { dimension, limit: most, used, taskId: of } = cutBy;
     open.tell({ type: "budget_exhausted", data: cutBy });
     const reason = "the answer was cut at what was left of the budget";
-    throw new BudgetExhaustedError({ dimension, limit: most, used, details: { taskId: of, reason } });
+    const details = { taskId: of, reason, [partialOutput]: messageText(message) };
+    throw new BudgetExhaustedError({ dimension, limit: most, used, details });
   }
   return { message, stopReason, usage, model: named };
 }
@@ -194,10 +203,9 @@ function lose(runner: TaskRunner, reservationId: string): void {
   tree.book(taskId, { type: "lose", id: reservationId });
 }
 
-/** B1: a limit is sent when one was asked for, or when what is left is less than the model might write. */
-function limit(request: ModelRequest, { outputTokens, cutBy }: Grant): ModelRequest {
-  if (cutBy === null && request.maxOutputTokens === undefined) return request;
-  return { ...request, maxOutputTokens: outputTokens };
+/** B1: the bound holds only if the call says its limit. */
+function limit(request: ModelRequest, { outputLimit }: Grant): ModelRequest {
+  return outputLimit === null ? request : { ...request, maxOutputTokens: outputLimit };
 }
 
 /** Between two attempts. Not journaled. */

@@ -2,6 +2,7 @@ import {
   Fault,
   formatTaskId,
   noUsage,
+  spendOfTopUp,
   type ApprovalDecision,
   type Clock,
   type Delta,
@@ -15,12 +16,15 @@ import {
   type RunRecord,
   type RunResult,
   type SessionId,
+  type Standing,
   type Store,
   type TailOptions,
   type TaskId,
   type TopUp,
+  type UnknownPrice,
 } from "../kernel/index.ts";
 import { forkRun } from "./fork.ts";
+import { RunState } from "./run-state.ts";
 import { signalWait } from "./wait-name.ts";
 
 export interface HandleOptions {
@@ -30,6 +34,8 @@ export interface HandleOptions {
   readonly record: RunRecord;
   /** Whoever observes the run in this process is through with what there is of it. */
   readonly observed?: () => Promise<void>;
+  /** B4: as the run's owner has it; `refuse` unless told. */
+  readonly unknownPrice?: UnknownPrice;
   /** Who gives the orders; for the audit. */
   readonly by?: string;
 }
@@ -75,6 +81,7 @@ export class StoredRunHandle implements RunHandle {
     const { end, task } = ending.task === undefined ? await this.#readEnding(0) : ending;
     await this.#options.observed?.();
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
+    const { lost = { tokens: 0, costUsd: 0 } } = end?.data ?? {};
     const failure = task?.data.failure ?? null;
     return {
       output: task?.data.output ?? null,
@@ -82,6 +89,7 @@ export class StoredRunHandle implements RunHandle {
       interruptionReason: task?.data.interruption?.reason ?? failure?.message ?? null,
       usage,
       costUsd,
+      lost,
       turns,
       runId: this.runId,
       sessionId: this.sessionId,
@@ -104,6 +112,12 @@ export class StoredRunHandle implements RunHandle {
     return ending;
   }
 
+  async standing(): Promise<Standing> {
+    const state = new RunState(this.#options.unknownPrice ?? "refuse");
+    for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
+    return { headcount: state.headcount, ledger: state.ledger };
+  }
+
   cancel(reason = "cancelled"): Promise<void> {
     return this.#order({ type: "cancel", taskId: root, reason });
   }
@@ -116,7 +130,9 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "resume" });
   }
 
-  topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+  async topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+    // Refused here: in the mailbox nobody could.
+    spendOfTopUp(add);
     return this.#order({ type: "top_up", taskId, add });
   }
 

@@ -1,25 +1,69 @@
-import { deepFreeze, type Agent, type AgentId, type Event, type EventObserver } from "../kernel/index.ts";
+import {
+  deepFreeze,
+  Fault,
+  parseSessionId,
+  type AgentId,
+  type Event,
+  type EventDraft,
+  type EventObserver,
+  type ObservedTask,
+  type TaskId,
+} from "../kernel/index.ts";
+import type { OwnerContext } from "./owner-context.ts";
+import type { RunState } from "./run-state.ts";
+
+export interface RunObserversOptions {
+  readonly owner: OwnerContext;
+  readonly state: RunState;
+  /** Whether the event was taken into the run's log. */
+  readonly tell: (taskId: TaskId, draft: EventDraft) => boolean;
+}
 
 /** Shows the events of one run to whoever observes their agents here, once they are durable. */
 export class RunObservers {
-  readonly #findAgent: (agentId: AgentId) => Agent | undefined;
+  readonly #owner: OwnerContext;
+  readonly #state: RunState;
+  readonly #tell: RunObserversOptions["tell"];
   readonly #shown = new Set<EventObserver>();
+  readonly #tasks = new Map<TaskId, ObservedTask>();
 
-  constructor(findAgent: (agentId: AgentId) => Agent | undefined) {
-    this.#findAgent = findAgent;
+  constructor({ owner, state, tell }: RunObserversOptions) {
+    this.#owner = owner;
+    this.#state = state;
+    this.#tell = tell;
   }
 
   show(events: readonly Event[]): void {
     for (const event of events) {
-      const observer = this.#findAgent(event.agentId)?.callPath?.observer;
+      const observer = this.#owner.findAgent(event.agentId)?.callPath?.observer;
       if (observer === undefined) continue;
       this.#shown.add(observer);
+      const task = this.#tasks.get(event.taskId) ?? this.#observed(event);
+      this.#tasks.set(event.taskId, task);
       // E1: a store may hold this very event.
-      observer.observe(deepFreeze(event));
+      observer.observe(deepFreeze(event), task);
     }
   }
 
-  async settled(): Promise<void> {
-    for (const observer of this.#shown) await observer.settled();
+  async settled(runId: Event["runId"]): Promise<void> {
+    for (const observer of this.#shown) await observer.settled(runId);
   }
+
+  #observed({ taskId, runId, agentId }: Event): ObservedTask {
+    const { record } = this.#state.task(taskId);
+    const { userId, metadata, input, supervision } = record;
+    return {
+      facts: { userId, sessionId: parseSessionId(supervision.sessionId), runId, metadata },
+      input,
+      clock: this.#owner.clock,
+      tell: (draft) => {
+        if (!this.#tell(taskId, draft)) this.#owner.onError(missed(agentId, draft));
+      },
+    };
+  }
+}
+
+function missed(agentId: AgentId, draft: EventDraft): Fault {
+  const said = draft.type === "hook_error" ? `${draft.data.hook}: ${draft.data.failure.message}` : draft.type;
+  return new Fault("internal", `an observer of ${agentId} told of this when the run had ended: ${said}`);
 }

@@ -123,7 +123,7 @@ export class TaskContext implements RunContext {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
-    const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
+    const start = this.#messageStart(role);
     // Of a recorded answer it is not known what middleware had made of its request.
     const counted = this.#runner.agent.callPath?.chat === undefined;
     const call = { request, role, sent: this.#sent.get(role), counted };
@@ -410,6 +410,12 @@ export class TaskContext implements RunContext {
       throw first.reason;
     }
     return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  }
+
+  #messageStart(role: string): EventDraft {
+    const model = this.#runner.agent.models?.[role];
+    const named = model && { model: { provider: model.provider, modelId: model.modelId } };
+    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named } };
   }
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
