@@ -1,14 +1,8 @@
-export { ReAct, react, type ReActDependencies } from "./architectures/react.ts";
+export { ReAct, react, type ReActDependencies, type ReActOptions } from "./architectures/react.ts";
 export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts";
 export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";
 export { sessionCompaction, type SessionCompactionOptions } from "./compaction/session-compaction.ts";
-export {
-  contextMessages,
-  sessionContext,
-  type SessionContext,
-  type ShownEntry,
-} from "./compaction/session-context.ts";
 export { slidingWindow, type SlidingWindowOptions } from "./compaction/sliding-window.ts";
 export { summarization, type SummarizationOptions } from "./compaction/summarization.ts";
 export {
@@ -20,7 +14,6 @@ export {
   type SummaryRequest,
 } from "./compaction/summarizer.ts";
 export type { SummaryAttempt } from "./compaction/summary-attempt.ts";
-export { isSummary, summaryMessage, summaryOf } from "./compaction/summary-message.ts";
 export {
   modelBudget,
   tokenBudget,

@@ -4,7 +4,6 @@ import {
   eventDraft,
   Fault,
   formatAgentId,
-  Transcript,
   userMessage,
   type Agent,
   type AgentSession,
@@ -16,10 +15,13 @@ import {
   type JsonValue,
   type Model,
   type Permissions,
+  type PromptSource,
   type RunContext,
   type SessionChange,
   type SessionEntry,
   type Tool,
+  type Transcript,
+  type Turn,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
 import { composeGate } from "./gate/compose-gate.ts";
@@ -33,7 +35,8 @@ import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 export interface SoloAgentOptions {
   readonly name: string;
   readonly model: Model;
-  readonly instructions?: string;
+  /** Asked once for each invocation, which goes by them to its end. */
+  readonly instructions?: string | Pick<PromptSource, "build">;
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
@@ -48,26 +51,21 @@ export interface SoloAgentOptions {
   readonly middleware?: readonly Layer[];
 }
 
-/** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
+/** An agent that thinks by ReAct and works alone: one model, its tools, one answer. It goes on with what its session says. */
 export function soloAgent(options: SoloAgentOptions): Agent {
-  const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  const { name, model, tools = [], maxTurns = 25, budget = {} } = options;
   const { middleware = [], compaction, guardrails = [], permissions, toolHooks: hooks } = options;
   const pipeline = new MiddlewarePipeline(middleware);
   const gate = composeGate({ guardrails, ...(permissions && { permissions }), ...(hooks && { hooks }) });
   const callPath = pipeline.callPath(gate && { gate });
-  const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
-    name: toolName,
-    description,
-    inputSchema,
-  }));
 
   // What has not been looked at yet is not given out.
   const guardsOutput = guardrails.some((guardrail) => guardrail.onOutput !== undefined);
 
-  async function think(ctx: RunContext, session: AgentSession, input: string): Promise<AgentRunResult> {
+  async function think(ctx: RunContext, session: AgentSession, turn: Turn): Promise<AgentRunResult> {
     const window = compaction && promptWindow(ctx, compaction);
-    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...(window && { window }) };
-    for await (const draft of react().run(session, deps, input)) {
+    const deps = { ctx, tools: { list: () => turn.tools }, maxTurns, ...(window && { window }) };
+    for await (const draft of react().run(session, deps, turn.input as string)) {
       ctx.tell(draft);
       if (session.output !== "" && !guardsOutput) ctx.report({ output: session.output });
     }
@@ -82,24 +80,24 @@ export function soloAgent(options: SoloAgentOptions): Agent {
     budget,
     ...(callPath && { callPath }),
     run: async (ctx) => {
-      const { input } = ctx;
-      if (typeof input !== "string") {
-        throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
-      }
-      const begin = (): AgentSession => agentSession({ id: ctx.facts.sessionId, instructions });
+      const turn = await beginTurn(ctx, options);
+      const { instructions, instructionsHash, history } = turn;
+      const input = turn.input as string;
+      const begin = (): AgentSession =>
+        agentSession({ id: ctx.facts.sessionId, instructions, messages: history });
       let session = begin();
       const thinking = (): Promise<AgentRunResult> => {
         session = begin();
-        return think(ctx, session, input);
+        return think(ctx, session, turn);
       };
-      const at = await ctx.now();
-      ctx.tell(eventDraft("agent_start", { input, architecture: "react" }));
+      ctx.tell(eventDraft("agent_start", { input, architecture: "react", instructionsHash }));
       const guarded = new GuardedRun(guardrails, ctx);
       const refused = await guarded.input(input);
       let result =
         refused === undefined ? await runThrough(pipeline.agent, ctx, thinking) : tripped(refused, "");
       if (refused === undefined) {
-        if (session.messages.length === 0) session.messages = answeredInPlace(input, result);
+        if (session.messages.length === history.length)
+          session.messages = answeredInPlace(history, input, result);
         const withheld = await guarded.output(textOf(result.output));
         if (withheld !== undefined) {
           session.messages = withoutAnswer(session.messages, withheld.reason);
@@ -109,8 +107,8 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       const { status, interruptionReason } = result;
       if (status === "max_turns" || status === "guardrail_tripped")
         ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
-      const entries = entriesOf(ctx, session, at);
-      ctx.report({ sessions: entries.map((entry) => appended(ctx, entry)) });
+      const entries = entriesOf(ctx, session, turn);
+      ctx.report({ sessions: entries.flatMap((entry) => appended(ctx, turn, entry)) });
       for (const draft of closing(ctx, session, result, entries.at(-1)?.id ?? null)) ctx.tell(draft);
       return result.output;
     },
@@ -138,23 +136,46 @@ function promptWindow(
 }
 
 /** A layer answered without letting the agent think. */
-function answeredInPlace(input: string, { output }: AgentRunResult): Transcript {
-  return Transcript.empty.append(userMessage(input)).append(assistantMessage(textOf(output)));
+function answeredInPlace(history: Transcript, input: string, { output }: AgentRunResult): Transcript {
+  return history.append(userMessage(input), assistantMessage(textOf(output)));
 }
 
 function textOf(output: JsonValue): string {
   return typeof output === "string" ? output : JSON.stringify(output);
 }
 
-/** What was said, one entry after another. The ids follow from the task, so that whoever writes them again writes the same. */
+function beginTurn(
+  ctx: RunContext,
+  { name, instructions = "", tools = [] }: SoloAgentOptions,
+): Promise<Turn> {
+  return ctx.turn(async ({ input, sessionId }) => {
+    if (typeof input !== "string") {
+      throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
+    }
+    const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
+      name: toolName,
+      description,
+      inputSchema,
+    }));
+    if (typeof instructions === "string") return { input, instructions, tools: specs };
+    const toolNames = specs.map((spec) => spec.name);
+    const { text, fromCache } = await instructions.build({ channel: null, sessionId, toolNames });
+    return { input, instructions: text, fromCache, tools: specs };
+  });
+}
+
+/**
+ * What was said now, one entry after another, after what was said before. The ids follow from the task, so that whoever writes them
+ * again writes the same.
+ */
 function entriesOf(
   { facts, taskId }: RunContext,
   session: AgentSession,
-  at: number,
+  { history, leafId, at }: Turn,
 ): readonly SessionEntry[] {
   const { runId } = facts;
-  let parentId: string | null = null;
-  return session.messages.slice().map((message, index): SessionEntry => {
+  let parentId = leafId;
+  return session.messages.slice(history.length).map((message, index): SessionEntry => {
     const id = `${runId}/${taskId}/${index}`;
     const entry: SessionEntry = { type: "message", id, parentId, at, runId, message };
     parentId = id;
@@ -162,8 +183,8 @@ function entriesOf(
   });
 }
 
-function appended({ facts, agentId }: RunContext, entry: SessionEntry): SessionChange {
-  return { type: "append", sessionId: facts.sessionId, agentId, entry, visibility: "visible" };
+function appended({ agentId }: RunContext, { sessionId }: Turn, entry: SessionEntry): SessionChange[] {
+  return sessionId === null ? [] : [{ type: "append", sessionId, agentId, entry, visibility: "visible" }];
 }
 
 function closing(

@@ -1,6 +1,7 @@
 import { readErrorFacts, type ErrorFacts } from "./error-facts.ts";
 import { errorKinds, type ErrorKind } from "./error-kind.ts";
 import { decisiveRules, fallbackRules, type ErrorRule } from "./error-rules.ts";
+import { responseStatus } from "./response-status.ts";
 import { readRetryAfter } from "./retry-after.ts";
 
 export interface ClassifiedError {
@@ -12,6 +13,8 @@ export interface ClassifiedError {
   /** The HTTP error status, also when it came inside the body of a success. */
   readonly status?: number;
   readonly providerCode?: string;
+  /** B3: the response itself had an error status, so nothing was generated. An error inside a success may have been billed. */
+  readonly refused: boolean;
   /** The most telling message found, cut to a fixed length; not stable, never switch on it. */
   readonly message: string;
 }
@@ -40,6 +43,7 @@ export function classifyError(error: unknown, options: ClassifyErrorOptions = {}
     kind,
     retryable,
     message: facts.message,
+    refused: (responseStatus(error) ?? 0) >= 400,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(facts.status === undefined ? {} : { status: facts.status }),
     ...(facts.providerCode === undefined ? {} : { providerCode: facts.providerCode }),

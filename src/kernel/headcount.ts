@@ -52,6 +52,8 @@ export type HeadcountCommand =
       readonly taskId: TaskId;
       readonly parentId: TaskId;
       readonly priority: Priority;
+      /** It was hired before, and is gone on with (J5): where it would be refused a seat it is paused until one frees. */
+      readonly waits?: boolean;
     }
   /** The task ended, however it ended. */
   | { readonly type: "release"; readonly taskId: TaskId }

@@ -21,6 +21,7 @@ export type InboxChange =
  * - I4 A message handed back `maxDeliveries` times becomes a dead letter; it is kept and drained no more.
  */
 export interface Inbox {
+  readonly maxDeliveries: number;
   /** False: it was here before. */
   deliver(message: Message): Promise<boolean>;
   /** 100 unless told. */

@@ -16,6 +16,7 @@ export {
   type BudgetExhaustion,
 } from "./budget-exhausted-error.ts";
 export type { Budget, BudgetVerdict } from "./budget.ts";
+export { findUnpaired } from "./call-pairs.ts";
 export type { CallPath, EventObserver } from "./call-path.ts";
 export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
 export {
@@ -41,7 +42,13 @@ export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "
 export type { Clock } from "./clock.ts";
 export type { Commit } from "./commit.ts";
 export type { CompactionGoal, CompactionStrategy } from "./compaction-strategy.ts";
-export type { Compaction, CompactionRequest, CompactionResult } from "./compaction.ts";
+export type {
+  Compacted,
+  Compaction,
+  CompactionRequest,
+  CompactionResult,
+  CompactionStep,
+} from "./compaction.ts";
 export {
   type AssistantPart,
   type ContentPart,
@@ -133,6 +140,7 @@ export {
   type TopicId,
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
+export type { DrainMode, InputQueue } from "./input-queue.ts";
 export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
 export {
   assertJson,
@@ -243,8 +251,18 @@ export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-me
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
-export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
+export {
+  formatIssue,
+  type Infer,
+  type JsonSchema,
+  type Schema,
+  type SchemaIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "./schema.ts";
+export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
+export { leafOf, pathTo } from "./session-path.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";
@@ -265,6 +283,7 @@ export {
 export type { StopReason } from "./stop-reason.ts";
 export { stopsTask } from "./stopping-fault.ts";
 export type { Store } from "./store.ts";
+export { isSummary, summaryMessage, summaryOf } from "./summary-message.ts";
 export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";
 export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
@@ -275,4 +294,5 @@ export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
 export type { TopicChange, Topics } from "./topics.ts";
 export { Transcript } from "./transcript.ts";
+export type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 export { addUsage, noUsage, totalTokens, type Usage } from "./usage.ts";

@@ -1,5 +1,6 @@
 import type { ApprovalDecision } from "./approval.ts";
 import type { RunId, TaskId } from "./identity.ts";
+import type { InputQueue } from "./input-queue.ts";
 import type { JsonValue } from "./json.ts";
 import type { TopUp } from "./ledger.ts";
 import type { Message } from "./message.ts";
@@ -11,8 +12,8 @@ export type MailBody =
   | { readonly type: "resolve"; readonly taskId: TaskId; readonly wait: string; readonly value: JsonValue }
   | { readonly type: "message"; readonly message: Message }
   | { readonly type: "approval"; readonly approvalId: string; readonly decision: ApprovalDecision }
-  /** Steering for the next turn, or a follow-up for after the last. */
-  | { readonly type: "steer" | "follow_up"; readonly input: JsonValue }
+  /** Kept until a drain of the root takes it; wakes nothing by itself. */
+  | { readonly type: InputQueue; readonly input: JsonValue }
   | { readonly type: "cancel"; readonly taskId: TaskId; readonly reason: string }
   | { readonly type: "pause" | "resume" }
   | { readonly type: "top_up"; readonly taskId: TaskId; readonly add: Partial<TopUp> }

@@ -1,11 +1,13 @@
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
+import type { Compacted, CompactionStep } from "./compaction.ts";
 import type { EventDraft } from "./event.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Failure } from "./fault.ts";
 import type { RefusalReason, SeatHolder } from "./headcount.ts";
 import type { HistoryRetention } from "./history-retention.ts";
 import type { AgentId, TaskId, TopicId } from "./identity.ts";
+import type { DrainMode } from "./input-queue.ts";
 import type { JsonValue } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { ModelRequest } from "./model.ts";
@@ -19,6 +21,7 @@ import type { StopReason } from "./stop-reason.ts";
 import type { ToolCall } from "./tool-host.ts";
 import type { ToolResult } from "./tool.ts";
 import type { Transcript } from "./transcript.ts";
+import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 import type { Usage } from "./usage.ts";
 
 /** J4: the digest covers `transcript` and `role`; the rest is sent and not journaled. */
@@ -122,18 +125,39 @@ export interface RunContext {
   readonly facts: RunFacts;
   readonly taskId: TaskId;
   readonly agentId: AgentId;
+  /** Aborted by a stop, and when the task is let go of here: its owner lost the run, closed, or put it to sleep. */
   readonly signal: CancelSignal;
   /** The run's seats and money, to look at. */
   readonly standing: Standing;
   /** What the task was started with; `null` for one that messages started. */
   readonly input: JsonValue;
 
+  /**
+   * How an invocation begins: `plan` runs once, and what it comes to is frozen (J4). Instructions, tools and history are stored once
+   * and referred to by hash, or by the leaf of their path; whoever replays goes by them, not by what they have become.
+   */
+  turn(plan: (opening: TurnOpening) => Promise<TurnPlan>): Promise<Turn>;
   /** One turn's model call. Reserves before, retries by kind of error inside, settles after (B1, B3, J5). */
   llm(request: LlmRequest): Promise<LlmReply>;
   /** Through the gate: hooks, guardrails, permissions, a person's approval (J7). A tool that fails is a result. */
   tool(call: ToolCall): Promise<ToolResult>;
   /** Side by side, as the tools' concurrency allows; results in the order of the calls. */
   tools(calls: readonly ToolCall[]): Promise<readonly ToolResult[]>;
+
+  /**
+   * What was said to the run since the last time, in the order of arrival; `one` unless told. Consumed with the record of the drain, so
+   * by one drain only; a replay drains the same (J4). Only the root is spoken to: elsewhere it is empty. Nothing waits for it, and it
+   * ends no wait: a task that waits hears of it at its next drain.
+   */
+  steering(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
+  /** The same, of what is to be done once there is nothing else to do. */
+  followUps(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
+
+  /**
+   * Makes a long transcript short, once: what it came to is recorded, and a new chain begins (J4). S3: a call stays with its result;
+   * what is stored of the session is not touched.
+   */
+  compact(step: CompactionStep): Promise<Compacted>;
 
   /** Hires an agent for a task of its own; does not wait for it. H6: not checked again on replay. */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;

@@ -23,9 +23,9 @@ export interface RunHandle {
   resume(): Promise<void>;
   topUp(add: Partial<TopUp>, taskId?: TaskId): Promise<void>;
   reprioritize(taskId: TaskId, priority: Priority): Promise<void>;
-  /** For the turn that comes next; wakes a run that waits. */
+  /** For the turn that comes next. What the run waits for now it goes on waiting for. */
   steer(input: JsonValue): Promise<void>;
-  /** For after the last turn. */
+  /** For when the run would otherwise be done. */
   followUp(input: JsonValue): Promise<void>;
   /** Resolves a `waitForSignal` of a task; of the root unless told. */
   signal(name: string, value?: JsonValue, taskId?: TaskId): Promise<void>;

@@ -51,7 +51,9 @@ function apply(draft: Draft, command: HeadcountCommand): HeadcountOutcome {
   }
 }
 
-function acquire(draft: Draft, command: Extract<HeadcountCommand, { type: "acquire" }>): HeadcountOutcome {
+type Acquire = Extract<HeadcountCommand, { type: "acquire" }>;
+
+function acquire(draft: Draft, command: Acquire): HeadcountOutcome {
   const { taskId, parentId, priority } = command;
   if (draft.find(taskId) !== undefined) return draft.refuse("already_hired");
   if (draft.find(parentId) === undefined) return draft.refuse("unknown_parent");
@@ -60,14 +62,21 @@ function acquire(draft: Draft, command: Extract<HeadcountCommand, { type: "acqui
     draft.note(taskId, "granted");
     return { kind: "granted", changes: draft.changes };
   }
-  if (priority < Priority.HIGH) return draft.refuse("full");
-  if (!draft.state.budget.allowPreempt) return draft.refuse("preemption_off");
+  if (priority < Priority.HIGH) return turnAway(draft, command, "full");
+  if (!draft.state.budget.allowPreempt) return turnAway(draft, command, "preemption_off");
   const victim = lowestBelow(draft, priority, parentId);
-  if (victim === undefined) return draft.refuse("nobody_below");
+  if (victim === undefined) return turnAway(draft, command, "nobody_below");
   draft.hire(command, "pending");
   draft.yieldSeat(victim.taskId, taskId);
   if (draft.find(taskId)?.status === "seated") return { kind: "granted", changes: draft.changes };
   return { kind: "pending", victim: victim.taskId, changes: draft.changes };
+}
+
+function turnAway(draft: Draft, command: Acquire, reason: RefusalReason): HeadcountOutcome {
+  if (command.waits !== true) return draft.refuse(reason);
+  draft.hire(command, "paused");
+  draft.note(command.taskId, "paused");
+  return draft.done();
 }
 
 /** H4: what a task held goes to whoever was promised it, else to the head of the queue. */
@@ -153,7 +162,7 @@ class Draft {
     this.changes.push({ taskId, change });
   }
 
-  hire(command: Extract<HeadcountCommand, { type: "acquire" }>, status: "seated" | "pending"): void {
+  hire(command: Acquire, status: "seated" | "pending" | "paused"): void {
     const { taskId, parentId, priority } = command;
     const order = this.#nextOrder++;
     this.#tasks[taskId] = {
@@ -164,7 +173,7 @@ class Draft {
       idle: false,
       shielded: false,
       hired: order,
-      queued: status === "pending" ? order : null,
+      queued: status === "seated" ? null : order,
       yieldsTo: null,
     };
   }

@@ -9,8 +9,9 @@ import type { TaskStatus } from "./task-status.ts";
 /** The life of one task. Each is sent once, however often the task is replayed (trap R13). */
 export interface TaskEvents {
   task_start: { readonly priority: Priority; readonly budget: ExecutionBudget };
-  /** `waitsFor` names waits as `resolve` would. */
+  /** All it does is wait, and it was not over in a moment. `waitsFor` names waits as `resolve` would; `join t1` and `budget` nobody resolves. */
   task_suspend: { readonly waitsFor: readonly string[]; readonly until: number | null };
+  /** The name it waited for, `time`, `cancel`, or `seat` when it was parked as well. */
   task_wake: { readonly by: string };
   /** A signal from outside arrived, whether or not the task waits for it yet. */
   task_signal: { readonly name: string; readonly by: string };

@@ -16,6 +16,7 @@ export type ToolConcurrency = "parallel" | "sequential";
 export interface ToolContext {
   readonly meta: RunMeta;
   readonly facts: RunFacts;
+  /** As `RunContext.signal`; also when the call takes too long. What the body does after it is not recorded. */
   readonly signal: CancelSignal;
   /** The same on every attempt of this call (J6): hand it to services that can tell a repeat. */
   readonly idempotencyKey: string;

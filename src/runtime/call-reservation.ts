@@ -74,7 +74,7 @@ async function decided({ runner, strand }: OpenStep, id: string): Promise<Decisi
   const { taskId, tree } = runner;
   const decision = tree.decided(id);
   try {
-    return await runner.waiting(strand, decision);
+    return await runner.waiting(strand, decision, { name: "budget" });
   } catch (error) {
     tree.book(taskId, { type: "withdraw", id });
     tree.book(taskId, { type: "refund", id });

@@ -100,7 +100,7 @@ function fail(
   const { runner, strand } = open;
   const classified = classifyError(error, { now: runner.owner.clock.now() });
   // Refused before any body: nothing was billed. Anything else may have been.
-  const charged = classified.status === undefined || parts > 0;
+  const charged = !classified.refused || parts > 0;
   if (charged) lose(runner, grant.id);
   else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
   open.end();

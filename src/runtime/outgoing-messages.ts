@@ -12,7 +12,7 @@ import {
   type TopicId,
 } from "../kernel/index.ts";
 import type { Body, ScopeSteps } from "./scope-steps.ts";
-import { replyWait } from "./wait-name.ts";
+import { joinWait, replyWait } from "./wait-name.ts";
 import type { Due } from "./waits.ts";
 
 /** What a task says to others, and the answers it waits for. A message's id follows from its step: sent again, it is sent once. */
@@ -101,7 +101,7 @@ export class OutgoingMessages {
     const { runner, strand } = this.#steps;
     const wait = runner.tree.wait(runner.taskId, name, due);
     try {
-      return await runner.waiting(strand, wait.came);
+      return await runner.waiting(strand, wait.came, { name, due });
     } catch (error) {
       wait.leave();
       throw error;
@@ -136,7 +136,9 @@ export class OutgoingMessages {
     try {
       const ended = tree.whenEnded(taskId);
       const first = timer === undefined ? ended : Promise.race([ended, timer.came]);
-      const outcome = (await runner.waiting(strand, first)) as TaskOutcome | undefined;
+      const outcome = (await runner.waiting(strand, first, { name: joinWait([taskId]), due })) as
+        | TaskOutcome
+        | undefined;
       if (outcome !== undefined) return answerOf(outcome);
     } finally {
       timer?.leave();

@@ -1,4 +1,4 @@
-import type { StepAddress } from "../kernel/index.ts";
+import type { StepAddress, StepKind } from "../kernel/index.ts";
 
 /** Which steps that were recorded when a replay began it has not come by yet, counted for every scope. */
 export class RecordedSteps {
@@ -15,10 +15,11 @@ export class RecordedSteps {
     return (this.#left.get(scope) ?? 0) > 0;
   }
 
-  /** The record was used: nothing inside the step will run (J7). */
-  visit(address: StepAddress): void {
-    const passed = this.#left.get(address) ?? 0;
-    if (passed === 0) return;
+  /** The record was used: nothing inside the step will run (J7). What is below a model call are its tools, and they come after it. */
+  visit(address: StepAddress, kind: StepKind): void {
+    const left = this.#left.get(address) ?? 0;
+    if (left === 0) return;
+    const passed = kind === "llm" ? 1 : left;
     for (const scope of scopesOf(address)) this.#left.set(scope, (this.#left.get(scope) ?? 0) - passed);
   }
 }

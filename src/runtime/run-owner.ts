@@ -16,7 +16,7 @@ import { RunLog } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
 import { RunTree } from "./run-tree.ts";
 import { taskOfApproval } from "./tool-approval.ts";
-import { approvalWait, signalOf } from "./wait-name.ts";
+import { approvalWait, queueWait, signalOf } from "./wait-name.ts";
 import { Waits } from "./waits.ts";
 
 const root = formatTaskId(0);
@@ -82,6 +82,7 @@ export class RunOwner {
   async drive(): Promise<Rest> {
     const mismatch = this.#findVersionMismatch();
     if (mismatch !== undefined && this.#owner.versionPolicy === "pin") throw mismatch;
+    await this.#tree.load();
     if (!this.#state.ended) this.#tree.recover();
     await this.#pump();
     if (this.#over) return this.#rest.promise;
@@ -97,9 +98,9 @@ export class RunOwner {
     await this.#observers.settled();
   }
 
-  /** There may be mail. */
+  /** There may be mail, or another owner. */
   poke(): void {
-    this.#pump().catch((error: unknown) => this.#abandon(Fault.from(error)));
+    this.#look().catch((error: unknown) => this.#abandon(Fault.from(error)));
   }
 
   /** Lets everything go; what is durable stays. Calls that are open get `graceMs` to settle; those that do not are repeated. */
@@ -159,6 +160,12 @@ export class RunOwner {
       completed ? { kind: "ended" } : { kind: "suspended", wakeAt: null },
       () => this.#state.ended,
     );
+  }
+
+  /** A run that is in a call may not write for long: its loss is not to wait for that. */
+  async #look(): Promise<void> {
+    await this.#pump();
+    if (!this.#over && this.#tree.atWork) await this.#owner.store.leases.check(this.#lease);
   }
 
   async #pump(): Promise<void> {
@@ -230,7 +237,7 @@ export class RunOwner {
       case "steer":
       case "follow_up":
         this.#log.tell(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
-        this.#resolve(root, body.type, body.input);
+        this.#resolve(root, queueWait(body.type), body.input);
         break;
     }
   }

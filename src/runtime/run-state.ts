@@ -27,7 +27,8 @@ import {
   type UnknownPrice,
   type Usage,
 } from "../kernel/index.ts";
-import { asksPerson, resolutionTaken } from "./wait-name.ts";
+import type { TurnRecord } from "./turn-step.ts";
+import { asksPerson, inboxDrain, resolutionsTaken } from "./wait-name.ts";
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
 export type RunChange = Omit<Commit, "number" | "at" | "sessions" | "mail" | "inbox" | "topics">;
@@ -66,6 +67,8 @@ export interface TaskState {
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
+  /** What records name by hash (J4). */
+  readonly contents = new Map<string, JsonValue>();
   readonly #resolutions = new Map<string, JsonValue[]>();
   #headcount: Headcount | undefined;
   #ledger: Ledger;
@@ -154,21 +157,27 @@ export class RunState {
     const { kind, name, address, outcome } = step;
     task.steps.set(address, step);
     if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
-    const taken = resolutionTaken(step);
-    if (taken !== undefined) this.#take(step.taskId, taken);
+    const taken = resolutionsTaken(step);
+    if (taken !== undefined) this.#take(step.taskId, taken.wait, taken.count);
     if (outcome.kind === "failed") return;
     if (kind === "llm")
       this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
+    if (kind === "turn") this.#hold(outcome.value as unknown as Pick<TurnRecord, "contents">);
     if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
-    if (kind !== "drain") return;
+    if (kind !== "drain" || name !== inboxDrain) return;
     for (const message of outcome.value as unknown as readonly Message[])
       task.drained.set(message.id, message);
   }
 
   /** W2: the first of the values that came for a wait and that no step has taken. */
   resolution(taskId: TaskId, wait: string): { readonly value: JsonValue } | undefined {
-    const [value] = this.#resolutions.get(`${taskId} ${wait}`) ?? [];
+    const [value] = this.resolutions(taskId, wait);
     return value === undefined ? undefined : { value };
+  }
+
+  /** All of them, in the order in which they came. */
+  resolutions(taskId: TaskId, wait: string): readonly JsonValue[] {
+    return this.#resolutions.get(`${taskId} ${wait}`) ?? [];
   }
 
   seat(command: HeadcountCommand, at: number): HeadcountOutcome {
@@ -263,9 +272,13 @@ export class RunState {
     }
   }
 
-  #take(taskId: TaskId, wait: string): void {
+  #hold({ contents = {} }: Pick<TurnRecord, "contents">): void {
+    for (const [hash, content] of Object.entries(contents)) this.contents.set(hash, content);
+  }
+
+  #take(taskId: TaskId, wait: string, count: number): void {
     const key = `${taskId} ${wait}`;
-    const [, ...rest] = this.#resolutions.get(key) ?? [];
+    const rest = (this.#resolutions.get(key) ?? []).slice(count);
     if (rest.length > 0) this.#resolutions.set(key, rest);
     else this.#resolutions.delete(key);
   }

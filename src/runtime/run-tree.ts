@@ -2,10 +2,10 @@ import {
   CancellationError,
   Fault,
   formatTaskId,
-  fromNanoUsd,
   type AgentId,
   type CancellationStatus,
   type Decision,
+  type Delivery,
   type EventDraft,
   type HeadcountCommand,
   type JsonValue,
@@ -22,19 +22,22 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { childTask, deadlineOf, ownBudget } from "./child-task.ts";
+import { MailDeliveries } from "./mail-deliveries.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
+import { lossesOf } from "./recovery.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
 import type { Addition, RunLog } from "./run-log.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { Seats } from "./seats.ts";
-import { answersOf, cancelledOutcome, statusOf } from "./task-end.ts";
+import { answersOf, cancelledOutcome, endEvents, runEnd, statusOf } from "./task-end.ts";
 import { failedOutcome, fateOf } from "./task-fate.ts";
+import { mailReceived } from "./task-inbox.ts";
 import { TaskRunner } from "./task-runner.ts";
 import type { TaskTree } from "./task-tree.ts";
-import { asksPerson, resolutionTaken } from "./wait-name.ts";
-import type { Due, Wait, Waits } from "./waits.ts";
+import { asksPerson, joinWait, resolutionsTaken } from "./wait-name.ts";
+import type { AwaitedName, Due, Wait, Waits } from "./waits.ts";
 
 export interface RunTreeOptions {
   readonly owner: OwnerContext;
@@ -73,6 +76,7 @@ export class RunTree implements TaskTree {
   readonly #rest: TreeRest;
   readonly #purse: Purse;
   readonly #seats: Seats;
+  readonly #deliveries: MailDeliveries;
   readonly #runners = new Map<TaskId, TaskRunner>();
   readonly #ends = new Map<TaskId, PromiseWithResolvers<TaskOutcome>>();
   #closed = false;
@@ -88,6 +92,7 @@ export class RunTree implements TaskTree {
     this.#waits = waits;
     this.#rest = rest;
     this.#purse = new Purse(log, state);
+    this.#deliveries = new MailDeliveries(owner.store.inbox);
     this.#seats = new Seats(log, state, {
       yields: (taskId) => this.#yield(taskId),
       leaves: (taskId) => this.#endIfPartial(taskId),
@@ -118,13 +123,13 @@ export class RunTree implements TaskTree {
     this.#seats.settle(taskId);
   }
 
-  suspend(taskId: TaskId): void {
-    this.#seats.suspend(taskId);
+  suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void {
+    this.#seats.suspend(taskId, waitsFor);
   }
 
-  wake(taskId: TaskId): void {
+  wake(taskId: TaskId, by: string): void {
     this.#rest.stayAwake();
-    this.#seats.wake(taskId);
+    this.#seats.wake(taskId, by);
   }
 
   noteIdle(): void {
@@ -177,9 +182,13 @@ export class RunTree implements TaskTree {
     return this.#waits.wait(taskId, name, due);
   }
 
+  noteDeliveries(deliveries: readonly Delivery[]): void {
+    this.#deliveries.note(deliveries);
+  }
+
   recorded(step: StepRecord): void {
-    const taken = resolutionTaken(step);
-    if (taken !== undefined) this.#waits.taken(step.taskId, taken);
+    const taken = resolutionsTaken(step);
+    if (taken !== undefined) this.#waits.taken(step.taskId, taken.wait);
     if (asksPerson(step.address)) this.#waits.rearm(step.taskId);
   }
 
@@ -199,18 +208,16 @@ export class RunTree implements TaskTree {
     this.#seats.step(command);
   }
 
+  /** What it needs to know from outside before anything of it starts or ends. */
+  load(): Promise<void> {
+    return this.#deliveries.load(this.#state.tasks.values());
+  }
+
   /** B3, H2: what the last owner had open is lost, and whoever was pausing has no call open any more. */
   recover(): void {
-    const { ledger, headcount } = this.#state;
-    const lost = ledger.open;
-    const pausing = Object.values(headcount.tasks).some(({ status }) => status === "pausing");
-    if (lost.length === 0 && !pausing && ledger.waiting.length === 0) return;
-    this.#log.tell(root, { type: "run_recover", data: { epoch: this.#lease.epoch } });
-    for (const { id, taskId, attempt, held, priced } of lost) {
-      const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
-      const data = { reservationId: id, attempt, tokens: held.tokens, costUsd };
-      this.#log.tell(taskId, { type: "budget_lost", data });
-    }
+    const lost = lossesOf(this.#state, this.#lease.epoch);
+    if (lost.length === 0) return;
+    for (const { taskId, draft } of lost) this.#log.tell(taskId, draft);
     this.#purse.book(root, { type: "crash" });
     this.seat({ type: "crash" });
   }
@@ -259,13 +266,7 @@ export class RunTree implements TaskTree {
   finishIfDone(): void {
     if (this.#closed) return;
     for (const { outcome } of this.#state.tasks.values()) if (outcome === null) return;
-    if (!this.#state.ended) {
-      const { usage, ledger } = this.#state;
-      const { spent, unpriced } = ledger.accounts[root] ?? { spent: { nanoUsd: 0, turns: 0 }, unpriced: 0 };
-      const status = statusOf(this.#state.task(root).outcome);
-      const costUsd = unpriced > 0 ? null : fromNanoUsd(spent.nanoUsd);
-      this.#log.tell(root, { type: "run_end", data: { status, usage, costUsd, turns: spent.turns } });
-    }
+    if (!this.#state.ended) this.#log.tell(root, runEnd(this.#state));
     this.#rest.finish();
   }
 
@@ -313,9 +314,10 @@ export class RunTree implements TaskTree {
   }
 
   /** Once, by whoever owns the run then, so that its observers are told. */
-  #begin({ begun, record: { taskId, supervision, budget } }: TaskState): void {
-    if (!begun)
-      this.#log.tell(taskId, { type: "task_start", data: { priority: supervision.priority, budget } });
+  #begin({ begun, record: { taskId, supervision, budget, messages } }: TaskState): void {
+    if (begun) return;
+    this.#log.tell(taskId, { type: "task_start", data: { priority: supervision.priority, budget } });
+    for (const message of messages) this.#log.tell(taskId, mailReceived(message));
   }
 
   /** B5: a task that only waits does not look at the clock by itself. */
@@ -333,7 +335,8 @@ export class RunTree implements TaskTree {
     const fate = await fateOf(runner, () => {
       const waited = this.#children(taskId).filter(({ record }) => record.onParentEnd === "wait");
       if (waited.length === 0) return undefined;
-      return Promise.all(waited.map(({ record }) => this.whenEnded(record.taskId)));
+      const taskIds = waited.map(({ record }) => record.taskId);
+      return { name: joinWait(taskIds), all: Promise.all(taskIds.map((each) => this.whenEnded(each))) };
     });
     if (runner.dropped) return;
     if (fate.kind === "ended") this.#end(taskId, fate.outcome, fate);
@@ -396,15 +399,16 @@ export class RunTree implements TaskTree {
     for (const { record } of this.#children(taskId)) {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
     }
-    const { status, output, failure, interruption } = outcome;
+    const { status } = outcome;
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const sessions = this.#runners.get(taskId)?.report.sessions ?? [];
     const isClosed = sessions.length > 0 && statusOf(outcome) !== "failed";
     this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
-    const data = { status, output, ...(failure && { failure }), ...(interruption && { interruption }) };
-    this.#log.tell(taskId, { type: "task_end", data });
-    this.#purse.loseAll(taskId);
     const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
+    const back = (answers.inbox ?? []).flatMap((each) => (each.type === "nack" ? each.messageIds : []));
+    for (const draft of [...this.#deliveries.handBack(back), ...endEvents(outcome)])
+      this.#log.tell(taskId, draft);
+    this.#purse.loseAll(taskId);
     this.#log.add(answers);
     const runner = this.#runners.get(taskId);
     if (runner !== undefined) this.#leave(runner);
@@ -422,7 +426,7 @@ export class RunTree implements TaskTree {
     const { parentId, budget, supervision } = this.#state.task(taskId).record;
     const { priority } = supervision;
     if (parentId !== null) {
-      const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority });
+      const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, waits: true });
       if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
       this.#seats.follow(outcome);
       if (this.#state.ledger.accounts[taskId] === undefined)

@@ -1,6 +1,7 @@
 import type { HeadcountCommand, HeadcountOutcome, HeadcountTask, TaskId } from "../kernel/index.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
+import type { AwaitedName } from "./waits.ts";
 
 /** What a move of seats means for the tasks in it. */
 export interface SeatMoves {
@@ -48,12 +49,22 @@ export class Seats {
     if (this.find(taskId)?.status === "pausing") this.step({ type: "settle", taskId });
   }
 
-  suspend(taskId: TaskId): void {
-    if (this.find(taskId)?.idle === false) this.step({ type: "suspend", taskId });
+  /** Whether a task waits is kept with its seat, so it is told once, however often its code comes by on replay (trap R13). */
+  suspend(taskId: TaskId, waits: readonly AwaitedName[]): void {
+    if (this.find(taskId)?.idle !== false) return;
+    const times = waits.flatMap(({ due }) => due?.() ?? []);
+    const data = {
+      waitsFor: waits.map(({ name }) => name),
+      until: times.length === 0 ? null : Math.min(...times),
+    };
+    this.#log.tell(taskId, { type: "task_suspend", data });
+    this.step({ type: "suspend", taskId });
   }
 
-  wake(taskId: TaskId): void {
-    if (this.find(taskId)?.idle === true) this.step({ type: "wake", taskId });
+  wake(taskId: TaskId, by: string): void {
+    if (this.find(taskId)?.idle !== true) return;
+    this.#log.tell(taskId, { type: "task_wake", data: { by } });
+    this.step({ type: "wake", taskId });
   }
 
   /** A newcomer's own seat is told of by whoever hires it. */

@@ -17,8 +17,10 @@ export class Strand {
   #signal: AbortSignal | undefined;
   #givenUp = false;
 
-  constructor(parent?: Strand, call?: OpenCall) {
-    this.token = new CancellationToken(parent?.token);
+  /** Below another, or below the stop button of a task. */
+  constructor(above: Strand | CancellationToken, call?: OpenCall) {
+    const parent = above instanceof Strand ? above : undefined;
+    this.token = new CancellationToken(above instanceof Strand ? above.token : above);
     this.#parent = parent;
     this.#call = call;
   }

@@ -9,6 +9,9 @@ import {
   type AskOutcome,
   type Branch,
   type BranchResults,
+  type Compacted,
+  type CompactionStep,
+  type DrainMode,
   type EventDraft,
   type JsonValue,
   type LlmReply,
@@ -30,16 +33,22 @@ import {
   type ToolCall,
   type ToolResult,
   type TopicId,
+  type Turn,
+  type TurnOpening,
+  type TurnPlan,
 } from "../kernel/index.ts";
 import { CallHistory } from "./call-history.ts";
+import { compactTranscript } from "./compaction-step.ts";
+import { drainInput } from "./input-drain.ts";
 import { callModel, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { ScopeInside } from "./scope-inside.ts";
-import { ScopeSteps } from "./scope-steps.ts";
+import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { callTool } from "./tool-call.ts";
-import { signalWait } from "./wait-name.ts";
+import { takeTurn } from "./turn-step.ts";
+import { inboxDrain, joinWait, signalWait } from "./wait-name.ts";
 import type { Due } from "./waits.ts";
 
 /** What the code of one scope works through: the task itself, a branch, or a tool's body. */
@@ -115,6 +124,10 @@ export class TaskContext implements RunContext {
     this.#steps.check();
   }
 
+  turn(plan: (opening: TurnOpening) => Promise<TurnPlan>): Promise<Turn> {
+    return takeTurn(this.#steps, plan);
+  }
+
   async llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
@@ -149,6 +162,18 @@ export class TaskContext implements RunContext {
       .then((result) => this.#noteCalls(calls, [result]));
   }
 
+  steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
+    return drainInput(this.#steps, "steer", mode);
+  }
+
+  followUps({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
+    return drainInput(this.#steps, "follow_up", mode);
+  }
+
+  compact(step: CompactionStep): Promise<Compacted> {
+    return compactTranscript(this.#steps, step, ({ address }) => this.#inside(address, this.#steps.strand));
+  }
+
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
     const step = this.#steps.identify("spawn", agentId, { input, options });
     return this.#steps.journaled<SpawnOutcome>(step, async () => {
@@ -159,13 +184,13 @@ export class TaskContext implements RunContext {
 
   join(handle: TaskHandle): Promise<TaskOutcome> {
     const { taskId } = handle;
-    return this.#waitFor<TaskOutcome>(`join ${taskId}`, () => this.#runner.tree.whenEnded(taskId));
+    return this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.tree.whenEnded(taskId));
   }
 
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
-    const names = handles.map(({ taskId }) => taskId).join(" ");
-    return this.#waitFor<readonly TaskOutcome[]>(`join ${names}`, () =>
-      Promise.all(handles.map(({ taskId }) => this.#runner.tree.whenEnded(taskId))),
+    const taskIds = handles.map(({ taskId }) => taskId);
+    return this.#waitFor<readonly TaskOutcome[]>(joinWait(taskIds), () =>
+      Promise.all(taskIds.map((taskId) => this.#runner.tree.whenEnded(taskId))),
     );
   }
 
@@ -310,8 +335,8 @@ export class TaskContext implements RunContext {
   }
 
   /** For the inbox: which messages a drain gave is journaled, so that a replay drains the same. */
-  drain(peek: () => Promise<() => readonly Message[]>): Promise<readonly Message[]> {
-    return this.#steps.journaled<readonly Message[]>(this.#steps.identify("drain", "inbox", null), peek);
+  drain(peek: Body<readonly Message[]>): Promise<readonly Message[]> {
+    return this.#steps.journaled<readonly Message[]>(this.#steps.identify("drain", inboxDrain, null), peek);
   }
 
   /** What came before is durable first: then nothing of the old journal can be taken for a part of the new one. */
@@ -400,7 +425,7 @@ export class TaskContext implements RunContext {
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
     const step = this.#steps.identify("wait", name, null);
-    return this.#steps.journaled<Value>(step, ({ strand }) => this.#runner.waiting(strand, work()));
+    return this.#steps.journaled<Value>(step, ({ strand }) => this.#runner.waiting(strand, work(), { name }));
   }
 
   #waitUnder(name: string, due: Due | undefined): Promise<{ readonly value?: JsonValue }> {

@@ -1,6 +1,10 @@
 import {
   Fault,
+  formatTaskId,
+  fromNanoUsd,
   type CancellationError,
+  type ErrorKind,
+  type EventDraft,
   type JsonValue,
   type Mail,
   type RunId,
@@ -8,7 +12,7 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import type { Addition } from "./run-log.ts";
-import type { TaskState } from "./run-state.ts";
+import type { RunState, TaskState } from "./run-state.ts";
 
 /** A stop is no crash, and a fault that says it never passes will not pass when the code is started again: neither is tried again. */
 export function isFinalFault(fault: Fault): boolean {
@@ -28,6 +32,26 @@ export function statusOf(outcome: TaskOutcome | null): RunStatus {
   if (failure?.code === "cancelled")
     return failure.details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
   return "failed";
+}
+
+/** What is told of a task that ends. An error is told of one that failed, never of one that was stopped (trap O8). */
+export function endEvents(outcome: TaskOutcome): readonly EventDraft[] {
+  const { status, output, failure, interruption } = outcome;
+  const data = { status, output, ...(failure && { failure }), ...(interruption && { interruption }) };
+  const end: EventDraft = { type: "task_end", data };
+  if (failure === null || statusOf(outcome) !== "failed") return [end];
+  const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;
+  return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
+}
+
+/** What is told of a run whose tasks have all ended: it came to what its root came to. */
+export function runEnd(state: RunState): EventDraft {
+  const root = formatTaskId(0);
+  const { usage, ledger } = state;
+  const { spent, unpriced } = ledger.accounts[root] ?? { spent: { nanoUsd: 0, turns: 0 }, unpriced: 0 };
+  const status = statusOf(state.task(root).outcome);
+  const costUsd = unpriced > 0 ? null : fromNanoUsd(spent.nanoUsd);
+  return { type: "run_end", data: { status, usage, costUsd, turns: spent.turns } };
 }
 
 /**

@@ -29,7 +29,7 @@ export type Fate = { readonly told: readonly EventDraft[] } & (
 /** Runs an agent's code to its end. Never settles when the runner is dropped. */
 export async function fateOf(
   runner: TaskRunner,
-  childrenEnded: () => Promise<unknown> | undefined,
+  childrenEnded: () => { readonly name: string; readonly all: Promise<unknown> } | undefined,
 ): Promise<Fate> {
   const { agent, task, strand } = runner;
   const ctx = new TaskContext(runner, task.journal);
@@ -40,7 +40,7 @@ export async function fateOf(
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
     const waited = childrenEnded();
-    if (waited !== undefined) await runner.waiting(strand, waited);
+    if (waited !== undefined) await runner.waiting(strand, waited.all, { name: waited.name });
     const { stop } = runner;
     const { interruption } = runner.report;
     const completed = {

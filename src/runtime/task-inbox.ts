@@ -1,4 +1,4 @@
-import type { Message, TaskInbox } from "../kernel/index.ts";
+import type { EventDraft, Message, TaskInbox } from "../kernel/index.ts";
 import type { TaskContext } from "./task-context.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
@@ -14,14 +14,17 @@ export class TaskInboxView implements TaskInbox {
   }
 
   drain(): Promise<readonly Message[]> {
-    const { agentId, owner, task } = this.#runner;
-    return this.#ctx.drain(async () => {
+    const { agentId, owner, task, tree } = this.#runner;
+    return this.#ctx.drain(async (open) => {
       const known = task.drained.size + task.record.messages.length;
       const waiting = await owner.store.inbox.peek(agentId, known + batch);
+      tree.noteDeliveries(waiting);
       // In the breath of the record: two branches that drain at once share nothing.
       return () => {
         const given = new Set([...task.drained.keys(), ...task.record.messages.map(({ id }) => id)]);
-        return waiting.map(({ message }) => message).filter(({ id }) => !given.has(id));
+        const fresh = waiting.map(({ message }) => message).filter(({ id }) => !given.has(id));
+        for (const message of fresh) open.tell(mailReceived(message));
+        return fresh;
       };
     });
   }
@@ -29,3 +32,7 @@ export class TaskInboxView implements TaskInbox {
 
 /** How many new messages one drain gives at most. */
 const batch = 100;
+
+export function mailReceived({ id, from }: Message): EventDraft {
+  return { type: "mail_receive", data: { messageId: id, from } };
+}

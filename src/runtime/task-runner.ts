@@ -1,4 +1,5 @@
 import {
+  CancellationToken,
   digestOf,
   Fault,
   RunMeta,
@@ -6,7 +7,6 @@ import {
   type Agent,
   type AgentId,
   type CancellationError,
-  type CancellationToken,
   type EventDraft,
   type RunFacts,
   type StepAddress,
@@ -26,6 +26,7 @@ import type { RunState, TaskState } from "./run-state.ts";
 import { withRunFacts } from "./run-facts-storage.ts";
 import { Strand, type OpenCall } from "./strand.ts";
 import type { TaskTree } from "./task-tree.ts";
+import type { AwaitedName } from "./waits.ts";
 
 /** What tells one step from another: its address, and what the code says it is. */
 export type StepIdentity = Omit<StepRecord, "outcome" | "taskId">;
@@ -56,8 +57,10 @@ export class TaskRunner {
   readonly state: RunState;
   readonly tree: TaskTree;
   readonly facts: RunFacts;
+  /** Its stop button, also for its code; whoever lets go of the task presses only what is below. */
+  readonly token = new CancellationToken();
   /** Of the task's own code; those of races and tools hang below. */
-  readonly strand = new Strand();
+  readonly strand = new Strand(this.token);
   readonly task: TaskState;
   readonly #recorded: RecordedSteps;
   readonly #calls = new Set<OpenCall>();
@@ -67,8 +70,10 @@ export class TaskRunner {
   readonly #fatal = Promise.withResolvers<never>();
   #meta: RunMeta;
   #dropped = false;
+  /** Its code came to an end by itself. */
+  #ended = false;
   #stop: CancellationError | undefined;
-  #waits = 0;
+  readonly #waits = new Set<AwaitedName>();
   #slotsWanted = 0;
   #hasSlot = false;
   #slot: Promise<void> | undefined;
@@ -99,10 +104,6 @@ export class TaskRunner {
     return this.task.record.agentId;
   }
 
-  get token(): CancellationToken {
-    return this.strand.token;
-  }
-
   /** B5: a new one whenever the task's clock has stood still, for then the deadline has moved; none while it stands. */
   get meta(): RunMeta {
     if (this.#meta.deadline !== this.#deadline) this.#meta = this.#newMeta(this.#meta.supervision);
@@ -124,7 +125,7 @@ export class TaskRunner {
 
   /** All it does is wait. */
   get idle(): boolean {
-    return !this.atWork && this.#slotsWanted === 0 && (this.#waits > 0 || this.#parked.length > 0);
+    return !this.atWork && this.#slotsWanted === 0 && (this.#waits.size > 0 || this.#parked.length > 0);
   }
 
   /** It has a call open that is not itself waiting for a step of its body. */
@@ -144,6 +145,7 @@ export class TaskRunner {
       }
     });
     const ending = await this.live(Promise.race([running, this.#fatal.promise]));
+    this.#ended = true;
     this.#giveSlot();
     await this.live(this.#closeResources());
     return ending;
@@ -158,7 +160,7 @@ export class TaskRunner {
       this.#fatal.reject(differs);
       throw differs;
     }
-    this.#recorded.visit(step.address);
+    this.#recorded.visit(step.address, step.kind);
     return recorded.outcome;
   }
 
@@ -252,8 +254,7 @@ export class TaskRunner {
   endCall(call: OpenCall): void {
     if (!this.#calls.delete(call) || this.#dropped) return;
     this.settleIfPausing();
-    // Its code goes on in a moment; only if it does not, the task rests.
-    if (this.#waits > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
+    this.#noteRestSoon();
   }
 
   settleIfPausing(): void {
@@ -263,21 +264,29 @@ export class TaskRunner {
   unpark(): void {
     const parked = this.#parked;
     this.#parked = [];
-    if (parked.length > 0) this.tree.wake(this.taskId);
+    if (parked.length > 0) this.tree.wake(this.taskId, "seat");
     for (const go of parked) go();
   }
 
   /** While this is open the strand counts as waiting, not as working. A stop ends it. */
-  async waiting<Value>(strand: Strand, work: Promise<Value>): Promise<Value> {
-    this.#waits++;
+  async waiting<Value>(strand: Strand, work: Promise<Value>, { name, due }: AwaitedName): Promise<Value> {
+    const awaited = { name, due };
+    this.#waits.add(awaited);
     strand.block(1);
-    this.#noteRest();
+    this.#noteRestSoon();
+    let by = name;
     try {
-      return await this.live(unlessStopped(work, strand.token));
+      const value = await this.live(unlessStopped(work, strand.token));
+      if (value === undefined && due !== undefined) by = "time";
+      return value;
+    } catch (error) {
+      if (strand.token.cancelled) by = "cancel";
+      throw error;
     } finally {
-      this.#waits--;
+      this.#waits.delete(awaited);
       strand.block(-1);
-      this.tree.wake(this.taskId);
+      this.tree.wake(this.taskId, by);
+      this.#noteRestSoon();
     }
   }
 
@@ -308,10 +317,12 @@ export class TaskRunner {
     this.#resources.push(close);
   }
 
+  /** Nothing of it is answered any more. What its code has open is told to stop: sockets and processes do not outlive it. */
   drop(): void {
     if (this.#dropped) return;
     this.#dropped = true;
     this.#giveSlot();
+    if (!this.#ended || this.#calls.size > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
     void this.#closeResources();
   }
@@ -348,8 +359,13 @@ export class TaskRunner {
   #noteRest(): void {
     if (this.#dropped || !this.idle) return;
     this.#giveSlot();
-    if (this.#waits > 0) this.tree.suspend(this.taskId);
+    if (this.#waits.size > 0) this.tree.suspend(this.taskId, [...this.#waits]);
     this.tree.noteIdle();
+  }
+
+  /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
+  #noteRestSoon(): void {
+    if (this.#waits.size > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
   }
 
   async #closeResources(): Promise<void> {

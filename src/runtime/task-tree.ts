@@ -2,6 +2,7 @@ import type {
   AgentId,
   CancellationStatus,
   Decision,
+  Delivery,
   JsonValue,
   LedgerCommand,
   Priority,
@@ -13,7 +14,7 @@ import type {
   TaskId,
   TaskOutcome,
 } from "../kernel/index.ts";
-import type { Due, Wait } from "./waits.ts";
+import type { AwaitedName, Due, Wait } from "./waits.ts";
 
 /** What a task sees of the tree it is in. */
 export interface TaskTree {
@@ -23,8 +24,8 @@ export interface TaskTree {
   /** H2: if it is pausing, its calls have settled. */
   settle(taskId: TaskId): void;
   /** All the task does is wait; perhaps everyone does. */
-  suspend(taskId: TaskId): void;
-  wake(taskId: TaskId): void;
+  suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void;
+  wake(taskId: TaskId, by: string): void;
   /** Something came to rest; perhaps everything has. */
   noteIdle(): void;
   /** At once: what it does commits with what is added in the same breath. */
@@ -33,6 +34,8 @@ export interface TaskTree {
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;
   /** Waits for someone to resolve the name, or for the time. */
   wait(taskId: TaskId, name: string, due?: Due): Wait;
+  /** Seen in an inbox. */
+  noteDeliveries(deliveries: readonly Delivery[]): void;
   /** A step of the task is recorded; what it waited for is taken. */
   recorded(step: StepRecord): void;
   /** The decision, if there is one at once; else `decided` has it later. */

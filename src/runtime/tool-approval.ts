@@ -64,7 +64,7 @@ const digitsNamed = 16;
 async function decided(runner: TaskRunner, strand: Strand, name: string): Promise<ApprovalDecision> {
   const wait = runner.tree.wait(runner.taskId, name);
   try {
-    return (await runner.waiting(strand, wait.came)) as unknown as ApprovalDecision;
+    return (await runner.waiting(strand, wait.came, { name })) as unknown as ApprovalDecision;
   } catch (error) {
     wait.leave();
     throw error;

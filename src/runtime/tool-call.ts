@@ -144,7 +144,8 @@ async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promis
     },
   };
   const work = tool.execute(input, context);
-  const result = await (tool.timeoutMs === null ? work : inTime(options, tool.timeoutMs, strand, work));
+  const isTimed = tool.timeoutMs !== null && !tool.suspends;
+  const result = await (isTimed ? inTime(options, tool.timeoutMs, strand, work) : work);
   for (const draft of ctx?.takeTold() ?? []) open.tell(draft);
   return result;
 }

@@ -1,4 +1,10 @@
-import { branchScope, type StepAddress, type StepRecord } from "../kernel/index.ts";
+import {
+  branchScope,
+  type InputQueue,
+  type StepAddress,
+  type StepRecord,
+  type TaskId,
+} from "../kernel/index.ts";
 
 /** The names under which tasks wait; `resolve` in the mailbox uses the same. */
 export function signalWait(name: string): string {
@@ -19,6 +25,19 @@ export function approvalWait(approvalId: string): string {
   return `approval ${approvalId}`;
 }
 
+/** What waits in a queue is kept like what came for a wait of this name; drains take it. */
+export function queueWait(queue: InputQueue): string {
+  return queue;
+}
+
+/** The name of drains of an agent's inbox, which are of messages. */
+export const inboxDrain = "inbox";
+
+/** Nobody resolves it: the tasks' own ends do. */
+export function joinWait(taskIds: readonly TaskId[]): string {
+  return `join ${taskIds.join(" ")}`;
+}
+
 const approvalBranch = "approval";
 
 /** Where the approval of a tool's call has its record (J7): beside the steps of the body, which have numbers. */
@@ -36,17 +55,23 @@ export function asksPerson(address: StepAddress): boolean {
   return address.endsWith(`/${approvalBranch}`);
 }
 
-/** The wait whose first value the step took (W1); a step that waited in vain took none. */
-export function resolutionTaken({
+/** The wait whose first values the step took (W1), and how many; a step that waited in vain took none. */
+export function resolutionsTaken({
   kind,
   name,
   address,
   outcome,
-}: Pick<StepRecord, "kind" | "name" | "address" | "outcome">): string | undefined {
+}: Pick<StepRecord, "kind" | "name" | "address" | "outcome">):
+  | { readonly wait: string; readonly count: number }
+  | undefined {
   if (outcome.kind === "failed") return undefined;
-  if (kind === "approval") return name;
+  if (kind === "approval") return { wait: name, count: 1 };
+  if (kind === "drain" && name !== inboxDrain)
+    return { wait: name, count: (outcome.value as readonly unknown[]).length };
   if (kind !== "wait") return undefined;
   const value = outcome.value as { readonly kind?: string; readonly value?: unknown } | null;
-  if (name.startsWith("ask ")) return value?.kind === "timed_out" ? undefined : replyWait(address);
-  return name.startsWith("signal ") && value?.value !== undefined ? name : undefined;
+  if (name.startsWith("ask ")) {
+    return value?.kind === "timed_out" ? undefined : { wait: replyWait(address), count: 1 };
+  }
+  return name.startsWith("signal ") && value?.value !== undefined ? { wait: name, count: 1 } : undefined;
 }

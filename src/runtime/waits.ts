@@ -8,6 +8,12 @@ export interface Resolutions {
 /** When a wait has been long enough; `null` while the clock it goes by stands still. */
 export type Due = () => number | null;
 
+/** What a task waits for, as its log names it. */
+export interface AwaitedName {
+  readonly name: string;
+  readonly due?: Due | undefined;
+}
+
 export interface Wait {
   /** What came, or `undefined` when the time was there first. */
   readonly came: Promise<JsonValue | undefined>;

@@ -63,6 +63,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       read: (runId) => mailbox.read(runId),
     },
     inbox: {
+      maxDeliveries: inbox.maxDeliveries,
       deliver: (message) => counted(`inbox.deliver ${message.id}`, () => inbox.deliver(message)),
       ack: (agentId, ids) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids)),
       nack: (agentId, ids) => counted(`inbox.nack ${agentId}`, () => inbox.nack(agentId, ids)),

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { memoryStore, openRuntime, react, sha256, slidingWindow, soloAgent, tool } from "../../src/index.ts";
+import {
+  memoryStore,
+  openRuntime,
+  react,
+  sha256,
+  slidingWindow,
+  soloAgent,
+  tool,
+  type ReActDependencies,
+} from "../../src/index.ts";
 import {
   agentSession,
   noUsage,
@@ -7,7 +16,6 @@ import {
   type CallPath,
   type CompactionStrategy,
   type LlmRequest,
-  type RunContext,
   type Telemetry,
   type Transcript,
 } from "../../src/kernel/index.ts";
@@ -170,7 +178,9 @@ describe("F1: the window around a conversation", () => {
   const asked = async (window?: { of(conversation: Transcript): Promise<Transcript> }) => {
     const session = agentSession({ id: "s", instructions: "" });
     const given: boolean[] = [];
-    const ctx: Pick<RunContext, "check" | "llm" | "tools"> = {
+    const ctx: ReActDependencies["ctx"] = {
+      steering: async () => [],
+      followUps: async () => [],
       check: () => {},
       tools: async () => [],
       llm: async ({ transcript }: LlmRequest) => {

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { memoryStore, openRuntime, sha256, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
-import type { Event, JsonValue, RunResult, Store } from "../../src/kernel/index.ts";
+import {
+  messageText,
+  type Agent,
+  type Event,
+  type JsonValue,
+  type RunHandle,
+  type RunResult,
+  type Store,
+} from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 
 const look = tool({
@@ -34,6 +42,9 @@ describe("an agent that works alone", () => {
     expect(events.map(({ type }) => type)).toEqual([
       "run_start",
       "task_start",
+      "input",
+      "before_agent_start",
+      "context",
       "agent_start",
       "turn_start",
       "message_start",
@@ -63,6 +74,62 @@ describe("an agent that works alone", () => {
       null,
       ...entries.slice(0, -1).map(({ entry }) => entry.id),
     ]);
+  });
+
+  test("goes on with what its session says, entry after entry, and leaves out what failed", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const model = scriptedModel([again, "Go to Blois.", { error }, "By train."]);
+    const scout = soloAgent({ name: "scout", model, tools: [look] });
+    const first = await (await runtime.submit(scout, "Where?")).result();
+    const { sessionId } = first;
+    expect((await (await runtime.submit(scout, "When?", { sessionId })).result()).status).toBe("failed");
+    expect((await (await runtime.submit(scout, "How?", { sessionId })).result()).output).toBe("By train.");
+    const said = model.calls
+      .at(-1)
+      ?.messages.map((message) => `${message.role} ${messageText(message)}`.trim());
+    expect(said).toEqual([
+      "user Where?",
+      "assistant Let me look.",
+      "tool",
+      "assistant Go to Blois.",
+      "user How?",
+    ]);
+    const entries = (await store.sessions.read(sessionId)).map(({ entry }) => entry);
+    expect(entries).toHaveLength(6);
+    expect(entries.map(({ parentId }) => parentId)).toEqual([
+      null,
+      ...entries.slice(0, -1).map(({ id }) => id),
+    ]);
+    await runtime.close();
+  });
+
+  test("asks for its prompt once, also when it is started again in the middle of things", async () => {
+    const store = memoryStore({ hash: sha256 });
+    let builds = 0;
+    const instructions = { build: async () => ({ text: `version ${++builds}`, fromCache: false }) };
+    const model = scriptedModel([again, "Go to Blois."]);
+    let asked = false;
+    const slow = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
+      suspends: true,
+    });
+    const scout = (): Agent => soloAgent({ name: "scout", model, tools: [slow], instructions });
+    const one = await openRuntime({ store, unknownPrice: "ignore" });
+    const handle = await one.submit(scout(), "Where?");
+    for await (const event of handle.events()) if ((asked = event.type === "task_suspend")) break;
+    await one.close();
+    const two = await openRuntime({ store, unknownPrice: "ignore" });
+    two.register(scout());
+    await handle.signal("seen", "rain");
+    expect((await handle.result()).output).toBe("Go to Blois.");
+    expect({ asked, builds }).toEqual({ asked: true, builds: 1 });
+    expect(model.calls.map(({ messages: [first] }) => first?.content)).toEqual(["version 1", "version 1"]);
+    await two.close();
   });
 
   test("S1: an invocation that failed leaves nothing in the session", async () => {
@@ -115,6 +182,44 @@ describe("an agent that works alone", () => {
     expect(texts[0]).toContain("no such luck");
     expect(texts[1]).toContain("town must be string");
     expect(texts[2]).toContain("there is no tool missing; there are: broken, look");
+  });
+
+  test("hears steering after the tools of a turn, follow-ups when it would stop, one at a time", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+    let handle: RunHandle | undefined;
+    const slow = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.steer("Only in France.");
+        await handle?.steer("And by train.");
+        await handle?.followUp("Thanks. And back?");
+        return "seen";
+      },
+    });
+    const model = scriptedModel([again, "France then.", "By train.", "The same way."]);
+    handle = await runtime.submit(soloAgent({ name: "scout", model, tools: [slow] }), "Where?");
+    const { output, status, turns } = await handle.result();
+    expect({ output, status, turns }).toEqual({ output: "The same way.", status: "completed", turns: 4 });
+    const heard = model.calls
+      .map(({ messages }) => messages.at(-1))
+      .map((message) => message && messageText(message));
+    expect(heard).toEqual(["Where?", "Only in France.", "And by train.", "Thanks. And back?"]);
+    const roles = model.calls.at(-1)?.messages.map(({ role }) => role);
+    expect(roles).toEqual(["user", "assistant", "tool", "user", "assistant", "user", "assistant", "user"]);
+    const events: Event[] = [];
+    for await (const event of handle.events()) if ("seq" in event) events.push(event);
+    const injected = events.flatMap((event) =>
+      event.type === "architecture_event" ? [event.data.name] : [],
+    );
+    expect(injected).toEqual([
+      "react.steering_injected",
+      "react.steering_injected",
+      "react.follow_up_injected",
+    ]);
+    await runtime.close();
   });
 
   test("an input that is no text is refused with what it takes", async () => {

@@ -32,6 +32,29 @@ const suites: Readonly<Record<string, readonly ProviderError[]>> = {
 };
 const kinds = Object.keys(errorKinds) as ErrorKind[];
 
+describe("B3: whether the response was refused before any body", () => {
+  const limited = openRouterBody(429, "slow down");
+  test.each<[boolean, string, unknown]>([
+    [true, "AI SDK, status 429", apiCallError(429, limited)],
+    [true, "openai, status 500", openAiSdkError(500, openAiBody("oops", "server_error"))],
+    [true, "anthropic, status 529", anthropicSdkError(529, anthropicBody("overloaded_error", "Overloaded"))],
+    [true, "wrapped by AI SDK retries", { name: "AI_RetryError", lastError: apiCallError(503, limited) }],
+    [true, "as a cause", new Error("failed", { cause: apiCallError(503, limited) })],
+    [false, "AI SDK, an error body inside a 200", apiCallError(200, limited)],
+    [
+      false,
+      "openai, an error event of a stream",
+      Object.assign(new Error("x"), { status: undefined, code: 429, error: limited }),
+    ],
+    [false, "a body by itself", limited],
+    [false, "a status in words", new Error("429 Too Many Requests")],
+    [false, "a cut connection", Object.assign(new Error("socket hang up"), { code: "ECONNRESET" })],
+    [false, "nothing", undefined],
+  ])("%s: %s", (refused, _name, error) => {
+    expect(classifyError(error).refused).toBe(refused);
+  });
+});
+
 describe.each(Object.entries(suites))("an error of %s", (_provider, rows) => {
   test.each(rows)("is %s: %s", (kind, _name, error) => {
     expect(classifyError(error)).toMatchObject({ kind, retryable: errorKinds[kind].retryable });
@@ -105,6 +128,7 @@ describe("what else is reported", () => {
     expect(classifyError(googleSdkError(400, "Bad Request", body))).toEqual({
       kind: "context_overflow",
       retryable: true,
+      refused: true,
       status: 400,
       providerCode: "INVALID_ARGUMENT",
       message: "The input token count (2) exceeds the maximum number of tokens",

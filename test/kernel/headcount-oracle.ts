@@ -75,7 +75,19 @@ export class HeadcountOracle {
   }
 
   #obey(command: HeadcountCommand): OracleReply {
-    if (command.type === "acquire") return this.#hire(command.taskId, command.parentId, command.priority);
+    if (command.type === "acquire") {
+      const { taskId, parentId, priority, waits = false } = command;
+      const reply = this.#hire(taskId, parentId, priority);
+      const parent = this.#named(parentId);
+      if (
+        !waits ||
+        !["full", "preemption_off", "nobody_below"].includes(reply.reason ?? "") ||
+        parent === undefined
+      )
+        return reply;
+      this.#join(taskId, parent, priority).newcomer = false;
+      return { kind: "done" };
+    }
     if (command.type === "crash") {
       for (const person of this.#staff) if (this.#status(person) === "pausing") this.#standUp(person);
       return { kind: "done" };
@@ -123,7 +135,7 @@ export class HeadcountOracle {
   #rank(person: Person, priority: Priority): void {
     const demoted = priority < person.priority;
     person.priority = priority;
-    if (!demoted || !this.#mayLose(person)) return;
+    if (!demoted || !this.#allowPreempt || !this.#mayLose(person)) return;
     const waiter = this.#ranked().find(
       (each) =>
         each.priority > priority &&

@@ -124,6 +124,7 @@ export function brokenPromises(moment: HeadcountMoment): readonly string[] {
 
 const lawful: Readonly<Record<string, SeatChange["change"] | "">> = {
   "undefined pending": "",
+  "undefined paused": "paused",
   "undefined seated": "granted",
   "pending seated": "granted",
   "paused seated": "recalled",
@@ -234,11 +235,12 @@ const newRanks = [BACKGROUND, LOW, CRITICAL, BACKGROUND, NORMAL, LOW, HIGH];
 export function commandOf(wish: Wish, { tasks }: Headcount): HeadcountCommand {
   const all = Object.values(tasks);
   const pausing = all.filter((task) => task.status === "pausing");
-  return commandAbout(
+  const command = commandAbout(
     wish,
     all.map((task) => task.taskId),
     pausing.map((task) => task.taskId),
   );
+  return command.type === "acquire" && wish.who > 15 ? { ...command, waits: true } : command;
 }
 
 /** About somebody in `hired` or, now and then, a task that never was. The last one there does not leave. */

@@ -257,6 +257,27 @@ function continuing(world: World): Workload {
   return { agents: () => [counter] };
 }
 
+function steered(world: World): Workload {
+  const said = ["a", "b", "c"];
+  const listener = agent("listener", async (ctx) => {
+    const before = await ctx.steering();
+    await ctx.waitForSignal("go");
+    const first = await ctx.steering();
+    await ctx.step("work", async () => (count(world, "work"), 1));
+    const rest = await ctx.steering({ mode: "all" });
+    await ctx.step("more work", async () => (count(world, "more work"), 1));
+    return [before, first, rest, await ctx.steering()];
+  });
+  return {
+    agents: () => [listener],
+    outside: async (handle, events) => {
+      if (said.length === 0 || !events.some(({ type }) => type === "task_suspend")) return;
+      for (const input of said.splice(0)) await handle.steer(input);
+      await handle.signal("go");
+    },
+  };
+}
+
 const workloads = {
   toolLoop,
   spawnTree,
@@ -267,6 +288,7 @@ const workloads = {
   guarded,
   branches,
   continuing,
+  steered,
 };
 
 /** Events that a death adds, and those whose place among their neighbours depends on who was quicker. */
@@ -280,6 +302,8 @@ function told({ events }: Life): string[] {
     "seat_grant",
     "spawn_wait",
     "spawn_start",
+    "task_suspend",
+    "task_wake",
   ]);
   return events
     .filter(({ type }) => !extra.has(type))

@@ -79,7 +79,11 @@ export async function live(
     when: death.when ?? "after",
     die,
   });
-  const one = await openRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one" });
+  // A dead worker says nothing, also not that its run is another's now.
+  const onError = (error: unknown): void => {
+    if (!dead) throw error;
+  };
+  const one = await openRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one", onError });
   for (const agent of agents()) one.register(agent);
   const ended = async (): Promise<boolean> => (await readAll(real, record)).at(-1)?.type === "run_end";
   const drive = async (over: () => boolean | Promise<boolean>): Promise<void> => {

@@ -1,13 +1,18 @@
 import { expect, it } from "vitest";
-import { formatTopicId, type JsonValue, type Message } from "../../src/kernel/index.ts";
+import { formatTopicId, type JsonValue, type Message, type RunId } from "../../src/kernel/index.ts";
 import { agent, agentId, setUp, settle, until } from "./bench-runtime.ts";
 
 it("asks an agent in another run: replied, failed, cancelled, or timed out while the target lives", async () => {
   const { runtime, clock, store } = await setUp({ runRetry: { maxRetries: 0 } });
+  const targets: RunId[] = [];
   const target = agent("target", async (ctx, inbox) => {
     const [message] = inbox.messages as [Message];
     if (message.body === "answer") await ctx.reply(message, "here");
     if (message.body === "fail") throw new Error("broken");
+    if (message.body === "stop") {
+      targets.push(ctx.facts.runId);
+      await ctx.waitForSignal("never");
+    }
     if (message.body === "sleep") await ctx.waitForSignal("never");
   });
   const asker = agent(
@@ -21,6 +26,13 @@ it("asks an agent in another run: replied, failed, cancelled, or timed out while
   expect((await ask("silent")).output).toMatchObject({
     kind: "target_failed",
     failure: { code: "child_failed" },
+  });
+  const stopped = await runtime.submit(asker, "stop");
+  await until(() => targets.length > 0);
+  await (await runtime.find(targets[0] ?? stopped.runId))?.cancel("not today");
+  expect((await stopped.result()).output).toMatchObject({
+    kind: "target_cancelled",
+    failure: { code: "cancelled", message: expect.stringContaining("not today") },
   });
   const slow = await runtime.submit(asker, "sleep");
   await settle();

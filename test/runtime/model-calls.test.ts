@@ -84,6 +84,23 @@ it("charges an attempt without reported usage in full and one refused before any
   expect(turns).toBe(1);
 });
 
+it("charges an error that came inside a success: only a response with an error status is free (B3)", async () => {
+  const { runtime, clock, events } = await setUp({ prices: price, retry: { baseDelayMs: 1 } });
+  const inside = { error: { code: 429, message: "slow down" } };
+  const { talker: worker } = talker([
+    { error: Object.assign(new Error("slow down"), { statusCode: 200, data: inside }) },
+    { error: inside },
+    { error: httpError(429) },
+    { text: "hello" },
+  ]);
+  const run = await runtime.submit(worker, null, { budget: { maxCostUsd: 1 } });
+  await settle();
+  for (let retry = 0; retry < 3; retry++) await clock.advance(100);
+  expect((await run.result()).status).toBe("completed");
+  const lost = ofType(await events(run.runId), "budget_lost").map(({ data }) => data.attempt);
+  expect(lost).toEqual([1, 2]);
+});
+
 it("streams deltas with offsets, resets them for a new attempt, and takes a cut stream for an error (E2)", async () => {
   const { runtime, clock } = await setUp({ retry: { baseDelayMs: 10 } });
   const { talker: worker } = talker([{ deltas: ["he", "l"], cut: true }, { deltas: ["hel", "lo"] }]);

@@ -1,5 +1,6 @@
 import {
   addUsage,
+  canonicalJson,
   eventDraft,
   messageText,
   toolCallsOf,
@@ -8,7 +9,10 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
+  type DrainMode,
   type EventDraft,
+  type InputQueue,
+  type JsonValue,
   type RunContext,
   type ToolCallPart,
   type ToolHost,
@@ -19,16 +23,30 @@ import {
 
 /** All that ReAct needs of an invocation. */
 export interface ReActDependencies {
-  readonly ctx: Pick<RunContext, "check" | "llm" | "tools">;
+  readonly ctx: Pick<RunContext, "check" | "llm" | "tools" | "steering" | "followUps">;
   readonly tools: Pick<ToolHost, "list">;
   readonly maxTurns: Dependencies["maxTurns"];
   /** What the model is shown of the conversation; all of it where there is none (F1). */
   readonly window?: { of(conversation: Transcript): Promise<Transcript> };
 }
 
-/** Think, act, look, again: until the model asks for no tool, or the turns are used up. */
+/** How many inputs of each queue are heard at a time; `one` unless told. */
+export interface ReActOptions {
+  readonly steering?: DrainMode;
+  readonly followUps?: DrainMode;
+}
+
+/**
+ * Think, act, look, again: until the model asks for no tool and nobody has anything to add, or the turns are used up. Steering is heard
+ * after the tools of a turn, follow-ups when there is nothing else to do.
+ */
 export class ReAct implements Architecture {
   readonly name = "react";
+  readonly #options: ReActOptions;
+
+  constructor(options: ReActOptions = {}) {
+    this.#options = options;
+  }
 
   async *run(session: AgentSession, deps: ReActDependencies, prompt: string): AsyncIterable<EventDraft> {
     session.messages = session.messages.append(userMessage(prompt));
@@ -49,7 +67,17 @@ export class ReAct implements Architecture {
       if (calls.length > 0)
         session.messages = session.messages.append(toolMessage(calls.map(pairWith(results))));
       yield eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length });
-      if (calls.length === 0 || results.every(({ terminate }) => terminate === true)) return;
+      const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
+      // What nobody would answer any more is left where it is.
+      const heard = session.turns < deps.maxTurns ? await this.#listen(deps, done) : undefined;
+      if (heard !== undefined) {
+        session.messages = session.messages.append(...heard.inputs.map(said));
+        yield eventDraft("architecture_event", {
+          architecture: this.name,
+          name: heard.queue === "steer" ? "react.steering_injected" : "react.follow_up_injected",
+          data: { inputs: heard.inputs },
+        });
+      } else if (done) return;
     }
     session.interrupted = true;
     session.interruptionReason = "max_turns_exceeded";
@@ -58,10 +86,28 @@ export class ReAct implements Architecture {
   declaredWorkers(): Readonly<Record<string, never>> {
     return {};
   }
+
+  async #listen({ ctx }: ReActDependencies, done: boolean): Promise<Heard | undefined> {
+    const { steering: mode = "one", followUps = "one" } = this.#options;
+    const steering = await ctx.steering({ mode });
+    if (steering.length > 0) return { queue: "steer", inputs: steering };
+    const more = done ? await ctx.followUps({ mode: followUps }) : [];
+    return more.length > 0 ? { queue: "follow_up", inputs: more } : undefined;
+  }
 }
 
-export function react(): ReAct {
-  return new ReAct();
+interface Heard {
+  readonly queue: InputQueue;
+  readonly inputs: readonly JsonValue[];
+}
+
+export function react(options?: ReActOptions): ReAct {
+  return new ReAct(options);
+}
+
+/** What is not a text is shown as JSON. */
+function said(input: JsonValue): ReturnType<typeof userMessage> {
+  return userMessage(typeof input === "string" ? input : canonicalJson(input));
 }
 
 function pairWith(results: readonly ToolResult[]): (call: ToolCallPart, index: number) => ToolResultPart {

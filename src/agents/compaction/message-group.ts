@@ -1,5 +1,4 @@
-import { toolCallsOf, type ChatMessage } from "../../kernel/index.ts";
-import { isSummary } from "./summary-message.ts";
+import { isSummary, toolCallsOf, type ChatMessage } from "../../kernel/index.ts";
 
 /** Messages that stay or go together. */
 export type MessageGroup<Item = ChatMessage> = readonly Item[];

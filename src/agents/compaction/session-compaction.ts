@@ -1,8 +1,7 @@
-import type { ChatMessage, Compaction } from "../../kernel/index.ts";
+import { sessionContext, type ChatMessage, type Compaction, type ShownEntry } from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
 import { groupMessages, type MessageGroup } from "./message-group.ts";
 import { estimateTokens, type TokenCounter } from "./message-size.ts";
-import { sessionContext, type ShownEntry } from "./session-context.ts";
 import type { SummaryRequest } from "./summarizer.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
 import {

@@ -1,10 +1,9 @@
-import type { CompactionStrategy } from "../../kernel/index.ts";
+import { isSummary, summaryMessage, summaryOf, type CompactionStrategy } from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
 import { groupHistory } from "./message-group.ts";
 import { estimateTokens, type TokenCounter } from "./message-size.ts";
 import { recentGroups } from "./recent-groups.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
-import { isSummary, summaryMessage, summaryOf } from "./summary-message.ts";
 
 export interface SummarizationOptions extends SummaryAttempt {
   /** Up to here nothing is summarised. What the composition it is part of aims at; by itself, twice `keepRecentTokens`. */

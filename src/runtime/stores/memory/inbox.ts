@@ -8,13 +8,13 @@ interface Box {
 }
 
 export class MemoryInbox implements Inbox {
+  readonly maxDeliveries: number;
   readonly #boxes = new Map<AgentId, Box>();
   readonly #tables: Tables;
-  readonly #maxDeliveries: number;
 
   constructor(tables: Tables, maxDeliveries: number) {
     this.#tables = tables;
-    this.#maxDeliveries = maxDeliveries;
+    this.maxDeliveries = maxDeliveries;
   }
 
   async deliver(message: Message): Promise<boolean> {
@@ -69,7 +69,7 @@ export class MemoryInbox implements Inbox {
 
   #handBack(box: Box, { message, deliveries }: Delivery): Delivery[] {
     const again = { message, deliveries: deliveries + 1 };
-    if (again.deliveries < this.#maxDeliveries) return [again];
+    if (again.deliveries < this.maxDeliveries) return [again];
     box.dead.push(again);
     return [];
   }

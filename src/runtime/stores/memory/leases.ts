@@ -31,7 +31,10 @@ export class MemoryLeases implements Leases {
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
     const row = this.#tables.runs.get(runId);
-    return row === undefined || row.rest.kind === "ended" ? undefined : take(row, workerId);
+    if (row === undefined || row.rest.kind === "ended") return undefined;
+    const lease = take(row, workerId);
+    this.#tables.announce(runId);
+    return lease;
   }
 
   async check(lease: Lease): Promise<void> {

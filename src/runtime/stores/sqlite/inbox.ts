@@ -10,12 +10,12 @@ interface MessageRow {
 }
 
 export class SqliteInbox implements Inbox {
+  readonly maxDeliveries: number;
   readonly #tables: Tables;
-  readonly #maxDeliveries: number;
 
   constructor(tables: Tables, maxDeliveries: number) {
     this.#tables = tables;
-    this.#maxDeliveries = maxDeliveries;
+    this.maxDeliveries = maxDeliveries;
   }
 
   deliver(message: Message): Promise<boolean> {
@@ -113,7 +113,7 @@ export class SqliteInbox implements Inbox {
          WHERE agent_id = ?1 AND message_id = ?2 AND state = ${MessageState.WAITING}`,
         agentId,
         messageId,
-        this.#maxDeliveries,
+        this.maxDeliveries,
       );
     }
   }

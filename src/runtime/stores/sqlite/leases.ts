@@ -66,7 +66,9 @@ export class SqliteLeases implements Leases {
     const run = await this.#tables.write({
       apply: () => this.#take(`WHERE run_id = ?2 AND state <> ${RunState.ENDED}`, workerId, runId),
       committed: (found) => {
-        if (found !== undefined) this.#note(found, workerId);
+        if (found === undefined) return;
+        this.#note(found, workerId);
+        this.#tables.announce(runId);
       },
     });
     return run === undefined ? undefined : { runId, epoch: run.epoch, workerId };

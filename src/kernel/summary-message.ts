@@ -1,4 +1,4 @@
-import { messageText, type ChatMessage, type UserMessage } from "../../kernel/index.ts";
+import { messageText, type ChatMessage, type UserMessage } from "./chat-message.ts";
 
 const opening = "What was said before, in summary:\n\n<summary>\n";
 const closing = "\n</summary>";

@@ -1,4 +1,5 @@
-import { userMessage, type ChatMessage, type SessionEntry } from "../../kernel/index.ts";
+import { userMessage, type ChatMessage } from "./chat-message.ts";
+import type { SessionEntry } from "./session-entry.ts";
 import { summaryMessage } from "./summary-message.ts";
 
 /** An entry that the model is shown, with what it is shown. */

@@ -1,0 +1,26 @@
+import type { SessionEntry } from "./session-entry.ts";
+
+/** Where a conversation goes on: at the last thing said in it, or where somebody has put its leaf since. */
+export function leafOf(entries: readonly SessionEntry[]): string | null {
+  let leafId: string | null = null;
+  for (const entry of entries) {
+    if (entry.type === "leaf") leafId = entry.targetId;
+    else if (entry.type !== "label" && entry.type !== "session_info") leafId = entry.id;
+  }
+  return leafId;
+}
+
+/** From the root to the leaf. `undefined`: the leaf is not among the entries. */
+export function pathTo(
+  entries: readonly SessionEntry[],
+  leafId: string | null,
+): readonly SessionEntry[] | undefined {
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  if (leafId !== null && !byId.has(leafId)) return undefined;
+  const path: SessionEntry[] = [];
+  for (let at = leafId === null ? undefined : byId.get(leafId); at !== undefined;) {
+    path.push(at);
+    at = at.parentId === null ? undefined : byId.get(at.parentId);
+  }
+  return path.toReversed();
+}

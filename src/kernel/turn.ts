@@ -1,0 +1,44 @@
+import type { ChatMessage } from "./chat-message.ts";
+import type { SessionId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
+import type { ToolSpec } from "./model.ts";
+import type { SessionEntry } from "./session-entry.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** What an invocation finds when it begins. */
+export interface TurnOpening {
+  /** As it came in. */
+  readonly input: JsonValue;
+  /** What keeps the task's history; `null`: nothing does. */
+  readonly sessionId: SessionId | null;
+  /** The visible path, root first: what was said before this invocation. */
+  readonly path: readonly SessionEntry[];
+}
+
+/** What an invocation is to go by until it ends, whatever happens to prompt files, tools and the session meanwhile. */
+export interface TurnPlan {
+  /** After whoever may transform it. */
+  readonly input: JsonValue;
+  readonly instructions: string;
+  /** The instructions were not built for this invocation. */
+  readonly fromCache?: boolean;
+  /** What the model is told of, in this order. */
+  readonly tools: readonly ToolSpec[];
+  /** In place of what the path says; kept whole, where a path is kept by its leaf. */
+  readonly history?: readonly ChatMessage[];
+}
+
+/** J4: a plan as it was frozen. */
+export interface Turn {
+  readonly input: JsonValue;
+  readonly instructions: string;
+  readonly instructionsHash: string;
+  readonly tools: readonly ToolSpec[];
+  /** What was said before, as the model is to see it; a chain of its own, to append to. */
+  readonly history: Transcript;
+  readonly sessionId: SessionId | null;
+  /** The entry that what is said now comes after; `null` for the first words of a session. */
+  readonly leafId: string | null;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}

@@ -1,0 +1,36 @@
+import type { Delivery, EventDraft, Inbox } from "../kernel/index.ts";
+import type { TaskState } from "./run-state.ts";
+
+/** How often the messages of a run's tasks had been handed back when this owner last looked; the inbox itself keeps count (I4). */
+export class MailDeliveries {
+  readonly #inbox: Inbox;
+  readonly #counts = new Map<string, number>();
+
+  constructor(inbox: Inbox) {
+    this.#inbox = inbox;
+  }
+
+  /** Of the messages that tasks were given before this owner had them. */
+  async load(tasks: Iterable<TaskState>): Promise<void> {
+    for (const { record, drained, outcome } of tasks) {
+      const given = record.messages.length + drained.size;
+      if (given > 0 && outcome === null) this.note(await this.#inbox.peek(record.agentId, given + ahead));
+    }
+  }
+
+  note(deliveries: readonly Delivery[]): void {
+    for (const { message, deliveries: count } of deliveries) this.#counts.set(message.id, count);
+  }
+
+  /** What is to be told of those that are handed back once too often. */
+  handBack(messageIds: readonly string[]): readonly EventDraft[] {
+    return messageIds.flatMap((messageId): EventDraft[] => {
+      const deliveries = (this.#counts.get(messageId) ?? 0) + 1;
+      if (deliveries < this.#inbox.maxDeliveries) return [];
+      return [{ type: "mail_dead_letter", data: { messageId, deliveries } }];
+    });
+  }
+}
+
+/** Messages that another run of the agent is at may stand before them. */
+const ahead = 100;

@@ -1,0 +1,171 @@
+import {
+  canonicalJson,
+  Fault,
+  HistoryRetention,
+  leafOf,
+  parseSessionId,
+  contextMessages,
+  pathTo,
+  Transcript,
+  type ChatMessage,
+  type Hash,
+  type JsonValue,
+  type SessionEntry,
+  type SessionId,
+  type ToolSpec,
+  type Turn,
+  type TurnOpening,
+  type TurnPlan,
+} from "../kernel/index.ts";
+import type { OpenStep } from "./open-step.ts";
+import type { ScopeSteps } from "./scope-steps.ts";
+import type { TaskRunner } from "./task-runner.ts";
+
+/** A turn as it is recorded. What is large is named by its hash, and held by the first record of the run that names it. */
+export interface TurnRecord {
+  readonly at: number;
+  readonly input: JsonValue;
+  readonly instructions: string;
+  readonly tools: string;
+  readonly sessionId: SessionId | null;
+  readonly leafId: string | null;
+  /** Absent: what the path to the leaf says. */
+  readonly history?: string;
+  readonly contents?: Readonly<Record<string, JsonValue>>;
+}
+
+/**
+ * Runs `plan` once and freezes what it comes to. J4: the record's digest covers the history that was seen, so one that cannot be put
+ * together again from the session is found here, before anything is built on it.
+ */
+export function takeTurn(
+  steps: ScopeSteps,
+  plan: (opening: TurnOpening) => Promise<TurnPlan>,
+): Promise<Turn> {
+  const { runner } = steps;
+  let history = Transcript.empty;
+  const step = {
+    address: steps.next(),
+    kind: "turn",
+    name: "turn",
+    digest: { digest: (hash: Hash): string => history.digest(hash) },
+  } as const;
+  return steps.alone("turn", async () => {
+    const known = runner.task.steps.get(step.address);
+    if (known?.kind === "turn" && known.outcome.kind === "ok")
+      history = await rebuild(runner, known.outcome.value as unknown as TurnRecord);
+    const record = await steps.recorded<TurnRecord>(step, async (open) => {
+      const planned = await makePlan(runner, plan);
+      history = planned.history;
+      return () => freeze(open, planned);
+    });
+    return thaw(runner, record, history);
+  });
+}
+
+interface Planned {
+  readonly plan: TurnPlan;
+  readonly sessionId: SessionId | null;
+  readonly leafId: string | null;
+  readonly history: Transcript;
+}
+
+async function makePlan(
+  runner: TaskRunner,
+  plan: (opening: TurnOpening) => Promise<TurnPlan>,
+): Promise<Planned> {
+  const { input } = runner.task;
+  const sessionId = historySession(runner);
+  const entries = await readEntries(runner, sessionId);
+  const leafId = leafOf(entries);
+  const path = pathTo(entries, leafId) ?? [];
+  const planned = await plan({ input, sessionId, path });
+  return {
+    plan: planned,
+    sessionId,
+    leafId,
+    history: Transcript.of(planned.history ?? contextMessages(path)),
+  };
+}
+
+/** In the breath of the record: what a record before it holds by then is named and not held again. */
+function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
+  const { runner } = open;
+  const { hash, clock } = runner.owner;
+  const { contents: known } = runner.state;
+  const contents: Record<string, JsonValue> = {};
+  const hold = (content: unknown, text: string): string => {
+    const name = hash(text);
+    if (!known.has(name)) contents[name] = content as JsonValue;
+    return name;
+  };
+  const { input, instructions, tools, fromCache = false } = plan;
+  const instructionsHash = hold(instructions, instructions);
+  const toolsHash = hold(tools, canonicalJson(tools));
+  const historyHash =
+    plan.history === undefined ? undefined : hold(plan.history, canonicalJson(plan.history));
+  open.tell({ type: "input", data: { input: runner.task.input } });
+  open.tell({ type: "before_agent_start", data: { instructionsHash, fromCache } });
+  const session = sessionId ?? runner.facts.sessionId;
+  open.tell({ type: "context", data: { sessionId: session, leafId, messages: history.length } });
+  return {
+    at: clock.now(),
+    input,
+    instructions: instructionsHash,
+    tools: toolsHash,
+    sessionId,
+    leafId,
+    ...(historyHash === undefined ? {} : { history: historyHash }),
+    ...(Object.keys(contents).length === 0 ? {} : { contents }),
+  };
+}
+
+function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
+  const { at, input, sessionId, leafId, instructions, tools } = record;
+  return {
+    at,
+    input,
+    sessionId,
+    leafId,
+    history,
+    instructions: contentOf(runner, instructions) as string,
+    instructionsHash: instructions,
+    tools: contentOf(runner, tools) as unknown as readonly ToolSpec[],
+  };
+}
+
+/** The history as it was seen: entries never change, and what was added since comes after its leaf. */
+async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcript> {
+  const { history, sessionId, leafId } = record;
+  if (history !== undefined)
+    return Transcript.of(contentOf(runner, history) as unknown as readonly ChatMessage[]);
+  const path = leafId === null ? [] : pathTo(await readEntries(runner, sessionId), leafId);
+  if (path !== undefined) return Transcript.of(contextMessages(path));
+  throw new Fault(
+    "not_found",
+    `${runner.facts.runId} began after entry ${leafId} of session ${sessionId}, which is not there any more`,
+  );
+}
+
+async function readEntries(
+  { owner }: TaskRunner,
+  sessionId: SessionId | null,
+): Promise<readonly SessionEntry[]> {
+  if (sessionId === null) return [];
+  return (await owner.store.sessions.read(sessionId)).map(({ entry }) => entry);
+}
+
+/** A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's. */
+function historySession({ task, facts, agentId }: TaskRunner): SessionId | null {
+  const { parentId, supervision } = task.record;
+  if (parentId === null) return facts.sessionId;
+  if (supervision.retention !== HistoryRetention.PERMANENT) return null;
+  return parseSessionId(`${facts.sessionId}/${agentId}`);
+}
+
+function contentOf({ state, facts }: TaskRunner, name: string): JsonValue {
+  const content = state.contents.get(name);
+  if (content === undefined)
+    throw new Fault("store_corrupt", `no record of ${facts.runId} holds the content ${name}`);
+  return content;
+}

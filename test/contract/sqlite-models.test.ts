@@ -1,0 +1,17 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { models } from "../runtime/models/index.ts";
+import { newPath } from "../runtime/stores/sqlite/store-files.ts";
+import { sha256 } from "../../src/runtime/sha256.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+
+it.each(Object.entries(models))(
+  "SQLite: %s",
+  async (_says, model) => {
+    const path = await newPath();
+    let files = 0;
+    const open = () => sqliteStore({ path: `${path}.${++files}`, hash: sha256, maxDeliveries: 2 });
+    await expect(fc.assert(model(open), { numRuns: 200 })).resolves.toBeUndefined();
+  },
+  120_000,
+);

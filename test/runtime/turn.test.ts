@@ -1,0 +1,209 @@
+import { describe, expect, it } from "vitest";
+import {
+  HistoryRetention,
+  messageText,
+  userMessage,
+  type Agent,
+  type ChatMessage,
+  type RunContext,
+  type SessionId,
+  type Store,
+  type StepRecord,
+  type RunId,
+  type Turn,
+} from "../../src/kernel/index.ts";
+import { agent, setUp, settle, typesOf } from "./bench-runtime.ts";
+
+const spec = (name: string) => ({ name, description: name, inputSchema: { type: "object" } });
+const sessionId = "trip" as SessionId;
+
+async function say(store: Store, worker: Agent, id: string, parentId: string | null): Promise<void> {
+  const entry = { type: "message", id, parentId, at: 0, runId: null, message: userMessage(id) } as const;
+  await store.sessions.apply([
+    { type: "append", sessionId, agentId: worker.id, entry, visibility: "visible" },
+  ]);
+}
+
+async function stepsOf(store: Store, runId: RunId): Promise<StepRecord[]> {
+  const steps: StepRecord[] = [];
+  for await (const commit of store.journal.read(runId)) steps.push(...(commit.steps ?? []));
+  return steps;
+}
+
+function shown({ input, instructions, tools, leafId, history }: Turn) {
+  const said = [...history].map((message: ChatMessage) => messageText(message));
+  return { input, instructions, tools: tools.map(({ name }) => name), leafId, said };
+}
+
+describe("the step `turn` (J4)", () => {
+  it("freezes input, instructions, tools and the session's leaf: a replay goes by them, whatever has changed since", async () => {
+    const { runtime, clock, store, events } = await setUp({ suspendAfterMs: 100 });
+    let prompt = "Be brief.";
+    const tools = [spec("look")];
+    let plans = 0;
+    const turns: Turn[] = [];
+    const worker = agent("worker", async (ctx) => {
+      const turn = await ctx.turn(async ({ input, path }) => {
+        plans++;
+        return { input: [input, path.length], instructions: prompt, tools: [...tools] };
+      });
+      turns.push(turn);
+      await ctx.waitForSignal("go");
+    });
+    await say(store, worker, "a", null);
+    await say(store, worker, "b", "a");
+    const run = await runtime.submit(worker, "hi", { sessionId });
+    await settle();
+    await clock.advance(101);
+    prompt = "Be long.";
+    tools.push(spec("touch"));
+    await say(store, worker, "c", "b");
+    await run.signal("go");
+    await run.result();
+    const frozen = {
+      input: ["hi", 2],
+      instructions: "Be brief.",
+      tools: ["look"],
+      leafId: "b",
+      said: ["a", "b"],
+    };
+    expect(turns.map(shown)).toEqual([frozen, frozen]);
+    expect(plans).toBe(1);
+    const told = typesOf(await events(run.runId)).filter((type) =>
+      ["input", "before_agent_start", "context"].includes(type),
+    );
+    expect(told).toEqual(["input", "before_agent_start", "context"]);
+  });
+
+  it("stores what tasks of a run have in common once, also for those that replay", async () => {
+    const { runtime, store, clock } = await setUp({ suspendAfterMs: 100 });
+    const seen: string[] = [];
+    const start = async (ctx: RunContext): Promise<void> => {
+      const { instructions } = await ctx.turn(async () => ({
+        input: null,
+        instructions: "A long prompt.",
+        tools: [],
+      }));
+      seen.push(instructions);
+    };
+    const child = agent("child", async (ctx) => {
+      await start(ctx);
+      await ctx.waitForSignal("go");
+    });
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        await start(ctx);
+        const spawned = await ctx.spawn(child.id, null);
+        if (spawned.kind === "spawned") await ctx.join(spawned.handle);
+      },
+      { colleagues: [child] },
+    );
+    const run = await runtime.submit(parent, null);
+    await settle();
+    await clock.advance(101);
+    await run.signal("go", null, "t1" as never);
+    await run.result();
+    expect(seen).toEqual(Array(4).fill("A long prompt."));
+    const held = (await stepsOf(store, run.runId))
+      .filter(({ kind }) => kind === "turn")
+      .map(({ outcome }) => JSON.stringify(outcome).includes("A long prompt."));
+    expect(held).toEqual([true, false]);
+  });
+
+  it("keeps a history that is not what the path says", async () => {
+    const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
+    const turns: Turn[] = [];
+    const worker = agent("worker", async (ctx) => {
+      turns.push(
+        await ctx.turn(async ({ input, path }) => ({
+          input,
+          instructions: "",
+          tools: [],
+          history: [userMessage(`${path.length} things were said`)],
+        })),
+      );
+      await ctx.waitForSignal("go");
+    });
+    await say(store, worker, "a", null);
+    const run = await runtime.submit(worker, null, { sessionId });
+    await settle();
+    await clock.advance(101);
+    await run.signal("go");
+    await run.result();
+    expect(turns.map((turn) => shown(turn).said)).toEqual([["1 things were said"], ["1 things were said"]]);
+  });
+
+  it("does not go on with another history than the one it began with", async () => {
+    const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
+    const worker = agent("worker", async (ctx) => {
+      await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
+      await ctx.waitForSignal("go");
+    });
+    await say(store, worker, "a", null);
+    const run = await runtime.submit(worker, null, { sessionId });
+    await settle();
+    await clock.advance(101);
+    await store.sessions.delete(sessionId);
+    await run.signal("go");
+    const { status, failure } = await run.result();
+    expect(status).toBe("failed");
+    expect(failure).toMatchObject({
+      code: "not_found",
+      message: expect.stringContaining("entry a of session trip"),
+    });
+  });
+
+  it("finds out that the entries are not those it saw, and says so before anything is built on them", async () => {
+    const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
+    const worker = agent("worker", async (ctx) => {
+      await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
+      await ctx.waitForSignal("go");
+    });
+    await say(store, worker, "a", null);
+    const run = await runtime.submit(worker, null, { sessionId });
+    await settle();
+    await clock.advance(101);
+    await store.sessions.delete(sessionId);
+    const message = userMessage("something else");
+    const entry = { type: "message", id: "a", parentId: null, at: 0, runId: null, message } as const;
+    await store.sessions.apply([
+      { type: "append", sessionId, agentId: worker.id, entry, visibility: "visible" },
+    ]);
+    await run.signal("go");
+    expect((await run.result()).failure).toMatchObject({
+      code: "journal_mismatch",
+      message: expect.stringContaining("step 0 was recorded with another arguments of turn"),
+    });
+  });
+
+  it("shows a child no history of others: its own if it is to keep one", async () => {
+    const { runtime, store } = await setUp();
+    const child = agent("child", async (ctx) => {
+      const { sessionId: session, leafId } = await ctx.turn(async ({ input }) => ({
+        input,
+        instructions: "",
+        tools: [],
+      }));
+      return [session, leafId];
+    });
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const seen = [];
+        for (const retention of [HistoryRetention.RUN, HistoryRetention.PERMANENT]) {
+          const spawned = await ctx.spawn(child.id, null, { retention });
+          if (spawned.kind === "spawned") seen.push((await ctx.join(spawned.handle)).output);
+        }
+        return seen;
+      },
+      { colleagues: [child] },
+    );
+    await say(store, parent, "a", null);
+    const run = await runtime.submit(parent, null, { sessionId });
+    expect((await run.result()).output).toEqual([
+      [null, null],
+      ["trip/child", null],
+    ]);
+  });
+});
