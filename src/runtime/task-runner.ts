@@ -9,7 +9,6 @@ import {
   type CancellationError,
   type EventDraft,
   type RunFacts,
-  type SettledCall,
   type StepAddress,
   type StepOutcome,
   type StepRecord,
@@ -81,8 +80,6 @@ export class TaskRunner {
   #slot: Promise<void> | undefined;
   #parked: (() => void)[] = [];
 
-  /** What its model was given for its calls so far, for a gate to judge by; empty without one (F1). */
-  readonly settledCalls: SettledCall[] = [];
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
