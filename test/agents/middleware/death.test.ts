@@ -50,6 +50,7 @@ function workload(world: string[], lines: string[], streaming: boolean): Workloa
 
 test.for([false, true])(
   "J7: with layers around it a run ends alike wherever its worker dies, and shows nothing it should not (streaming: %s)",
+  { timeout: 60_000 },
   async (streaming) => {
     const [calmWorld, calmLines]: [string[], string[]] = [[], []];
     const calm = await live(workload(calmWorld, calmLines, streaming), { asked: () => 0 });
@@ -76,5 +77,4 @@ test.for([false, true])(
       }
     }
   },
-  60_000,
 );
