@@ -34,7 +34,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(await store.events.lastSeq(lease.runId)).toBe(3);
   });
 
-  test("E1: a chain verifies, its head moves with each event, and another head does not fit", async () => {
+  test("E1: a chain verifies, its head moves with each event, and a head it never had does not fit", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const before = await store.events.verify(lease.runId);
@@ -43,8 +43,10 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect([before.ok, after.ok]).toEqual([true, true]);
     if (!before.ok || !after.ok) return;
     expect(before.head === after.head).toBe(false);
-    expect((await store.events.verify(lease.runId, after.head)).ok).toBe(true);
-    expect((await store.events.verify(lease.runId, before.head)).ok).toBe(false);
+    expect([before.sinceHead, after.sinceHead]).toEqual([null, null]);
+    expect(await store.events.verify(lease.runId, after.head)).toEqual({ ...after, sinceHead: 0 });
+    expect(await store.events.verify(lease.runId, before.head)).toEqual({ ...after, sinceHead: 1 });
+    expect((await store.events.verify(lease.runId, "made up")).ok).toBe(false);
   });
 
   test("E3: reading starts at any seq and ends where the log ends now", async () => {
