@@ -31,6 +31,7 @@ export {
   toolResultTruncation,
   truncation,
   usualFileUse,
+  withGuardrailModels,
   type FileUse,
   type ModelBudgetOptions,
   type ReAct,

@@ -251,7 +251,15 @@ export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-me
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
-export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
+export {
+  formatIssue,
+  type Infer,
+  type JsonSchema,
+  type Schema,
+  type SchemaIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "./schema.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export { leafOf, pathTo } from "./session-path.ts";

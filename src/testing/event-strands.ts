@@ -7,6 +7,16 @@ const ofRecovery: ReadonlySet<EventType> = new Set([
   "task_suspend",
   "task_wake",
 ]);
+/** Told when mail is read: its order holds, its place among what the tasks do does not. */
+const ofOrders: ReadonlySet<EventType> = new Set([
+  "run_pause",
+  "run_resume",
+  "run_cancel",
+  "run_steer",
+  "task_signal",
+  "task_reprioritize",
+  "budget_top_up",
+]);
 /** Of an event's data: times, seqs, and what the run spent, lost calls included; the ledger is asked for that. */
 const ofTheMoment: ReadonlySet<string> = new Set([
   "durationMs",
@@ -19,8 +29,8 @@ const ofTheMoment: ReadonlySet<string> = new Set([
 
 /**
  * How a log differs from that of the run that nothing happened to: a sentence for each strand of each task in which an event is missing,
- * told twice, different or out of order. Side by side go tasks, the calls of one batch of tools, and the moves of seats; within each
- * strand the order holds, and a call stands between the same events of its task.
+ * told twice, different or out of order. Side by side go tasks, the calls of one batch of tools, the moves of seats and the orders from
+ * outside; within each strand the order holds, and a call stands between the same events of its task.
  */
 export function compareLogs(
   expected: readonly Event[],
@@ -62,7 +72,8 @@ function strands(events: readonly Event[], ignore: ReadonlySet<EventType>): Map<
     if (event.type === "tool_execution_start" || event.type === "tool_execution_end") {
       const before = found.get(taskId)?.length ?? 0;
       put(`${taskId} call ${event.data.callId}`, `${text} after ${before} events of its task`);
-    } else put(type.startsWith("seat_") ? `${taskId} seats` : taskId, text);
+    } else if (ofOrders.has(type)) put("orders", text);
+    else put(type.startsWith("seat_") ? `${taskId} seats` : taskId, text);
   }
   return found;
 }

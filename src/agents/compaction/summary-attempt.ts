@@ -1,13 +1,10 @@
-import { Fault, type FaultCode } from "../../kernel/index.ts";
+import { Fault, stopsTask, type FaultCode } from "../../kernel/index.ts";
 import type { Summarizer, SummaryRequest } from "./summarizer.ts";
 
-/** These end the task, or mean that it is wrong or not ours any more: going on without a summary would hide them. */
-const stops: ReadonlySet<FaultCode> = new Set([
-  "cancelled",
-  "budget_exhausted",
-  "guardrail_tripped",
-  "unknown_price",
+/** The run is not ours any more, or what was asked for is wrong: going on without a summary would hide it. */
+const mistakes: ReadonlySet<FaultCode> = new Set([
   "invalid_argument",
+  "unknown_price",
   "lease_lost",
   "journal_ambiguous",
   "journal_mismatch",
@@ -31,7 +28,7 @@ export async function trySummaries(
     onFailure?.(new Fault("internal", "the summary is empty or was cut short"));
   } catch (error) {
     const fault = Fault.from(error);
-    if (stops.has(fault.code)) throw error;
+    if (stopsTask(error) || mistakes.has(fault.code)) throw error;
     onFailure?.(fault);
   }
   return undefined;

@@ -1,6 +1,7 @@
 import {
   canonicalJson,
   type ChatContext,
+  type ChatMessage,
   type Clock,
   type FunctionContext,
   type Hash,
@@ -38,6 +39,7 @@ export function cache(options: CacheOptions): Layer {
   const results = new Shelf<ToolResult>(options, maxEntries);
   const answers = new Shelf<ModelResponse>(options, maxEntries);
   const marks = new ToolMarks();
+  const words = new MessageKeys(options.hash);
   return {
     name: "cache",
     function: async (context, next) => {
@@ -55,7 +57,7 @@ export function cache(options: CacheOptions): Layer {
     },
     ...(chat && {
       chat: async (context: ChatContext, next: () => Promise<void>) => {
-        const key = answers.keyOf(chatKey(context));
+        const key = answers.keyOf(chatKey(context, words));
         const known = answers.get(key);
         context.metadata["cache"] = known === undefined ? "miss" : "hit";
         if (known !== undefined) {
@@ -96,8 +98,30 @@ function toolKey({ tenantId, facts, arguments: input }: FunctionContext, mark: n
   return canonicalJson([tenantId, facts.userId, mark, input]);
 }
 
-function chatKey({ tenantId, facts, model, request }: ChatContext): string {
-  return canonicalJson([tenantId, facts.userId, model.provider, model.modelId, request]);
+function chatKey({ tenantId, facts, model, request }: ChatContext, words: MessageKeys): string {
+  const { messages, ...rest } = request;
+  const asked = messages.map((message) => words.of(message));
+  return canonicalJson([tenantId, facts.userId, model.provider, model.modelId, rest, asked]);
+}
+
+/** A message's part of the key, worked out once: a transcript is sent again with every turn (F2). */
+class MessageKeys {
+  readonly #hash: Hash | undefined;
+  readonly #keys = new WeakMap<ChatMessage, string>();
+
+  constructor(hash: Hash | undefined) {
+    this.#hash = hash;
+  }
+
+  of(message: ChatMessage): string {
+    let key = this.#keys.get(message);
+    if (key === undefined) {
+      const text = canonicalJson(message);
+      key = this.#hash === undefined ? text : this.#hash(text);
+      this.#keys.set(message, key);
+    }
+    return key;
+  }
 }
 
 /** Tells tools of one name apart. */

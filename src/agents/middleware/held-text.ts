@@ -5,6 +5,8 @@ export interface HeldTextOptions {
   readonly edit: EditText;
   /** How much of the end of `text` an edit may still reach into, once more has come. */
   readonly held: (text: string) => number;
+  /** What else there is goes through as it comes. */
+  readonly of: readonly StreamedDelta["type"][];
 }
 
 /**
@@ -24,7 +26,8 @@ export class HeldText implements DeltaFilter {
   }
 
   push(delta: StreamedDelta): readonly StreamedDelta[] {
-    const { edit, held } = this.#options;
+    const { edit, held, of } = this.#options;
+    if (!of.includes(delta.type)) return [delta];
     const key = delta.type === "tool_input_delta" ? `${delta.type} ${delta.callId}` : delta.type;
     const text = (this.#waiting.get(key)?.text ?? "") + delta.text;
     const cut = text.length - Math.min(text.length, held(text));

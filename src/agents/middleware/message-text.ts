@@ -49,9 +49,17 @@ export function editOutput(output: ToolOutput, edit: EditText): ToolOutput {
   }
 }
 
-/** Of an assistant's message also what it thought and what it calls tools with. */
-export function editMessage<Message extends ChatMessage>(message: Message, edit: EditText): Message;
-export function editMessage(message: ChatMessage, edit: EditText): ChatMessage {
+/** What of a message is edited: what it says, and what it calls tools with. */
+export interface MessageEdits {
+  readonly words?: EditText;
+  readonly calls?: EditText;
+}
+
+export function editMessage<Message extends ChatMessage>(message: Message, edits: MessageEdits): Message;
+export function editMessage(
+  message: ChatMessage,
+  { words: edit = unchanged, calls = unchanged }: MessageEdits,
+): ChatMessage {
   switch (message.role) {
     case "system":
       return message;
@@ -62,7 +70,7 @@ export function editMessage(message: ChatMessage, edit: EditText): ChatMessage {
       return content === message.content ? message : { ...message, content };
     }
     case "assistant": {
-      const content = editAll(message.content, (part) => editAssistantPart(part, edit));
+      const content = editAll(message.content, (part) => editAssistantPart(part, edit, calls));
       return content === message.content ? message : { ...message, content };
     }
     case "tool": {
@@ -72,7 +80,7 @@ export function editMessage(message: ChatMessage, edit: EditText): ChatMessage {
   }
 }
 
-function editAssistantPart(part: AssistantPart, edit: EditText): AssistantPart {
+function editAssistantPart(part: AssistantPart, edit: EditText, calls: EditText): AssistantPart {
   switch (part.type) {
     case "text":
       return editTextOf(part, edit);
@@ -84,12 +92,16 @@ function editAssistantPart(part: AssistantPart, edit: EditText): AssistantPart {
       return { ...rest, text };
     }
     case "tool_call": {
-      const input = editJson(part.input, edit);
+      const input = editJson(part.input, calls);
       return input === part.input ? part : { ...part, input };
     }
     case "file":
       return part;
   }
+}
+
+function unchanged(text: string): string {
+  return text;
 }
 
 function editToolResult(part: ToolResultPart, edit: EditText): ToolResultPart {

@@ -21,18 +21,21 @@ export function modelFallback({ models, kinds }: ModelFallbackOptions): Layer {
     name: "model-fallback",
     chat: async (context, next) => {
       const shown = watch(context);
+      const { model: first } = context;
       let failed: unknown;
-      for (const model of [context.model, ...models]) {
+      for (const model of [first, ...models]) {
         context.model = model;
         try {
           await next();
           return;
         } catch (error) {
           failed = error;
-          if (shown() || !falls(failureKind(error))) throw error;
           note(context, model, error);
+          if (shown() || !falls(failureKind(error))) break;
         }
       }
+      // M4: a call made again from around starts with the first.
+      context.model = first;
       throw failed;
     },
   };

@@ -1,8 +1,12 @@
 import { Fault, type Middleware, type MiddlewareFunction } from "../../kernel/index.ts";
 import type { Stage } from "./layer.ts";
 
-interface Answered {
+/** What the levels' contexts have in common, and what a layer may replace for those further in. */
+interface Callable {
   result?: unknown;
+  request?: unknown;
+  arguments?: unknown;
+  readonly filters?: unknown[];
 }
 
 /** One layer at one level, with the name it goes by in faults. */
@@ -12,10 +16,10 @@ export interface NamedStage<Context> {
 }
 
 /**
- * The layers as one, first outermost. Linked once, here (F1): of none nothing is made, and a call walks no list. M1 and M2 are
- * held for each layer by itself.
+ * The layers as one, first outermost. Linked once, here (F1): of none nothing is made, and a call walks no list. M1, M2 and M4
+ * are held for each layer by itself.
  */
-export function onion<Context extends Answered>(
+export function onion<Context extends Callable>(
   stages: readonly NamedStage<Context>[],
 ): Middleware<Context> | undefined {
   let linked: MiddlewareFunction<Context> | undefined;
@@ -27,7 +31,7 @@ export function onion<Context extends Answered>(
   return linked === undefined ? undefined : { process: linked };
 }
 
-function guarded<Context extends Answered>({
+function guarded<Context extends Callable>({
   name,
   stage,
 }: NamedStage<Context>): MiddlewareFunction<Context> {
@@ -38,7 +42,7 @@ function guarded<Context extends Answered>({
     try {
       await process(context, turnstile.pass);
     } finally {
-      await turnstile.close();
+      if (!turnstile.close()) await turnstile.settle();
     }
     turnstile.check();
   };
@@ -47,14 +51,16 @@ function guarded<Context extends Answered>({
 /** M2: the `next` of one layer in one call, which lets through one at a time, and nobody after it was closed. */
 class Turnstile {
   readonly #name: string;
-  readonly #context: Answered;
+  readonly #context: Callable;
   readonly #next: () => Promise<void>;
   #open: Promise<void> | undefined;
   #passed = false;
+  /** M4: the filters that were added further in. */
+  #added: readonly [from: number, to: number] = [0, 0];
   #closed = false;
   #misuse: Fault | undefined;
 
-  constructor(name: string, context: Answered, next: () => Promise<void>) {
+  constructor(name: string, context: Callable, next: () => Promise<void>) {
     this.#name = name;
     this.#context = context;
     this.#next = next;
@@ -64,24 +70,35 @@ class Turnstile {
     if (this.#closed) return Promise.reject(this.#fault("called next after it had returned"));
     if (this.#open !== undefined)
       return Promise.reject(this.#fault("called next again while the earlier call was open"));
-    // What an earlier call left must not pass for the answer of this one.
-    if (this.#passed) delete this.#context.result;
+    if (this.#passed) this.#startOver();
     this.#passed = true;
     this.#open = this.#through();
     return this.#open;
   };
 
   async #through(): Promise<void> {
+    const context = this.#context;
+    const { request, arguments: input, filters } = context;
+    const from = filters?.length ?? 0;
     try {
       await this.#next();
     } finally {
       this.#open = undefined;
+      if (context.request !== request) context.request = request;
+      if (context.arguments !== input) context.arguments = input;
+      this.#added = [from, filters?.length ?? 0];
     }
   }
 
+  /** What an earlier call left is neither the answer of this one nor in its way. */
+  #startOver(): void {
+    delete this.#context.result;
+    const [from, to] = this.#added;
+    if (to > from) this.#context.filters?.splice(from, to - from);
+  }
+
   /** Nothing goes on behind a layer that is done: what it left open is waited for, and counts against it. */
-  async close(): Promise<void> {
-    this.#closed = true;
+  async settle(): Promise<void> {
     if (this.#open !== undefined) {
       const misuse = this.#fault("returned before its call of next had settled; await it");
       await this.#open.catch((error: unknown) => {
@@ -89,6 +106,12 @@ class Turnstile {
       });
     }
     if (this.#misuse !== undefined) throw this.#misuse;
+  }
+
+  /** Closed with nothing open and nothing wrong: the common case, which costs no turn of the event loop. */
+  close(): boolean {
+    this.#closed = true;
+    return this.#open === undefined && this.#misuse === undefined;
   }
 
   check(): void {

@@ -20,8 +20,9 @@ export interface PiiRedactionOptions {
   readonly replacement?: (label: string) => string;
   /** What the model is sent. All four are on unless told. */
   readonly toModel?: boolean;
-  /** What it answers, deltas included. */
+  /** What it says and thinks, deltas included. */
   readonly fromModel?: boolean;
+  /** What it calls tools with, and what they are given. */
   readonly toTools?: boolean;
   readonly fromTools?: boolean;
 }
@@ -34,7 +35,13 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
   const { toModel = true, fromModel = true, toTools = true, fromTools = true } = options;
   const redaction = new Redaction(options);
   const { edit } = redaction;
-  const redactSent = onceEach((message) => editMessage(message, edit));
+  const redactSent = onceEach((message) => editMessage(message, { words: edit, calls: edit }));
+  const answered = { ...(fromModel && { words: edit }), ...(toTools && { calls: edit }) };
+  const of = [
+    ...(fromModel ? (["text_delta", "reasoning_delta"] as const) : []),
+    ...(toTools ? (["tool_input_delta"] as const) : []),
+  ];
+  const { held } = redaction;
   return {
     name: "pii-redaction",
     ...((toModel || fromModel) &&
@@ -45,11 +52,11 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
             const messages = redactSent(request.messages);
             if (messages !== request.messages) context.request = { ...request, messages };
           }
-          if (fromModel && context.streaming) context.filters.push(new HeldText(redaction));
+          if (of.length > 0 && context.streaming) context.filters.push(new HeldText({ edit, held, of }));
           await next();
           const { result } = context;
-          if (!fromModel || result === undefined) return;
-          const message = editMessage(result.message, edit);
+          if (of.length === 0 || result === undefined) return;
+          const message = editMessage(result.message, answered);
           if (message !== result.message) context.result = { ...result, message };
         },
       } satisfies Layer)),

@@ -1,12 +1,12 @@
 import {
   assistantMessage,
+  formatIssue,
   MiddlewareTermination,
   messageText,
   toolCallsOf,
   userMessage,
   type ChatContext,
   type ModelResponse,
-  type SchemaIssue,
   type StandardSchema,
 } from "../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
@@ -88,9 +88,4 @@ function correction(
   const asked = `That does not fit the schema: ${problems.join("; ")}. Answer again, with the whole JSON and nothing else.`;
   const text = messageText(message);
   return [assistantMessage(text === "" ? "(no text)" : text), userMessage(asked)];
-}
-
-function formatIssue({ message, path = [] }: SchemaIssue): string {
-  const keys = path.map((key) => String(typeof key === "object" ? key.key : key));
-  return `${keys.join(".")} ${message}`.trim();
 }

@@ -1,10 +1,10 @@
 import {
   copyJson,
   Fault,
+  formatIssue,
   type JsonSchema,
   type JsonValue,
   type Schema,
-  type SchemaIssue,
   type StandardSchema,
 } from "../../kernel/index.ts";
 
@@ -92,11 +92,6 @@ async function compile(what: string, schema: JsonSchema): Promise<(value: unknow
   } catch (cause) {
     throw new Fault("invalid_argument", `${what} is not a JSON Schema`, { cause });
   }
-}
-
-function formatIssue({ message, path = [] }: SchemaIssue): string {
-  const keys = path.map((key) => String(typeof key === "object" ? key.key : key));
-  return `${keys.join(".")} ${message}`.trim();
 }
 
 function refusal(toolName: string, problems: readonly string[]): Fault {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { humanApproval, type HumanApprovalOptions } from "../../../src/agents/index.ts";
-import { agent, setUp, simpleTool, text, until } from "../../runtime/bench-runtime.ts";
+import { humanApproval, soloAgent, type HumanApprovalOptions } from "../../../src/agents/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { setUp, simpleTool, text, until } from "../../runtime/bench-runtime.ts";
 import { runScene } from "./contexts.ts";
 
 const send = simpleTool({ name: "send", execute: async () => text("sent") });
@@ -21,29 +22,16 @@ test.for<[HumanApprovalOptions, string, string]>([
   expect([await decide(send), await decide(wipe)]).toEqual([first, second]);
 });
 
-test("behind the gate it is a durable question: another worker goes on when the answer comes", async () => {
-  const permissions = humanApproval({ tools: ["send"], reason: "mail goes to customers" });
-  const worker = agent(
-    "worker",
-    async (ctx) => {
-      const { output } = await ctx.tool({ callId: "c", toolName: "send", input: { to: "ann" } });
-      return output.type === "text" ? output.text : "";
-    },
-    {
-      tools: [send],
-      callPath: {
-        gate: {
-          before: async ({ call, tool, facts }) => {
-            const decision = await permissions.check(call, tool, facts);
-            return decision.decision === "allow" ? decision : { ...decision, by: "human-approval" };
-          },
-          after: async (_call, result) => result,
-        },
-      },
-    },
-  );
-  const { runtime, open, events } = await setUp();
-  const { runId } = await runtime.submit(worker, null);
+test("at the gate it is a durable question: another worker goes on when the answer comes", async () => {
+  const script = [{ toolCalls: [{ name: "send", input: { to: "ann" } }] }, "Done."];
+  const worker = soloAgent({
+    name: "worker",
+    model: scriptedModel(script),
+    tools: [send],
+    permissions: humanApproval({ tools: ["send"], reason: "mail goes to customers" }),
+  });
+  const { runtime, open, events } = await setUp({ unknownPrice: "ignore" });
+  const { runId } = await runtime.submit(worker, "Write to Ann");
   const asked = async () => (await events(runId)).find((event) => event.type === "approval_request");
   await until(async () => (await asked()) !== undefined);
   await runtime.close();
@@ -52,7 +40,22 @@ test("behind the gate it is a durable question: another worker goes on when the 
   const request = await asked();
   expect(request?.data).toMatchObject({ toolName: "send", reason: "mail goes to customers" });
   const handle = await second.find(runId);
-  if (request?.type === "approval_request")
-    await handle?.approve(request.data.approvalId, { decision: "approved" });
-  expect((await handle?.result())?.output).toBe("sent");
+  await handle?.approve(request?.data.approvalId ?? "", { decision: "approved" });
+  expect((await handle?.result())?.output).toBe("Done.");
+  const ended = (await events(runId)).find((event) => event.type === "tool_execution_end");
+  expect(ended?.data.result).toEqual(text("sent"));
+});
+
+test("or a handler in this process is asked", async () => {
+  const worker = soloAgent({
+    name: "worker",
+    model: scriptedModel([{ toolCalls: [{ name: "wipe", input: {} }] }, "Left it."]),
+    tools: [wipe],
+    permissions: humanApproval({ onAsk: () => ({ decision: "denied", reason: "not today" }) }),
+  });
+  const { runtime, events } = await setUp({ unknownPrice: "ignore" });
+  const run = await runtime.submit(worker, "Wipe it");
+  expect((await run.result()).output).toBe("Left it.");
+  const ended = (await events(run.runId)).find((event) => event.type === "tool_execution_end");
+  expect(ended?.data.result).toEqual({ ...text("[denied: not today]"), isError: true });
 });

@@ -24,6 +24,7 @@ describe("model fallback", () => {
     const second = scriptedModel([{ error: httpError(500, "second") }]);
     const scene = chatScene([{ error: httpError(500, "first") }]);
     await expect(scene.call([modelFallback({ models: [second] })])).rejects.toThrow("second");
+    expect(scene.context.model).toBe(scene.model);
   });
 
   test("not after the first delta was shown: watchers would see two answers", async () => {

@@ -119,6 +119,12 @@ describe("in both directions", () => {
     await scene.call([piiRedaction({ toTools: false })]);
     expect(scene.calls).toEqual([{ who: mail }]);
     expect(Object.keys(piiRedaction({ toTools: false, fromTools: false }))).toEqual(["name", "chat"]);
+    const toolCalls = [{ name: "send", input: { to: mail } }];
+    const calling = chatScene([{ text: mail, toolCalls }], { streaming: true });
+    const called = await calling.call([piiRedaction({ toTools: false })]);
+    expect(called?.message.content).toMatchObject([{ text: "[EMAIL]" }, { input: { to: mail } }]);
+    expect(shownText(calling.shown, "tool_input_delta")).toContain(mail);
+    expect(shownText(calling.shown)).toBe("[EMAIL]");
     const chat = chatScene([mail]);
     expect(answerText(await chat.call([piiRedaction({ fromModel: false })]))).toBe(mail);
     const loud = await stream([mail], { fromModel: false });

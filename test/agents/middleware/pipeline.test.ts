@@ -1,8 +1,22 @@
 import { describe, expect, test } from "vitest";
 import { MiddlewarePipeline, soloAgent, type Layer } from "../../../src/agents/index.ts";
-import type { ChatMiddleware, MiddlewareFunction, ChatContext } from "../../../src/kernel/index.ts";
+import {
+  userMessage,
+  type ChatContext,
+  type ChatMiddleware,
+  type MiddlewareFunction,
+} from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { answerText, chatScene, httpError, onceMore, rejection, runScene, toolScene } from "./contexts.ts";
+import {
+  answerText,
+  chatScene,
+  httpError,
+  onceMore,
+  rejection,
+  runScene,
+  shownText,
+  toolScene,
+} from "./contexts.ts";
 
 function noting(log: string[], name: string): Layer {
   const note = async (_context: object, next: () => Promise<void>): Promise<void> => {
@@ -191,5 +205,49 @@ describe("M2: next", () => {
     expect(settled).toBe(false);
     open.resolve();
     expect(await failed).toMatchObject({ code: "middleware_misuse" });
+  });
+});
+
+describe("M4: what a layer replaces", () => {
+  const marking: Layer = {
+    name: "marking",
+    chat: async (context, next) => {
+      const { request, filters } = context;
+      context.request = { ...request, messages: [...request.messages, userMessage("marked")] };
+      filters.push({ push: (delta) => [{ ...delta, text: `<${delta.text}>` }], flush: () => [] });
+      await next();
+    },
+    function: async (context, next) => {
+      context.arguments = { ...context.arguments, marked: true };
+      await next();
+    },
+  };
+
+  test("holds further in, and not around it", async () => {
+    const scene = chatScene(["hi"]);
+    const { request } = scene.context;
+    const seen: unknown[] = [];
+    const around: Layer = {
+      chat: async (context, next) => {
+        await next();
+        seen.push(context.request);
+      },
+    };
+    await scene.call([around, marking]);
+    expect(scene.model.calls[0]?.messages).toHaveLength(2);
+    expect(seen).toEqual([request]);
+    const tool = toolScene(["hi"]);
+    await tool.call([{ function: (_context, next) => next() }, marking]);
+    expect([tool.calls, tool.context.arguments]).toEqual([
+      [{ town: "Sens", marked: true }],
+      { town: "Sens" },
+    ]);
+  });
+
+  test("is not there twice when the call is made again from around", async () => {
+    const scene = chatScene([{ error: httpError(500) }, "hi"], { streaming: true });
+    await scene.call([onceMore, marking]);
+    expect(scene.model.calls.map(({ messages }) => messages.length)).toEqual([2, 2]);
+    expect(shownText(scene.shown)).toBe("<hi>");
   });
 });

@@ -18,7 +18,8 @@ describe.for([false, true])("schema validator (streaming: %s)", (streaming) => {
 
   test("asks again with what was wrong, and the layers around see the request as it was", async () => {
     const scene = chatScene(['{"town":"Sens"}', "sorry?", good], { streaming });
-    await scene.call([schemaValidator({ schema })]);
+    await scene.call([{ chat: (_context, next) => next() }, schemaValidator({ schema })]);
+    expect(scene.context.request.messages).toHaveLength(1);
     const last = (call: number) => scene.model.calls[call]?.messages.at(-1);
     expect(scene.model.calls.map(({ messages }) => messages.length)).toEqual([1, 3, 3]);
     expect(messageText(last(1) ?? { role: "system", content: "" })).toMatch(/degrees .*expected number/iu);
