@@ -127,7 +127,7 @@ export {
   type TopicId,
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
-export type { Journal, RunRecord } from "./journal.ts";
+export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
 export {
   assertJson,
   canonicalJson,
@@ -226,6 +226,7 @@ export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
 export type { RunHandle } from "./run-handle.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
+export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
 export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";

@@ -1,7 +1,9 @@
 import type { Commit } from "./commit.ts";
 import type { AgentId, RunId, SessionId } from "./identity.ts";
 import type { Lease } from "./lease.ts";
+import type { Mail } from "./mailbox.ts";
 import type { Priority } from "./priority.ts";
+import type { RunPage, RunQuery, RunSummary } from "./run-summary.ts";
 
 /** What is known of a run without reading its commits: whom to schedule, and with which code. */
 export interface RunRecord {
@@ -9,11 +11,30 @@ export interface RunRecord {
   readonly agentId: AgentId;
   readonly sessionId: SessionId;
   readonly tenantId: string | null;
+  readonly userId: string | null;
   readonly priority: Priority;
   /** The agent's version at the start (J9). */
   readonly agentVersion: string | null;
   readonly createdAt: number;
 }
+
+/** S5: at most one unfinished run of an agent in a session. */
+export interface SingleFlight {
+  /** What is said to that run instead of starting another. Its id begins with `submit `; said once, also when that run has ended since. */
+  readonly steering: Omit<Mail, "runId">;
+  /** Whether one at work is told as well, and not only one that is suspended. */
+  readonly always: boolean;
+}
+
+/** What came of creating a run. */
+export type Creation =
+  | { readonly kind: "created" }
+  /** A run of this id is there; nothing changed. */
+  | { readonly kind: "exists" }
+  /** The agent has an unfinished run in the session, which has the mail. */
+  | { readonly kind: "steered"; readonly runId: RunId }
+  /** The agent is at work in the session; nothing changed. */
+  | { readonly kind: "busy"; readonly run: RunSummary };
 
 /**
  * The durable memory of runs, and the one door by which an owner writes: what a commit holds for the event log, sessions,
@@ -24,11 +45,15 @@ export interface RunRecord {
  * - J3 A writer whose lease was lost is refused with `lease_lost`, and nothing is written.
  * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
  * - A number that leaves a gap is refused with `invalid_argument`.
+ * - S5 With a `flight`, whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits.
+ * - K1 A run has ended when a commit tells `run_end`, and goes on again when one reopens a task; `list` says so from that commit on.
+ * - K2 `list` gives the newest first, each once however many come or go between two pages.
  */
 export interface Journal {
-  /** False: the run exists; nothing changed. */
-  create(run: RunRecord, first: Commit): Promise<boolean>;
+  /** Without `flight` whatever else is in the session: a fork, an activation. */
+  create(run: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation>;
   find(runId: RunId): Promise<RunRecord | undefined>;
+  list(query?: RunQuery): Promise<RunPage>;
   /** The commit that stands under this number. */
   append(lease: Lease, commit: Commit): Promise<Commit>;
   /** What has been committed, from `number` on; ends there. */

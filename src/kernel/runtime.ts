@@ -4,6 +4,7 @@ import type { RunId, SessionId } from "./identity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
 import type { RunHandle } from "./run-handle.ts";
+import type { RunPage, RunQuery } from "./run-summary.ts";
 import type { SpawnBudget } from "./spawn-budget.ts";
 
 /** How an input is to be run. */
@@ -21,6 +22,11 @@ export interface SubmitOptions {
   readonly priority?: Priority;
   /** Send text as it is written (E2). */
   readonly streaming?: boolean;
+  /**
+   * S5: what becomes of the input while the agent is at work in the session: `agent_busy`, unless told; or steering for its next turn.
+   * A run that is suspended there takes it as steering either way.
+   */
+  readonly whenBusy?: "refuse" | "steer";
   /** Submitting again under the same id is submitting once. */
   readonly runId?: RunId;
 }
@@ -29,10 +35,15 @@ export interface SubmitOptions {
 export interface Runtime {
   /** With the agents it is made of. Runs of an agent are driven only where it is registered. */
   register(agent: Agent): void;
-  /** Durable when the promise resolves. */
+  /**
+   * Durable when the promise resolves. S5: the run that is unfinished in the session, if the input became steering for it; `agent_busy`
+   * if it could not, naming that run and what it waits for.
+   */
   submit(agent: Agent, input: JsonValue, options?: SubmitOptions): Promise<RunHandle>;
   /** A run of this store, whoever drives it. */
   find(runId: RunId): Promise<RunHandle | undefined>;
+  /** Runs of this store, the newest first, whoever drives them. */
+  list(query?: RunQuery): Promise<RunPage>;
   /** Lets what is being driven come to rest, then lets go of the store. */
   close(): Promise<void>;
 }

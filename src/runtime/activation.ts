@@ -66,6 +66,7 @@ export function newRun(
       agentId,
       sessionId,
       tenantId: options.tenantId ?? null,
+      userId: options.userId ?? null,
       priority,
       agentVersion: agent.version ?? null,
       createdAt: at,
@@ -93,5 +94,6 @@ export async function activate(owner: OwnerContext, agent: Agent): Promise<boole
   const runId = formatRunId(digest.slice(0, 40));
   const messages = deliveries.map(({ message }) => message);
   const { record, first } = newRun(owner, agent, null, { runId, messages });
-  return store.journal.create(record, first);
+  const { kind } = await store.journal.create(record, first);
+  return kind === "created";
 }

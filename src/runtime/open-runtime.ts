@@ -15,12 +15,15 @@ import {
   type RetrySettings,
   type RunHandle,
   type RunId,
+  type RunPage,
+  type RunQuery,
+  type RunRecord,
   type Runtime,
   type Store,
   type SubmitOptions,
   type UnknownPrice,
 } from "../kernel/index.ts";
-import { activate, newRun } from "./activation.ts";
+import { activate } from "./activation.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { StoredRunHandle } from "./run-handle.ts";
@@ -29,6 +32,7 @@ import { defaultRunRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
 import { memoryStore } from "./stores/memory/store.ts";
+import { submitRun } from "./submission.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 import { uuidSource } from "./uuid-source.ts";
@@ -152,15 +156,16 @@ class LocalRuntime implements Runtime {
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.register(agent);
-    const { record, first } = newRun(this.#owner, agent, input, options);
-    const created = await this.#store.journal.create(record, first);
-    const standing = created ? record : await this.#store.journal.find(record.runId);
-    return this.#handle(standing ?? record);
+    return this.#handle(await submitRun(this.#owner, agent, input, options));
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
     const record = await this.#store.journal.find(runId);
     return record === undefined ? undefined : this.#handle(record);
+  }
+
+  list(query?: RunQuery): Promise<RunPage> {
+    return this.#store.journal.list(query);
   }
 
   close(): Promise<void> {
@@ -178,7 +183,7 @@ class LocalRuntime implements Runtime {
     await this.#store.close();
   }
 
-  #handle(record: NonNullable<Awaited<ReturnType<Store["journal"]["find"]>>>): RunHandle {
+  #handle(record: RunRecord): RunHandle {
     const { store, clock, ids } = this.#owner;
     const observed = (): Promise<void> => this.#observed(record.runId);
     return new StoredRunHandle({ store, clock, ids, record, observed });

@@ -49,11 +49,13 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),
     journal: {
-      create: (run, first) => counted(`journal.create ${run.runId}`, () => journal.create(run, first)),
+      create: (run, first, flight) =>
+        counted(`journal.create ${run.runId}`, () => journal.create(run, first, flight)),
       append: (lease, commit) =>
         counted(`journal.append ${lease.runId} commit ${commit.number}`, () => journal.append(lease, commit)),
       delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
       find: (runId) => journal.find(runId),
+      list: (query) => journal.list(query),
       read: (runId, from) => journal.read(runId, from),
     },
     mailbox: {

@@ -24,8 +24,9 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
   test("a run is created once; the second time nothing changes", async () => {
     const store = await open();
     const record = runRecord();
-    expect(await store.journal.create(record, { number: 0, at: 1 })).toBe(true);
-    expect(await store.journal.create({ ...record, createdAt: 99 }, { number: 0, at: 99 })).toBe(false);
+    expect(await store.journal.create(record, { number: 0, at: 1 })).toEqual({ kind: "created" });
+    const again = await store.journal.create({ ...record, createdAt: 99 }, { number: 0, at: 99 });
+    expect(again).toEqual({ kind: "exists" });
     expect(await store.journal.find(record.runId)).toEqual(record);
     expect((await all(store.journal.read(record.runId))).map(({ at }) => at)).toEqual([1]);
   });

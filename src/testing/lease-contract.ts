@@ -103,7 +103,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
 
   test("L5: tenants are served in turn; within one, the higher priority first, then the longest ready", async () => {
     const store = await open();
-    const create = (name: string, tenantId: string, priority: Priority): Promise<boolean> =>
+    const create = (name: string, tenantId: string, priority: Priority): Promise<unknown> =>
       store.journal.create({ ...runRecord(name), tenantId, priority }, { number: 0, at: 1 });
     await create("a1", "a", Priority.NORMAL);
     await create("a2", "a", Priority.NORMAL);

@@ -5,12 +5,16 @@ import { inboxContract } from "./inbox-contract.ts";
 import { journalContract } from "./journal-contract.ts";
 import { leaseContract } from "./lease-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
+import { runListContract } from "./run-list-contract.ts";
 import { sessionContract } from "./session-contract.ts";
+import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
 
-/** The suites of a store's eight contracts, by name. */
+/** The suites of a store's eight contracts, by name; the journal has three. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
+  runs: runListContract,
+  flights: singleFlightContract,
   events: eventLogContract,
   mailbox: mailboxContract,
   inbox: inboxContract,

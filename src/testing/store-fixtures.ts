@@ -28,6 +28,7 @@ export function runRecord(name = "a"): RunRecord {
     agentId,
     sessionId,
     tenantId: null,
+    userId: null,
     priority: Priority.NORMAL,
     agentVersion: null,
     createdAt: 1,

@@ -53,6 +53,7 @@ export async function live(
     journal: {
       create: (...args) => real.journal.create(...args),
       find: (...args) => real.journal.find(...args),
+      list: (...args) => real.journal.list(...args),
       read: (...args) => real.journal.read(...args),
       delete: (...args) => real.journal.delete(...args),
       append: async (lease, each) => {

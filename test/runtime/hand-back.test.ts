@@ -13,6 +13,7 @@ it("hands a run back after its store failed, and goes on with it from what is st
     journal: {
       create: (run, first) => real.journal.create(run, first),
       find: (runId) => real.journal.find(runId),
+      list: (query) => real.journal.list(query),
       read: (runId, from) => real.journal.read(runId, from),
       delete: (runId) => real.journal.delete(runId),
       append: async (lease, commit) => {

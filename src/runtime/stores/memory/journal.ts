@@ -3,13 +3,21 @@ import {
   deepFreeze,
   Fault,
   type Commit,
+  type Creation,
   type Event,
   type Journal,
   type Lease,
   type RunId,
+  type RunPage,
+  type RunQuery,
   type RunRecord,
+  type RunStanding,
+  type RunSummary,
+  type SingleFlight,
   type TaskId,
 } from "../../../kernel/index.ts";
+import { cursorOf, pageOf } from "../run-cursor.ts";
+import { endIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
@@ -35,10 +43,14 @@ export class MemoryJournal implements Journal {
     this.#neighbours = neighbours;
   }
 
-  async create(record: RunRecord, first: Commit): Promise<boolean> {
-    if (this.#tables.runs.has(record.runId)) return false;
+  async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
+    if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
+    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    if (instead !== undefined) return instead;
     const row: RunRow = {
       record,
+      place: this.#tables.tick(),
+      end: null,
       commits: [],
       events: [],
       mail: [],
@@ -54,11 +66,25 @@ export class MemoryJournal implements Journal {
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
     this.#tables.announce(record.runId);
-    return true;
+    return { kind: "created" };
   }
 
   async find(runId: RunId): Promise<RunRecord | undefined> {
     return this.#tables.runs.get(runId)?.record;
+  }
+
+  async list(query: RunQuery = {}): Promise<RunPage> {
+    const { before, limit, statuses } = cursorOf(query);
+    const { sessionId, agentId, tenantId } = query;
+    const fits = ({ place, record, ...row }: RunRow): boolean =>
+      place < before &&
+      (sessionId === undefined || record.sessionId === sessionId) &&
+      (agentId === undefined || record.agentId === agentId) &&
+      (tenantId === undefined || record.tenantId === tenantId) &&
+      (statuses?.includes(standingOf(row)) ?? true);
+    const found = [...this.#tables.runs.values()].filter(fits).toReversed();
+    const { shown, next } = pageOf(found, limit);
+    return { runs: shown.map(summaryOf), next };
   }
 
   async append(lease: Lease, commit: Commit): Promise<Commit> {
@@ -84,6 +110,22 @@ export class MemoryJournal implements Journal {
     const row = this.#tables.runs.get(runId);
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
+  }
+
+  /** S5. */
+  #steer({ agentId, sessionId }: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+    const rows = [...this.#tables.runs.values()];
+    const told = rows.find(({ mailIds }) => mailIds.has(steering.id));
+    if (told !== undefined) return { kind: "steered", runId: told.record.runId };
+    const row = rows.findLast(
+      ({ record, end }) => end === null && record.agentId === agentId && record.sessionId === sessionId,
+    );
+    if (row === undefined) return undefined;
+    // One that mail has woken is on its way: nobody is at it yet.
+    const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
+    if (!always && !isLeft) return { kind: "busy", run: summaryOf(row) };
+    this.#neighbours.mailbox.putNow({ ...steering, runId: row.record.runId });
+    return { kind: "steered", runId: row.record.runId };
   }
 
   /** Refuses before it changes anything. */
@@ -114,6 +156,8 @@ export class MemoryJournal implements Journal {
     for (const event of events) deepFreeze(event);
     row.commits.push(commit);
     row.events.push(...events);
+    const end = endIn(commit);
+    if (end !== undefined) row.end = end;
     for (const each of mail) this.#neighbours.mailbox.putNow(each);
     this.#neighbours.inbox.applyNow(inbox);
     this.#neighbours.topics.applyNow(topics);
@@ -137,4 +181,21 @@ export class MemoryJournal implements Journal {
     );
     row.deltaBatch++;
   }
+}
+
+function standingOf({
+  end,
+  owner,
+  rest,
+  mail,
+}: Pick<RunRow, "end" | "owner" | "rest" | "mail">): RunStanding {
+  if (end !== null) return end.status;
+  if (owner !== null) return "running";
+  return rest.kind === "suspended" && mail.length === 0 ? "suspended" : "pending";
+}
+
+function summaryOf(row: RunRow): RunSummary {
+  const { record, end, commits } = row;
+  const updatedAt = commits.at(-1)?.at ?? record.createdAt;
+  return { ...record, status: standingOf(row), updatedAt, endedAt: end?.at ?? null };
 }

@@ -42,6 +42,7 @@ export class MemoryLeases implements Leases {
     const row = this.#tables.owned(lease);
     row.owner = null;
     row.rest = rest;
+    if (rest.kind === "ended") row.end ??= { status: "completed", at: row.commits.at(-1)?.at ?? 0 };
     row.readyAt = this.#tables.tick();
     this.#tables.announce(lease.runId);
   }

@@ -9,9 +9,14 @@ import {
   type RunId,
   type RunRecord,
 } from "../../../kernel/index.ts";
+import type { RunEnd } from "../run-end.ts";
 
 export interface RunRow {
   readonly record: RunRecord;
+  /** Counts runs in the order of their creation, from 1. */
+  readonly place: number;
+  /** K1: how it ended, while it has. */
+  end: RunEnd | null;
   readonly commits: Commit[];
   readonly events: Event[];
   /** Not consumed yet. */

@@ -47,7 +47,7 @@ export function encodeCommit(commit: Commit, run: Run, hash: Hash): string {
   const stored: { -readonly [Key in keyof StoredCommit]: StoredCommit[Key] } = {};
   if (steps.length > 0) stored.steps = steps.map((step) => encodeStep(step, hash));
   if (events.length > 0) stored.events = encodeEvents(events, { steps, at, agentId: run.agentId });
-  if (sessions.length > 0) stored.sessions = sessions.map(encodeChange);
+  if (sessions.length > 0) stored.sessions = sessions.map((change) => encodeChange(change, run));
   for (const [key, value] of Object.entries(rest)) {
     if (!Array.isArray(value) || value.length > 0) Object.assign(stored, { [key]: value });
   }
@@ -77,21 +77,34 @@ export function decodeCommit(body: string, frame: CommitFrame, find: FindEntry):
   const records = steps?.map(decodeStep) ?? [];
   if (steps !== undefined) commit.steps = records;
   if (events !== undefined) commit.events = decodeEvents(events, records, frame);
-  if (sessions !== undefined) commit.sessions = sessions.flatMap((change) => decodeChange(change, find));
+  if (sessions !== undefined)
+    commit.sessions = sessions.flatMap((change) => decodeChange(change, frame, find));
   return commit;
 }
 
-function encodeChange(change: SessionChange): StoredChange {
+function encodeChange(change: SessionChange, run: Run): StoredChange {
   if (change.type !== "append") return change;
-  const { entry, ...rest } = change;
-  return { ...rest, entryId: entry.id };
+  const { entry, sessionId, agentId, visibility, ...rest } = change;
+  return {
+    ...rest,
+    ...(sessionId !== run.sessionId && { sessionId }),
+    ...(agentId !== run.agentId && { agentId }),
+    ...(visibility !== "pending" && { visibility }),
+    entryId: entry.id,
+  };
 }
 
-function decodeChange(change: StoredChange, find: FindEntry): SessionChange[] {
+function decodeChange(change: StoredChange, run: Run, find: FindEntry): SessionChange[] {
   if (change.type !== "append") return [change];
-  const { entryId, ...rest } = change;
-  const entry = find(change.sessionId, entryId);
-  return entry === undefined ? [] : [{ ...rest, entry }];
+  const {
+    entryId,
+    sessionId = run.sessionId,
+    agentId = run.agentId,
+    visibility = "pending",
+    ...rest
+  } = change;
+  const entry = find(sessionId, entryId);
+  return entry === undefined ? [] : [{ ...rest, sessionId, agentId, entry, visibility }];
 }
 
 function encodeStep(step: StepRecord, hash: Hash): StoredStep {

@@ -87,6 +87,24 @@ export class CommitRows {
     return { ...end, head: last?.head ?? "" };
   }
 
+  /** When each of these runs, by key, last committed something. */
+  lastTimes(runs: readonly number[]): ReadonlyMap<number, number> {
+    const late = this.#database.all<{ readonly run: number; readonly at: number }>(
+      "SELECT run, at, max(id) FROM commits WHERE id > (SELECT through FROM placed) GROUP BY run",
+    );
+    const times = new Map(late.map(({ run, at }) => [run, at]));
+    for (const run of runs) {
+      if (times.has(run)) continue;
+      const last = this.#database.get<{ readonly at: number }>(
+        `SELECT at FROM commits WHERE id =
+           (SELECT commit_ids ->> '$[#-1]' FROM places WHERE run = ? ORDER BY number DESC LIMIT 1)`,
+        run,
+      );
+      if (last !== undefined) times.set(run, last.at);
+    }
+    return times;
+  }
+
   row(run: RunKey, number: number): CommitRow | undefined {
     return this.page(run, number, number + 1)[0];
   }

@@ -2,11 +2,16 @@ import {
   assertJson,
   Fault,
   type Commit,
+  type Creation,
   type Hash,
   type Journal,
   type Lease,
   type RunId,
+  type RunPage,
+  type RunQuery,
   type RunRecord,
+  runStatuses,
+  type SingleFlight,
 } from "../../../kernel/index.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { Chain } from "./chain.ts";
@@ -14,10 +19,12 @@ import type { Collector } from "./collector.ts";
 import { encodeCommit } from "./commit-codec.ts";
 import { missing, type CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
+import { endIn, type RunEnd } from "../run-end.ts";
 import type { RunFeeds } from "./run-feed.ts";
+import { RunList } from "./run-list.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
-import { recordOf, RunState, tenantText, type RunKey, type RunRow } from "./run-row.ts";
+import { recordOf, runColumns, RunState, tenantText, type RunKey, type RunRow } from "./run-row.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { OwnedRun, Position, Tables } from "./tables.ts";
 import type { SqliteTopics } from "./topics.ts";
@@ -69,6 +76,7 @@ export class SqliteJournal implements Journal {
   readonly #hash: Hash;
   readonly #collector: Collector;
   readonly #neighbours: Neighbours;
+  readonly #list: RunList;
 
   constructor({ tables, rows, chain, hash, collector, neighbours }: SqliteJournalOptions) {
     this.#tables = tables;
@@ -77,15 +85,17 @@ export class SqliteJournal implements Journal {
     this.#hash = hash;
     this.#collector = collector;
     this.#neighbours = neighbours;
+    this.#list = new RunList(tables, rows);
   }
 
-  async create(record: RunRecord, first: Commit): Promise<boolean> {
+  async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
     const draft = this.#draft(first, record);
     return this.#tables.write({
       bytes: draft.body.length,
-      apply: () => this.#create(record, draft),
-      committed: (isNew) => {
-        if (!isNew) return;
+      apply: () => this.#createUnlessBusy(record, draft, flight),
+      committed: (creation) => {
+        if (creation.kind === "steered") this.#tables.announce(creation.runId);
+        if (creation.kind !== "created") return;
         this.#tables.announce(record.runId);
         this.#tell(first);
       },
@@ -94,13 +104,13 @@ export class SqliteJournal implements Journal {
 
   find(runId: RunId): Promise<RunRecord | undefined> {
     return this.#tables.read(() => {
-      const row = this.#tables.database.get<RunRow>(
-        `SELECT run_id, agent_id, session_id, tenant, priority, agent_version, created_at
-         FROM runs WHERE run_id = ?`,
-        runId,
-      );
+      const row = this.#tables.database.get<RunRow>(`SELECT ${runColumns} FROM runs WHERE run_id = ?`, runId);
       return row === undefined ? undefined : recordOf(row);
     });
+  }
+
+  list(query?: RunQuery): Promise<RunPage> {
+    return this.#list.read(query);
   }
 
   async append(lease: Lease, commit: Commit): Promise<Commit> {
@@ -170,19 +180,42 @@ export class SqliteJournal implements Journal {
     return { commit, body, contents: this.#chain.contents(events) };
   }
 
-  #create(record: RunRecord, draft: Draft): boolean {
+  /** S5. */
+  #createUnlessBusy(record: RunRecord, draft: Draft, flight: SingleFlight | undefined): Creation {
+    if (this.#tables.find(record.runId) !== undefined) return { kind: "exists" };
+    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    if (instead !== undefined) return instead;
+    this.#create(record, draft);
+    return { kind: "created" };
+  }
+
+  #steer(record: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+    const { mailbox } = this.#neighbours;
+    const told = mailbox.findSubmitted(steering.id);
+    if (told !== undefined) return { kind: "steered", runId: told };
+    const run = this.#list.findUnfinished(record);
+    if (run === undefined) return undefined;
+    const { runId, status } = run;
+    // One that mail has woken is on its way: nobody is at it yet.
+    const isLeft = status === "suspended" || (status === "pending" && mailbox.hasMailNow(runId));
+    if (!always && !isLeft) return { kind: "busy", run };
+    mailbox.putNow({ ...steering, runId });
+    return { kind: "steered", runId };
+  }
+
+  #create(record: RunRecord, draft: Draft): void {
     const { database } = this.#tables;
-    if (this.#tables.find(record.runId) !== undefined) return false;
     this.#refuse(draft.commit, start);
-    const { runId, agentId, sessionId, tenantId, priority, agentVersion, createdAt } = record;
+    const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const id = database.insert(
-      `INSERT INTO runs (run_id, agent_id, session_id, tenant, priority, agent_version, created_at,
+      `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
          epoch, state, ready_at, mail_count)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 0, ${RunState.READY}, ?, 0)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ${RunState.READY}, ?, 0)`,
       runId,
       agentId,
       sessionId,
       tenantText(tenantId),
+      userId,
       priority,
       agentVersion,
       createdAt,
@@ -194,7 +227,6 @@ export class SqliteJournal implements Journal {
     database.statement(plainInsert).run(id, commit.number, commit.at, next.seq, head, body);
     this.#reach({ id, runId, agentId, sessionId }, commit);
     this.#rows.addedNow();
-    return true;
   }
 
   /** J1, J3: the commit that stands under its number. */
@@ -256,14 +288,13 @@ export class SqliteJournal implements Journal {
   }
 
   /** Whether the commit changes more than its own row. */
-  #reachesFurther(
-    runId: RunId,
-    { events = [], sessions, mail, inbox, topics, mailThrough }: Commit,
-  ): boolean {
+  #reachesFurther(runId: RunId, commit: Commit): boolean {
+    const { events = [], sessions, mail, inbox, topics, mailThrough } = commit;
     const lists = [sessions, mail, inbox, topics];
     return (
       this.#rows.isCrowded ||
       mailThrough !== undefined ||
+      endIn(commit) !== undefined ||
       lists.some((list) => list !== undefined && list.length > 0) ||
       this.#neighbours.deltas.isWritten(runId, events)
     );
@@ -278,6 +309,17 @@ export class SqliteJournal implements Journal {
     if (topics.length > 0) subjects.applyNow(topics);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     deltas.removeNow(run, events);
+    const end = endIn(commit);
+    if (end !== undefined) this.#setEnd(run, end);
+  }
+
+  #setEnd({ id }: RunKey, end: RunEnd | null): void {
+    this.#tables.database.run(
+      "UPDATE runs SET ended = ?2, ended_at = ?3 WHERE id = ?1",
+      id,
+      end === null ? null : runStatuses.indexOf(end.status),
+      end?.at ?? null,
+    );
   }
 
   #tell({ mail = [], inbox = [] }: Commit): void {

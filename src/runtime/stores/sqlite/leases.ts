@@ -247,7 +247,13 @@ export class SqliteLeases implements Leases {
       this.#tables.tick(),
     );
     this.#tables.owned.delete(lease.runId);
-    if (state === RunState.ENDED) database.run("DELETE FROM deltas WHERE run = ?", id);
+    if (state !== RunState.ENDED) return;
+    database.run("DELETE FROM deltas WHERE run = ?", id);
+    database.run(
+      "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL",
+      id,
+      Math.floor(this.#tables.tick() / 1_000),
+    );
   }
 
   #note({ id, runId, agentId, sessionId, epoch }: Taken, workerId: string): void {

@@ -37,6 +37,24 @@ export class SqliteMailbox implements Mailbox {
     if (run !== undefined) this.#put(run, mail);
   }
 
+  /** S5: the run that has the mail of a submission, if one has. For the journal, inside its transaction. */
+  findSubmitted(mailId: string): RunId | undefined {
+    return this.#tables.database.get<{ readonly runId: RunId }>(
+      `SELECT run_id AS runId FROM runs WHERE run_id IS NOT NULL AND id =
+         (SELECT run FROM mail_ids WHERE mail_id = ? AND mail_id >= 'submit ' AND mail_id < 'submit!')`,
+      mailId,
+    )?.runId;
+  }
+
+  hasMailNow(runId: RunId): boolean {
+    return (
+      this.#tables.database.get(
+        "SELECT 1 FROM mail WHERE run = (SELECT id FROM runs WHERE run_id = ?) LIMIT 1",
+        runId,
+      ) !== undefined
+    );
+  }
+
   /** P3. For the journal, inside its transaction. */
   consumeNow(run: RunKey, through: number): void {
     this.#tables.database.run("DELETE FROM mail WHERE run = ? AND place <= ?", run.id, through);

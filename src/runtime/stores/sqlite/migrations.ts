@@ -11,8 +11,9 @@ const applicationId = 0x52656576;
  * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
  * up to date for many commits at once and says in `placed` how far it is: an index kept with every commit would write a page more
  * for each run that writes.
+ * `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
  * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
- * mentions a run that is suspended without a time to wake.
+ * that those use who look for work mentions a run that is suspended without a time to wake.
  */
 const migrations: readonly string[] = [
   `
@@ -126,6 +127,17 @@ const migrations: readonly string[] = [
     agent_id TEXT NOT NULL,
     UNIQUE (topic_id, agent_id)
   );
+  `,
+  `
+  ALTER TABLE runs ADD COLUMN user_id TEXT;
+  ALTER TABLE runs ADD COLUMN ended INTEGER;
+  ALTER TABLE runs ADD COLUMN ended_at INTEGER;
+  UPDATE runs SET ended = 0, ended_at = created_at WHERE state = 3;
+  CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_tenant ON runs (tenant) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_by_end ON runs (ended) WHERE run_id IS NOT NULL;
+  CREATE INDEX mail_of_submits ON mail_ids (mail_id) WHERE mail_id >= 'submit ' AND mail_id < 'submit!';
   `,
 ];
 

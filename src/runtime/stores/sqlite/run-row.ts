@@ -20,10 +20,15 @@ export interface RunRow {
   readonly agent_id: AgentId;
   readonly session_id: SessionId;
   readonly tenant: string;
+  readonly user_id: string | null;
   readonly priority: Priority;
   readonly agent_version: string | null;
   readonly created_at: number;
 }
+
+/** The columns of a `RunRow`. */
+export const runColumns =
+  "run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at";
 
 export function recordOf(row: RunRow): RunRecord {
   return {
@@ -31,6 +36,7 @@ export function recordOf(row: RunRow): RunRecord {
     agentId: row.agent_id,
     sessionId: row.session_id,
     tenantId: row.tenant === noTenant ? null : row.tenant.slice(1),
+    userId: row.user_id,
     priority: row.priority,
     agentVersion: row.agent_version,
     createdAt: row.created_at,

@@ -37,9 +37,10 @@ export interface StoredEvent {
   readonly data: object;
 }
 
-/** An entry is in its session, and named here. */
+/** An entry is in its session, and named here. The session and the agent are left out where they are the run's; so is `pending`. */
 export type StoredChange =
-  | (Omit<SessionAppend, "entry"> & { readonly entryId: string })
+  | (Pick<SessionAppend, "type"> &
+      Partial<Omit<SessionAppend, "type" | "entry">> & { readonly entryId: string })
   | Exclude<SessionChange, SessionAppend>;
 
 type SessionAppend = Extract<SessionChange, { readonly type: "append" }>;

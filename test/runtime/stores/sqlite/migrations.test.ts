@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRun } from "../../../../src/testing/store-fixtures.ts";
+import { createRun, ownRun } from "../../../../src/testing/store-fixtures.ts";
 import { startProcess } from "./store-process.ts";
 import { connect, newPath, openStore } from "./store-files.ts";
 
@@ -7,7 +7,7 @@ test("a new file gets its tables and says whose they are", async () => {
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
@@ -37,3 +37,25 @@ test("the database of another program is refused and left as it is", async () =>
   await expect(openStore(path)).rejects.toMatchObject({ code: "invalid_argument" });
   expect(connect(path).prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
 });
+
+test("a file of the version before keeps its runs, and those that ended are listed as ended", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const lease = await ownRun(store);
+  await store.leases.release(lease, { kind: "ended" });
+  await store.close();
+  downgrade(path);
+  const { runs } = await (await openStore(path)).journal.list();
+  expect(runs.map(({ runId, status }) => [runId, status])).toEqual([["run_a", "completed"]]);
+});
+
+/** As the first version left it. */
+function downgrade(path: string): void {
+  const connection = connect(path);
+  for (const name of ["of_session", "of_agent", "of_tenant", "by_end"])
+    connection.exec(`DROP INDEX runs_${name}`);
+  connection.exec("DROP INDEX mail_of_submits");
+  for (const column of ["user_id", "ended", "ended_at"])
+    connection.exec(`ALTER TABLE runs DROP COLUMN ${column}`);
+  connection.exec("PRAGMA user_version = 1");
+}

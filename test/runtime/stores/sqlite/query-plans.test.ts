@@ -84,9 +84,18 @@ async function doEverything(store: Store): Promise<void> {
   const blobId = await store.blobs.put(runId, new Uint8Array(10));
   await store.blobs.get(runId, blobId);
   await store.journal.find(runId);
+  await listEverything(store);
   await store.sessions.delete(sessionId);
   await store.journal.delete(runId);
   await createRun(store, "b");
+}
+
+async function listEverything({ journal }: Store): Promise<void> {
+  const filters = [{}, { sessionId }, { agentId }, { tenantId: null }, { agentId, tenantId: "acme" }];
+  for (const filter of filters) {
+    await journal.list(filter);
+    await journal.list({ ...filter, status: ["pending", "running", "suspended", "completed", "failed"] });
+  }
 }
 
 test("no statement looks at all rows of a table: nothing gets slower by what else is in the file", async () => {

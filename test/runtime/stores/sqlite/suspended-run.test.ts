@@ -39,7 +39,7 @@ function commitsOf(runId: RunId, id: string): [Commit, Commit] {
     onPause: "suspend",
     tools: null,
   };
-  const entry = { type: "message", id: `${id}-0`, parentId: null, at, runId, message: userMessage(input) };
+  const entry = { type: "message", id: runId, parentId: null, at, runId, message: userMessage(input) };
   const first = {
     number: 0,
     at,

@@ -1,0 +1,14 @@
+import type { Commit, RunStatus } from "../../kernel/index.ts";
+
+export interface RunEnd {
+  readonly status: RunStatus;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** K1: how a commit leaves its run: ended, going on again (`null`), or as it was. */
+export function endIn({ at, events = [], tasks = [] }: Commit): RunEnd | null | undefined {
+  const last = events.at(-1);
+  if (last?.type === "run_end") return { status: last.data.status, at };
+  return tasks.some(({ type }) => type === "reopen") ? null : undefined;
+}

@@ -1,0 +1,87 @@
+import {
+  Fault,
+  type Agent,
+  type JsonValue,
+  type RunRecord,
+  type RunSummary,
+  type SingleFlight,
+  type SubmitOptions,
+} from "../kernel/index.ts";
+import { newRun } from "./activation.ts";
+import type { OwnerContext } from "./owner-context.ts";
+import { RunState } from "./run-state.ts";
+import { asksPerson } from "./wait-name.ts";
+
+/**
+ * Starts a run, or finds the one that stands under its id, or hands the input to the one that is unfinished in the session (S5). What
+ * becomes of it is decided in the store, with the commit.
+ */
+export async function submitRun(
+  owner: OwnerContext,
+  agent: Agent,
+  input: JsonValue,
+  options: SubmitOptions,
+): Promise<RunRecord> {
+  const { journal } = owner.store;
+  const { record, first } = newRun(owner, agent, input, options);
+  let flight = flightOf(record, input, options);
+  for (;;) {
+    const creation = await journal.create(record, first, flight);
+    if (creation.kind === "created") return record;
+    if (creation.kind !== "busy") {
+      const runId = creation.kind === "exists" ? record.runId : creation.runId;
+      const standing = await journal.find(runId);
+      if (standing !== undefined) return standing;
+      // It was deleted in between: there is nothing in the way any more.
+      continue;
+    }
+    const { waits, names } = await waitsOf(owner, creation.run);
+    // All it does is wait, though its worker has not let go of it yet: it is as good as suspended.
+    if (!waits || flight === undefined) throw busy(creation.run, names);
+    flight = { ...flight, always: true };
+  }
+}
+
+function flightOf(
+  { runId, sessionId, createdAt: at }: RunRecord,
+  input: JsonValue,
+  { userId, whenBusy, sessionId: given }: SubmitOptions,
+): SingleFlight | undefined {
+  if (given !== sessionId) return undefined;
+  const body = { type: "steer", input } as const;
+  return {
+    steering: { id: `submit ${runId}`, from: userId ?? "user", at, body },
+    always: whenBusy === "steer",
+  };
+}
+
+/** What an unfinished run waits for, as far as its journal says; and whether it does nothing else. */
+async function waitsOf(
+  { store, unknownPrice }: OwnerContext,
+  { runId, status }: RunSummary,
+): Promise<{ readonly waits: boolean; readonly names: readonly string[] }> {
+  const state = new RunState(unknownPrice);
+  for await (const commit of store.journal.read(runId)) state.fold(commit);
+  const live = [...state.tasks.values()].filter(({ outcome }) => outcome === null);
+  if (status === "pending") return { waits: false, names: ["a worker"] };
+  if (state.paused) return { waits: true, names: ["resume"] };
+  const names = live.flatMap(({ record, opened }) =>
+    [...opened.keys()].map((address) =>
+      asksPerson(address)
+        ? `approval ${record.taskId}/${address.slice(0, address.lastIndexOf("/"))}`
+        : `call ${record.taskId}/${address}`,
+    ),
+  );
+  const isAtRest = ({ record: { taskId } }: (typeof live)[number]): boolean =>
+    state.headcount.tasks[taskId]?.idle ?? true;
+  return { waits: live.length > 0 && live.every(isAtRest), names };
+}
+
+function busy({ runId, agentId, sessionId, status }: RunSummary, waitsFor: readonly string[]): Fault {
+  const reason = waitsFor.length === 0 ? "" : `, waiting for ${waitsFor.join(", ")}`;
+  return new Fault(
+    "agent_busy",
+    `${agentId} is in ${runId} in session ${sessionId}: ${status}${reason}. Wait for its end, or submit with whenBusy: "steer"`,
+    { details: { runId, agentId, sessionId, status, waitsFor } },
+  );
+}

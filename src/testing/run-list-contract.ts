@@ -1,0 +1,125 @@
+import {
+  formatAgentId,
+  formatSessionId,
+  type Lease,
+  type RunQuery,
+  type RunRecord,
+  type Store,
+  type TaskChange,
+} from "../kernel/index.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { ownRun, rootTask, runEnd, runRecord, turnStart } from "./store-fixtures.ts";
+
+/** What `list` of every `Journal` must do. */
+export function runListContract({ test, expect, open }: ContractHarness): void {
+  const create = async (store: Store, name: string, more: Partial<RunRecord> = {}): Promise<void> => {
+    await store.journal.create({ ...runRecord(name), ...more }, { number: 0, at: 1 });
+  };
+
+  const names = async (store: Store, query: RunQuery = {}): Promise<string[]> =>
+    (await store.journal.list(query)).runs.map(({ runId }) => runId.slice("run_".length));
+
+  const standing = async (store: Store): Promise<string | undefined> =>
+    (await store.journal.list()).runs[0]?.status;
+
+  test("K2: runs come newest first, with all that is known of them", async () => {
+    const store = await open();
+    const record = { ...runRecord("b"), userId: "ann", tenantId: "acme", agentVersion: "2", createdAt: 7 };
+    await create(store, "a");
+    await store.journal.create(record, { number: 0, at: 9 });
+    const { runs, next } = await store.journal.list();
+    expect(runs).toEqual([
+      { ...record, status: "pending", updatedAt: 9, endedAt: null },
+      { ...runRecord("a"), status: "pending", updatedAt: 1, endedAt: null },
+    ]);
+    expect(next).toBe(null);
+  });
+
+  test("K2: every filter narrows, and all given must fit", async () => {
+    const store = await open();
+    const bob = formatAgentId({ name: "bob" });
+    const talk = formatSessionId("talk");
+    await create(store, "a");
+    await create(store, "b", { agentId: bob });
+    await create(store, "c", { sessionId: talk, tenantId: "acme" });
+    await create(store, "d", { sessionId: talk, agentId: bob });
+    expect(await names(store, { agentId: bob })).toEqual(["d", "b"]);
+    expect(await names(store, { sessionId: talk })).toEqual(["d", "c"]);
+    expect(await names(store, { tenantId: "acme" })).toEqual(["c"]);
+    expect(await names(store, { tenantId: null })).toEqual(["d", "b", "a"]);
+    expect(await names(store, { sessionId: talk, agentId: bob, tenantId: null, status: "pending" })).toEqual([
+      "d",
+    ]);
+    expect(await names(store, { agentId: bob, status: ["completed", "running"] })).toEqual([]);
+    expect(await names(store, { agentId: bob, status: ["completed", "pending"] })).toEqual(["d", "b"]);
+  });
+
+  test("K2: pages follow on from each other, whatever comes or goes between them", async () => {
+    const store = await open();
+    for (const name of ["a", "b", "c", "d", "e"]) await create(store, name);
+    const first = await store.journal.list({ limit: 2 });
+    expect(first.runs.map(({ runId }) => runId)).toEqual(["run_e", "run_d"]);
+    await create(store, "f");
+    await store.journal.delete(runRecord("d").runId);
+    await store.journal.delete(runRecord("b").runId);
+    const second = await store.journal.list({ limit: 2, ...(first.next !== null && { after: first.next }) });
+    expect(second.runs.map(({ runId }) => runId)).toEqual(["run_c", "run_a"]);
+    expect(second.next).toBe(null);
+  });
+
+  test("K2: a page that cannot be is refused", async () => {
+    const store = await open();
+    for (const query of [{ limit: 0 }, { limit: 1.5 }, { after: "run_a" }, { after: "-1" }]) {
+      await expect(store.journal.list(query)).rejects.toMatchObject({ code: "invalid_argument" });
+    }
+  });
+
+  test("K1: a run is pending, running, suspended, and pending again when mail comes", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    expect(await standing(store)).toBe("running");
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    expect(await standing(store)).toBe("suspended");
+    expect(await names(store, { status: "suspended" })).toEqual(["a"]);
+    const body = { type: "pause" } as const;
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 1, body });
+    expect(await standing(store)).toBe("pending");
+    expect(await names(store, { status: "suspended" })).toEqual([]);
+    expect(await names(store, { status: "pending" })).toEqual(["a"]);
+  });
+
+  test("K1: it has ended with the commit that says so, and goes on with the one that reopens it", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const put = (number: number, ...tasks: TaskChange[]): Promise<unknown> =>
+      store.journal.append(lease, {
+        number,
+        at: number * 10,
+        ...(tasks.length > 0 ? { tasks } : {}),
+        events: [tasks.length > 0 ? turnStart(lease.runId, number) : runEnd(lease.runId, number)],
+      });
+    await put(1);
+    const [ended] = (await store.journal.list({ status: "completed" })).runs;
+    expect([ended?.status, ended?.endedAt, ended?.updatedAt]).toEqual(["completed", 10, 10]);
+    expect(await names(store, { status: "running" })).toEqual([]);
+    await put(2, { type: "reopen", taskId: rootTask });
+    const [open_] = (await store.journal.list({ status: "running" })).runs;
+    expect([open_?.status, open_?.endedAt, open_?.updatedAt]).toEqual(["running", null, 20]);
+    await put(3);
+    await release(store, lease);
+    expect(await names(store, { status: ["running", "pending", "suspended"] })).toEqual([]);
+    expect(await standing(store)).toBe("completed");
+  });
+
+  test("K1: one that ended and may be resumed is not among those that wait", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    expect(await names(store, { status: "suspended" })).toEqual([]);
+    expect(await names(store, { status: "completed" })).toEqual(["a"]);
+  });
+
+  const release = (store: Store, lease: Lease): Promise<void> =>
+    store.leases.release(lease, { kind: "ended" });
+}

@@ -1,0 +1,101 @@
+import {
+  formatAgentId,
+  formatSessionId,
+  type Creation,
+  type RunRecord,
+  type SingleFlight,
+  type Store,
+} from "../kernel/index.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { createRun, ownRun, runEnd, runRecord } from "./store-fixtures.ts";
+
+/** What `create` of every `Journal` must do while the agent has an unfinished run in the session (S5). */
+export function singleFlightContract({ test, expect, open }: ContractHarness): void {
+  const flight = (name: string, always = false): SingleFlight => ({
+    steering: { id: `submit run_${name}`, from: "ann", at: 2, body: { type: "steer", input: name } },
+    always,
+  });
+
+  const submit = (store: Store, name: string, more: Partial<RunRecord> = {}): Promise<Creation> =>
+    store.journal.create({ ...runRecord(name), ...more }, { number: 0, at: 2 }, flight(name));
+
+  const mailOf = async (store: Store): Promise<unknown[]> =>
+    (await store.mailbox.read(runRecord("a").runId)).map(({ body }) => body);
+
+  test("S5: a second run of the agent in the session is refused, and says which is in its way", async () => {
+    const store = await open();
+    const runId = await createRun(store);
+    const pending = await submit(store, "b");
+    expect(pending.kind === "busy" && [pending.run.runId, pending.run.status]).toEqual([runId, "pending"]);
+    await store.leases.enlist("w1");
+    await store.leases.seize(runId, "w1");
+    const running = await submit(store, "b");
+    expect(running.kind === "busy" && running.run.status).toBe("running");
+    expect(await store.journal.find(runRecord("b").runId)).toBeUndefined();
+    expect(await mailOf(store)).toEqual([]);
+  });
+
+  test("S5: another agent, another session and a finished run are in nobody's way", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const created = { kind: "created" };
+    expect(await submit(store, "b", { agentId: formatAgentId({ name: "bob" }) })).toEqual(created);
+    expect(await submit(store, "c", { sessionId: formatSessionId("other") })).toEqual(created);
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    expect(await submit(store, "d")).toEqual(created);
+  });
+
+  test("S5: a suspended run takes it as steering, and is ready; so are those that come before it is taken up", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    const steered = { kind: "steered", runId: lease.runId };
+    expect(await submit(store, "b")).toEqual(steered);
+    expect(await submit(store, "c")).toEqual(steered);
+    expect(await mailOf(store)).toEqual([
+      { type: "steer", input: "b" },
+      { type: "steer", input: "c" },
+    ]);
+    expect((await store.leases.claim({ workerId: "w1", limit: 9, now: 0 })).length).toBe(1);
+  });
+
+  test("S5: one at work is steered when that is asked for", async () => {
+    const store = await open();
+    const { runId } = await ownRun(store);
+    const creation = await store.journal.create(runRecord("b"), { number: 0, at: 2 }, flight("b", true));
+    expect(creation).toEqual({ kind: "steered", runId });
+    expect((await mailOf(store)).length).toBe(1);
+  });
+
+  test("S5: what became steering is not submitted again, also when that run has ended since", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    const steered = { kind: "steered", runId: lease.runId };
+    expect(await submit(store, "b")).toEqual(steered);
+    expect(await submit(store, "b")).toEqual(steered);
+    expect((await mailOf(store)).length).toBe(1);
+    const next = await store.leases.seize(lease.runId, "w1");
+    if (next === undefined) throw new Error("the run could not be seized");
+    const events = [runEnd(lease.runId, 1)];
+    await store.journal.append(next, { number: 1, at: 2, mailThrough: 0, events });
+    expect(await submit(store, "b")).toEqual(steered);
+  });
+
+  test("S5: of many at once, one starts", async () => {
+    const store = await open();
+    const creations = await Promise.all(["a", "b", "c", "d", "e"].map((name) => submit(store, name)));
+    expect(
+      creations
+        .map(({ kind }) => kind)
+        .toSorted()
+        .join(),
+    ).toBe("busy,busy,busy,busy,created");
+  });
+
+  test("without a flight a run starts whatever else is in the session", async () => {
+    const store = await open();
+    await createRun(store);
+    expect(await store.journal.create(runRecord("b"), { number: 0, at: 2 })).toEqual({ kind: "created" });
+  });
+}

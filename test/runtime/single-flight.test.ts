@@ -1,0 +1,114 @@
+import { expect, it } from "vitest";
+import { formatSessionId, type Agent } from "../../src/kernel/index.ts";
+import { agent, gate, setUp, settle, simpleTool, text } from "./bench-runtime.ts";
+
+const sessionId = formatSessionId("talk");
+
+/** Says what it was steered with, once it is told to go on. */
+function listener(): Agent {
+  return agent("listener", async (ctx) => ctx.waitForSignal("go").then((value) => value ?? null));
+}
+
+it("S5: a second input for an agent at work in the session is agent_busy, naming the run", async () => {
+  const { runtime } = await setUp();
+  const work = gate();
+  const clerk = agent("clerk", async (ctx) => ctx.step("work", async () => work.promise.then(() => "done")));
+  const first = await runtime.submit(clerk, "one", { sessionId });
+  await settle();
+  await expect(runtime.submit(clerk, "two", { sessionId })).rejects.toMatchObject({
+    code: "agent_busy",
+    retry: "backoff",
+    details: { runId: first.runId, sessionId, agentId: clerk.id, status: "running" },
+  });
+  work.resolve();
+  await first.result();
+  const second = await runtime.submit(clerk, "two", { sessionId });
+  expect((await second.result()).status).toBe("completed");
+});
+
+it("S5: agent_busy says which calls are open", async () => {
+  const { runtime, open } = await setUp();
+  const work = gate();
+  const hold = simpleTool({ name: "hold", execute: async () => work.promise.then(() => text("held")) });
+  const call = { callId: "c1", toolName: "hold", input: {} };
+  const clerk = agent("clerk", async (ctx) => ctx.tool(call).then(() => "done"), { tools: [hold] });
+  await runtime.submit(clerk, "one", { sessionId });
+  await settle();
+  const elsewhere = await open();
+  await expect(elsewhere.submit(clerk, "two", { sessionId })).rejects.toMatchObject({
+    code: "agent_busy",
+    details: { status: "running", waitsFor: ["call t0/0/0"] },
+  });
+  work.resolve();
+});
+
+it("S5: a suspended run takes the input as steering, and the handle is that run's", async () => {
+  const { runtime, clock, store } = await setUp();
+  const clerk = listener();
+  const first = await runtime.submit(clerk, "one", { sessionId });
+  await settle();
+  await clock.advance(10_000);
+  const second = await runtime.submit(clerk, "two", { sessionId });
+  expect(second.runId).toBe(first.runId);
+  await settle();
+  const resolves = [];
+  for await (const commit of store.journal.read(first.runId)) resolves.push(...(commit.resolves ?? []));
+  expect(resolves).toEqual([{ taskId: "t0", wait: "steer", value: "two" }]);
+  await first.signal("go", "done");
+  expect((await second.result()).output).toBe("done");
+});
+
+it("S5: a run that only waits takes steering before its worker has let go of it, too", async () => {
+  const { runtime } = await setUp();
+  const clerk = listener();
+  const first = await runtime.submit(clerk, "one", { sessionId });
+  await settle();
+  expect((await runtime.submit(clerk, "two", { sessionId })).runId).toBe(first.runId);
+  await first.signal("go");
+});
+
+it("S5: with whenBusy an agent at work is steered", async () => {
+  const { runtime } = await setUp();
+  const work = gate();
+  const clerk = agent("clerk", async (ctx) => ctx.step("work", async () => work.promise.then(() => "done")));
+  const first = await runtime.submit(clerk, "one", { sessionId });
+  await settle();
+  const second = await runtime.submit(clerk, "two", { sessionId, whenBusy: "steer" });
+  expect(second.runId).toBe(first.runId);
+  work.resolve();
+});
+
+it("S5: no session means a new one, so nobody is in the way", async () => {
+  const { runtime } = await setUp();
+  const clerk = listener();
+  const runs = await Promise.all([runtime.submit(clerk, "one"), runtime.submit(clerk, "two")]);
+  expect(new Set(runs.map((run) => run.sessionId)).size).toBe(2);
+});
+
+it("S5: of many inputs at once, from several workers, one starts a run", async () => {
+  const { runtime, open, store } = await setUp();
+  const work = gate();
+  const clerk = agent("clerk", async (ctx) => ctx.step("work", async () => work.promise.then(() => "done")));
+  const workers = [runtime, await open(), await open()];
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 12 }, (_, index) =>
+      (workers[index % 3] ?? runtime).submit(clerk, index, { sessionId }),
+    ),
+  );
+  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  expect((await store.journal.list({ sessionId })).runs).toHaveLength(1);
+  work.resolve();
+});
+
+it("S5: submitting again under an id that became steering is submitting once", async () => {
+  const { runtime } = await setUp();
+  const clerk = listener();
+  const first = await runtime.submit(clerk, "one", { sessionId });
+  await settle();
+  const options = { sessionId, runId: `run_second` as typeof first.runId };
+  await runtime.submit(clerk, "two", options);
+  await settle();
+  await first.signal("go");
+  await first.result();
+  expect((await runtime.submit(clerk, "two", options)).runId).toBe(first.runId);
+});
