@@ -48,6 +48,7 @@ export {
   type FilePart,
   type ImagePart,
   type MediaSource,
+  type OpaquePart,
   type ProviderMetadata,
   type ReasoningPart,
   textOf,
@@ -185,6 +186,7 @@ export type {
 export type {
   Model,
   ModelCallOptions,
+  ModelChoice,
   ModelRequest,
   ModelResponse,
   ModelStreamPart,

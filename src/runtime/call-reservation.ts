@@ -16,12 +16,14 @@ import {
 import type { OpenStep } from "./open-step.ts";
 import { dearestInputUsd, dearestOutputUsd } from "./price-usage.ts";
 import type { RunState } from "./run-state.ts";
-import { boundMessages, boundTools } from "./token-bound.ts";
+import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
 
 /** What the provider has counted already: the tokens of an earlier request. */
 export interface SentPrefix {
   readonly request: LlmRequest;
   readonly tokens: number;
+  /** Who counted; another model counts otherwise. */
+  readonly by: Pick<Model, "provider" | "modelId">;
 }
 
 export interface CallReservation {
@@ -38,6 +40,8 @@ export interface Grant {
   /** Of the reservation. */
   readonly id: string;
   readonly outputTokens: number;
+  /** A cap on tokens or dollars stands, so the call must not write more than was reserved for (B1). */
+  readonly capped: boolean;
   /** The cap that left less output than was asked for; an answer cut at its limit means the budget ran out. */
   readonly cutBy: Exhaustion | null;
   /** Prices may step with the size of what was sent. */
@@ -53,6 +57,7 @@ export async function reserveCall(call: CallReservation): Promise<Grant> {
   const { taskId, tree } = runner;
   const { command, priceOf } = reservationOf(call);
   const { id } = command;
+  const capped = isCapped(runner.state, taskId);
   for (;;) {
     await runner.ready(strand);
     const decision = tree.reserve(taskId, command) ?? (await decided(call.open, id));
@@ -60,7 +65,7 @@ export async function reserveCall(call: CallReservation): Promise<Grant> {
     const { outputTokens, clamped } = decision;
     const usdPerToken = command.output.usdPerToken ?? 0;
     const cutBy = clamped ? findTightest(runner.state, taskId, usdPerToken) : null;
-    if (await runner.stillReady(strand)) return { id, outputTokens, cutBy, priceOf };
+    if (await runner.stillReady(strand)) return { id, outputTokens, capped, cutBy, priceOf };
     // Its seat went while it waited for money: whoever has one may use the money.
     tree.book(taskId, { type: "refund", id });
   }
@@ -119,6 +124,15 @@ function refusalOf(
   return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
 }
 
+function isCapped({ ledger }: RunState, taskId: TaskId): boolean {
+  for (let at: Account | undefined = ledger.accounts[taskId]; at !== undefined;) {
+    const { caps, parentId }: Account = at;
+    if (caps.tokens !== null || caps.nanoUsd !== null) return true;
+    at = parentId === null ? undefined : ledger.accounts[parentId];
+  }
+  return false;
+}
+
 /** Where not one token more would have fitted. */
 function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number): Exhaustion | null {
   for (let at: Account | undefined = ledger.accounts[taskId]; at !== undefined;) {
@@ -134,19 +148,23 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
   return null;
 }
 
-/** B1: the provider's own count for what it has seen, and one token per byte for what is new. */
-export function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
+/** B1: the model's own count for what it has seen, and one token per byte for what is new. */
+export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
   const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
-  const extra = boundMessages(ephemeral);
-  if (sent !== undefined && continues(request, sent)) {
+  const extra = boundMessages(ephemeral) + boundFormat(request);
+  if (sent !== undefined && isSame(sent.by, model) && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
   }
   return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
 }
 
 /** The same for a request that something on its way has changed: nothing of it is known to be counted. */
-export function boundRequest({ messages, tools = [] }: ModelRequest): number {
-  return boundMessages(messages) + boundTools(tools);
+export function boundRequest({ messages, tools = [], ...request }: ModelRequest): number {
+  return boundMessages(messages) + boundTools(tools) + boundFormat(request);
+}
+
+function isSame(one: Pick<Model, "provider" | "modelId">, other: Model): boolean {
+  return one.provider === other.provider && one.modelId === other.modelId;
 }
 
 /** Whether all that was sent before is sent again, so that its count holds. A provider that counts nothing says nothing. */

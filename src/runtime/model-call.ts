@@ -26,16 +26,16 @@ export async function callModel(call: ModelCall): Promise<CalledModel> {
   const { agent } = open.runner;
   const model = findModel(call);
   const whole = modelRequest(request);
-  const inputTokens = boundInput(request, sent);
+  const inputTokens = (by: Model): number => boundInput(request, sent, by);
   const chat = agent.callPath?.chat;
   if (chat !== undefined) return callThrough(chat, { open, model, whole, inputTokens, request, role });
   const answer = await callAnswered(
     open,
-    { model, request: whole, inputTokens, filters: [] },
+    { model, request: whole, role, inputTokens, filters: [] },
     { count: 0, turns: 1 },
   );
   const settle = (): LlmReply => conclude(open, answer, answer.response, payFor(open, answer));
-  return { settle, counted: true };
+  return { settle, countedBy: answer.model };
 }
 
 function findModel({ open: { runner }, role }: ModelCall): Model {

@@ -109,16 +109,19 @@ export class TaskContext implements RunContext {
     const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
     const sent = this.#sent.get(role);
     // Of a recorded answer it is not known what middleware had made of its request.
-    let counted = this.#runner.agent.callPath?.chat === undefined;
+    const main = this.#runner.agent.models?.[role];
+    let countedBy = this.#runner.agent.callPath?.chat === undefined && main?.choice === undefined ? main : undefined;
     const body = async (open: OpenStep): Promise<() => LlmReply> => {
       const called = await callModel({ open, request, role, sent });
-      ({ counted } = called);
+      ({ countedBy } = called);
       return called.settle;
     };
     const reply = await this.#steps.journaled<LlmReply>(step, body, start);
     this.#lastLlm = address;
     this.#toolsCalled = 0;
-    if (counted) this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    // What it thought goes back with the next request, seen or not.
+    const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
+    if (countedBy !== undefined) this.#sent.set(role, { request, tokens, by: countedBy });
     else this.#sent.delete(role);
     return reply;
   }
