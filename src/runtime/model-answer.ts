@@ -75,7 +75,12 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
       throw fault;
     }
     // Whoever has begun to answer is asked again.
-    place = round.shown ? Math.max(0, line.findIndex(({ model }) => model === round.model)) : 0;
+    place = round.shown
+      ? Math.max(
+          0,
+          line.findIndex(({ model }) => model === round.model),
+        )
+      : 0;
     if (attempt > 1) runner.tell(ended);
     const delayMs = retryDelayMs(attempt, retry, random, retryAfterMs);
     const start = { attempt, maxAttempts: retry.maxRetries, delayMs, kind, message };
@@ -91,7 +96,11 @@ interface Candidate {
 }
 
 /** A model may stand for others that stand for others. The last of a line passes on by the rule of the line around it. */
-function lineUp({ model, request, role }: Pick<Outgoing, "model" | "request" | "role">): readonly Candidate[] {
+function lineUp({
+  model,
+  request,
+  role,
+}: Pick<Outgoing, "model" | "request" | "role">): readonly Candidate[] {
   const { choice } = model;
   if (choice === undefined) return [{ model, passesOn: () => false }];
   const lines = choice.candidates(request, { role }).map((each) => lineUp({ model: each, request, role }));

@@ -110,7 +110,8 @@ export class TaskContext implements RunContext {
     const sent = this.#sent.get(role);
     // Of a recorded answer it is not known what middleware had made of its request.
     const main = this.#runner.agent.models?.[role];
-    let countedBy = this.#runner.agent.callPath?.chat === undefined && main?.choice === undefined ? main : undefined;
+    let countedBy =
+      this.#runner.agent.callPath?.chat === undefined && main?.choice === undefined ? main : undefined;
     const body = async (open: OpenStep): Promise<() => LlmReply> => {
       const called = await callModel({ open, request, role, sent });
       ({ countedBy } = called);

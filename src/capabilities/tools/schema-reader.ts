@@ -15,41 +15,58 @@ export interface SchemaReader<Value> {
   readonly parse: (input: JsonValue) => Promise<Value>;
 }
 
-export function schemaReader<Value>(toolName: string, schema: Schema): SchemaReader<Value> {
-  return isStandard(schema) ? readStandard(toolName, schema) : readJsonSchema(toolName, schema);
+/** Whose schema it is, in words: `input schema of tool look`. */
+export interface SchemaOwner {
+  readonly schemaName: string;
+  readonly refuse: (problems: readonly string[]) => Fault;
+}
+
+export function schemaReader<Value>(owner: SchemaOwner, schema: Schema): SchemaReader<Value> {
+  return isStandard(schema) ? readStandard(owner, schema) : readJsonSchema(owner, schema);
+}
+
+export function toolSchema(toolName: string): SchemaOwner {
+  return {
+    schemaName: `input schema of tool ${toolName}`,
+    refuse: (problems) =>
+      new Fault(
+        "invalid_argument",
+        `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
+      ),
+  };
 }
 
 function isStandard(schema: Schema): schema is StandardSchema {
   return "~standard" in schema;
 }
 
-function readStandard<Value>(toolName: string, schema: StandardSchema): SchemaReader<Value> {
+function readStandard<Value>(owner: SchemaOwner, schema: StandardSchema): SchemaReader<Value> {
   const { jsonSchema, validate, vendor } = schema["~standard"];
   if (jsonSchema === undefined) {
     throw new Fault(
       "invalid_argument",
-      `the input schema of tool ${toolName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
+      `the ${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
     );
   }
   return {
     jsonSchema: jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema,
     parse: async (input) => {
       const result = await validate(input);
-      if (result.issues !== undefined) throw refusal(toolName, result.issues.map(formatIssue));
+      if (result.issues !== undefined) throw owner.refuse(result.issues.map(formatIssue));
       return result.value as Value;
     },
   };
 }
 
-function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaReader<Value> {
+function readJsonSchema<Value>(owner: SchemaOwner, schema: JsonSchema): SchemaReader<Value> {
   let validator: Promise<(input: JsonValue) => readonly string[]> | undefined;
   return {
     jsonSchema: schema,
     parse: async (input) => {
-      validator ??= compile(toolName, schema);
+      validator ??= compile(owner, schema);
       const check = await validator;
       const problems = check(input);
-      if (problems.length > 0) throw refusal(toolName, problems);
+      if (problems.length > 0) throw owner.refuse(problems);
       // A copy: what is recorded of the call must not change when the body changes its input.
       return copyJson(input) as Value;
     },
@@ -58,7 +75,7 @@ function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaRead
 
 /** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
 async function compile(
-  toolName: string,
+  { schemaName }: SchemaOwner,
   schema: JsonSchema,
 ): Promise<(input: JsonValue) => readonly string[]> {
   const options = { allErrors: true, strict: false, logger: false } as const;
@@ -75,7 +92,7 @@ async function compile(
       );
     };
   } catch (cause) {
-    throw new Fault("invalid_argument", `the input schema of tool ${toolName} is not a JSON Schema`, {
+    throw new Fault("invalid_argument", `the ${schemaName} is not a JSON Schema`, {
       cause,
     });
   }
@@ -84,11 +101,4 @@ async function compile(
 function formatIssue({ message, path = [] }: SchemaIssue): string {
   const keys = path.map((key) => String(typeof key === "object" ? key.key : key));
   return `${keys.join(".")} ${message}`.trim();
-}
-
-function refusal(toolName: string, problems: readonly string[]): Fault {
-  return new Fault(
-    "invalid_argument",
-    `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
-  );
 }
