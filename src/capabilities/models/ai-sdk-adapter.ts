@@ -89,7 +89,8 @@ export class AiSdkAdapter implements Model {
     if (stopReason === null)
       throw new Error(streamed ? cut : "the provider says that the answer failed: server_error");
     const message = { role: "assistant", content: parts } as const;
-    const calls = stopReason === "stop" && toolCallsOf(message).length > 0;
+    // Some servers call it a stop, or nothing we know.
+    const calls = (stopReason === "stop" || stopReason === "other") && toolCallsOf(message).length > 0;
     return {
       message,
       stopReason: calls ? "tool_calls" : stopReason,

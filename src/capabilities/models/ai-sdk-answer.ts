@@ -58,12 +58,17 @@ export function partOf(content: Content, provider: string): AssistantPart | null
       };
     }
     case "custom":
+      // Anthropic's frame around what follows in a stream: no content.
+      if (content.kind === "anthropic.message_start") return null;
+      return opaque(content, provider);
     case "source":
-    case "tool-approval-request": {
-      const { providerMetadata: _metadata, ...rest } = content;
-      return { type: "opaque", provider, value: plain(rest) as JsonObject, ...metadata };
-    }
+    case "tool-approval-request":
+      return opaque(content, provider);
   }
+}
+
+function opaque({ providerMetadata, ...rest }: Content, provider: string): AssistantPart {
+  return { type: "opaque", provider, value: plain(rest) as JsonObject, ...metadataOf(providerMetadata) };
 }
 
 /**
