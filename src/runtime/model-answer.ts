@@ -177,7 +177,8 @@ async function attemptCall(open: OpenStep, outgoing: Outgoing, attempts: Attempt
   } catch (error) {
     const classified = classifyError(error, { now: runner.owner.clock.now() });
     // Refused before any body, or never sent: nothing was billed. Anything else may have been.
-    const unsent = Fault.is(error) && !(error instanceof CancellationError);
+    const refused = Fault.is(error) && !(error instanceof CancellationError);
+    const unsent = refused || unreached.has(classified.providerCode ?? "");
     const charged = parts > 0 || (classified.status === undefined && !unsent);
     if (charged) lose(runner, grant.id);
     else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
@@ -188,6 +189,15 @@ async function attemptCall(open: OpenStep, outgoing: Outgoing, attempts: Attempt
     return { error: classified, cause: error, model, charged, shown: parts > 0 };
   }
 }
+
+/** Codes of the platform for a connection that never came about. */
+const unreached: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+]);
 
 /** Of a kind that trying again, or another model, may mend; any other fault of a model is about the request or the set-up. */
 function isModelFault({ code }: Fault): boolean {
