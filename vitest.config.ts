@@ -8,6 +8,7 @@ const apart = {
   gates: ["gates"],
   package: ["package"],
   providers: ["providers"],
+  surfaces: ["surfaces"],
 };
 
 export default defineConfig({

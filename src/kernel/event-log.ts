@@ -1,6 +1,6 @@
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { Delta } from "./delta.ts";
-import type { Event } from "./event.ts";
+import type { Event, EventType } from "./event.ts";
 import type { RunId } from "./identity.ts";
 import type { Lease } from "./lease.ts";
 
@@ -10,6 +10,8 @@ export type LogVerdict =
 
 export interface TailOptions {
   readonly fromSeq?: number;
+  /** Only events of these types, and no deltas: who waits for little is not woken for the rest. */
+  readonly types?: readonly EventType[];
   /** Ends the tail. Breaking out of the loop does too, and never touches the run (E3). */
   readonly signal?: CancelSignal;
 }

@@ -17,20 +17,14 @@ export type JsonObject = { readonly [key: string]: JsonValue };
  * object property that is `undefined` counts as absent.
  */
 export function assertJson(value: unknown, where = "value"): asserts value is JsonValue {
-  if (typeof value === "object" && value !== null && sealed.has(value)) return;
   const found = find(value);
   if (found !== undefined) throw new Fault("not_json", `${where}${found.path} ${found.problem}`);
 }
 
-/** Values that were found to be JSON and frozen all the way down: they cannot have become anything else. */
-const sealed = new WeakSet<object>();
-
-/** J1, J10: asserts, and freezes what it is given, so that it is looked at once however many hands it goes through. */
+/** J1, J10: asserts, and freezes what it is given: it cannot become anything else. */
 export function sealJson(value: unknown, where?: string): asserts value is JsonValue {
   assertJson(value, where);
-  if (typeof value !== "object" || value === null || sealed.has(value)) return;
   deepFreeze(value);
-  sealed.add(value);
 }
 
 export function isJson(value: unknown): value is JsonValue {
@@ -42,14 +36,19 @@ export function copyJson<Value extends JsonValue>(value: Value): Value {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(copyJson) as unknown as Value;
   const copy: Record<string, JsonValue> = {};
-  for (const [key, member] of Object.entries(value))
-    Object.defineProperty(copy, key, ownValue(copyJson(member)));
+  for (const key of Object.keys(value)) {
+    const member = copyJson((value as Record<string, JsonValue>)[key] as JsonValue);
+    // Assigned, it would not be a key like any other.
+    if (key !== "__proto__") copy[key] = member;
+    else
+      Object.defineProperty(copy, key, {
+        value: member,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
+  }
   return copy as Value;
-}
-
-/** Defined rather than assigned, so that a key such as `__proto__` is a key like any other. */
-function ownValue(value: JsonValue): PropertyDescriptor {
-  return { value, writable: true, enumerable: true, configurable: true };
 }
 
 /** One text for all values that are equal as JSON: keys sorted, absent properties left out. For digests. */
@@ -104,9 +103,9 @@ function isShallowJson(value: unknown, depth: number): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Array.prototype) {
     const list = value as readonly unknown[];
-    return (
-      list.every((member) => isShallowJson(member, depth + 1)) && Object.keys(list).length === list.length
-    );
+    for (let index = 0; index < list.length; index++)
+      if (!isShallowJson(list[index], depth + 1)) return false;
+    return Object.keys(list).length === list.length;
   }
   if (prototype !== Object.prototype || "toJSON" in value) return false;
   for (const key in value) {

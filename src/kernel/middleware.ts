@@ -41,6 +41,8 @@ interface ContextBase {
 
 /** Around one `agent.run()`. */
 export interface AgentRunContext extends ContextBase {
+  /** The agent that hired it; `null` at the root. */
+  readonly parentId: AgentId | null;
   readonly input: JsonValue;
   result?: Pick<RunResult<JsonValue>, "output" | "status" | "interruptionReason">;
 }
@@ -72,6 +74,8 @@ export type StreamedDelta = Exclude<ModelStreamPart, { readonly type: "finish" }
 
 /** Lets through, changes or holds back what watchers see while an answer streams. New for each call of the model. */
 export interface DeltaFilter {
+  /** Before each attempt at the answer: what was held back of an earlier one is void, as is what was shown (E2). */
+  begin?(): void;
   push(delta: StreamedDelta): readonly StreamedDelta[];
   /** The answer is complete: what was held back. */
   flush(): readonly StreamedDelta[];

@@ -25,13 +25,15 @@ export interface ForkOptions {
   readonly origin: RunRecord;
   /** A seq of the origin; with one owner any prefix of its log is a consistent cut of the tree. */
   readonly at: number;
+  /** Whose order it is. */
+  readonly by: string;
 }
 
 /**
  * A new run that shares the origin's commits up to the event `at`. Commits are whole: one that reaches past it is left out. Steps that
  * were in flight at the cut run again, under new idempotency keys, since those carry the run's id.
  */
-export async function forkRun({ store, clock, ids, origin, at }: ForkOptions): Promise<RunRecord> {
+export async function forkRun({ store, clock, ids, origin, at, by }: ForkOptions): Promise<RunRecord> {
   if (!Number.isSafeInteger(at) || at < 0) {
     throw new Fault("invalid_argument", `at is ${at}: it must be the seq of an event of ${origin.runId}`);
   }
@@ -48,7 +50,7 @@ export async function forkRun({ store, clock, ids, origin, at }: ForkOptions): P
     parentId: null,
     at: clock.now(),
     type: "run_fork",
-    data: { origin: origin.runId, at, inherited: usageOf(merged.steps) },
+    data: { origin: origin.runId, at, inherited: usageOf(merged.steps), by },
   };
   const first: Commit = {
     ...merged,

@@ -4,6 +4,7 @@ import {
   classifyError,
   Fault,
   fromNanoUsd,
+  priceUsage,
   retryDelayMs,
   type ClassifiedError,
   type DeltaFilter,
@@ -15,8 +16,9 @@ import {
 } from "../kernel/index.ts";
 import { reserveCall, type Grant } from "./call-reservation.ts";
 import { DeltaStream } from "./delta-stream.ts";
+import { ModelLine, type FailedAttempt } from "./model-line.ts";
+import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
-import { priceUsage } from "./price-usage.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
@@ -51,142 +53,47 @@ export interface Answer {
 
 /**
  * Reserve, call; again after a failure that may pass (J5: inside the step). Each attempt reserves anew, and one that ends without
- * reported usage is charged in full (B3). Of several models that may answer, each is asked once before there is a pause; not after
- * a piece of an answer was shown. What it resolves to has not been settled.
+ * reported usage is charged in full (B3). Of several models that may answer, the next is asked at once. What it resolves to has not
+ * been settled.
  */
 export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts: Attempts): Promise<Answer> {
-  const { runner } = open;
-  const { retry, random } = runner.owner;
-  const line = lineUp(outgoing);
-  let place = 0;
-  for (let attempt = 1; ; attempt++) {
-    const round = await askInLine(open, outgoing, attempts, line.slice(place));
-    const success = "response" in round;
-    const ended = { type: "retry_end", data: { attempt: attempt - 1, success } } as const;
-    if (success) {
-      attempts.turns = 0;
-      if (attempt > 1) open.tell(ended);
-      return round;
-    }
-    const { kind, retryable, message, retryAfterMs } = round.error;
-    const fault = new Fault(`model_${kind}`, message, { cause: round.cause });
-    if (!retry.enabled || !retryable || fault.retry !== "backoff" || attempt > retry.maxRetries) {
-      if (attempt > 1) open.tell(ended);
-      throw fault;
-    }
-    // Whoever has begun to answer is asked again.
-    place = round.shown
-      ? Math.max(
-          0,
-          line.findIndex(({ model }) => model === round.model),
-        )
-      : 0;
-    if (attempt > 1) runner.tell(ended);
-    const delayMs = retryDelayMs(attempt, retry, random, retryAfterMs);
-    const start = { attempt, maxAttempts: retry.maxRetries, delayMs, kind, message };
-    runner.tell({ type: "retry_start", data: start });
-    await delay(open, delayMs);
-  }
-}
-
-/** A model that may answer, and whether a failure of its passes the request on. */
-interface Candidate {
-  readonly model: Model;
-  readonly passesOn: (error: ClassifiedError) => boolean;
-}
-
-/** A model may stand for others that stand for others. The last of a line passes on by the rule of the line around it. */
-function lineUp({
-  model,
-  request,
-  role,
-}: Pick<Outgoing, "model" | "request" | "role">): readonly Candidate[] {
-  const { choice } = model;
-  if (choice === undefined) return [{ model, passesOn: () => false }];
-  const lines = choice.candidates(request, { role }).map((each) => lineUp({ model: each, request, role }));
-  const passesOn = (error: ClassifiedError): boolean => choice.passesOn(error);
-  return lines.flatMap((line, index) =>
-    index === lines.length - 1
-      ? line
-      : line.map((each, place) => (place === line.length - 1 ? { ...each, passesOn } : each)),
-  );
-}
-
-/** Asks one after the other until one answers. Of failures, one that may pass by waiting is the one that counts. */
-async function askInLine(
-  open: OpenStep,
-  outgoing: Outgoing,
-  attempts: Attempts,
-  line: readonly Candidate[],
-): Promise<Attempt> {
-  let failed: Failed | undefined;
-  for (const [place, { model, passesOn }] of line.entries()) {
-    attempts.count++;
-    const result = await attemptCall(open, { ...outgoing, model }, attempts);
-    if ("response" in result) return result;
-    if (result.charged) attempts.turns = 0;
-    const { kind, retryable, message } = result.error;
-    failed = failed === undefined || result.shown || (!failed.error.retryable && retryable) ? result : failed;
-    const next = line[place + 1]?.model;
-    if (next === undefined || result.shown || !passesOn(result.error)) break;
-    const from = { provider: model.provider, modelId: model.modelId };
-    const to = { provider: next.provider, modelId: next.modelId };
-    open.runner.tell({ type: "model_fallback", data: { from, to, kind, message } });
-  }
-  if (failed === undefined) throw new Fault("invalid_argument", "a model's choice named no model to ask");
-  return failed;
-}
-
-interface Failed {
-  readonly error: ClassifiedError;
-  readonly cause: unknown;
-  readonly model: Model;
-  readonly charged: boolean;
-  /** Watchers have seen a piece of its answer. */
-  readonly shown: boolean;
-}
-
-type Attempt = Answer | Failed;
-
-async function attemptCall(open: OpenStep, outgoing: Outgoing, attempts: Attempts): Promise<Attempt> {
   const { runner, strand } = open;
-  const { model, request, inputTokens } = outgoing;
-  const { count: attempt, turns } = attempts;
+  const { request } = outgoing;
   const { maxOutputTokens } = request;
-  const grant = await reserveCall({
-    open,
-    model,
-    inputTokens: inputTokens(model),
-    maxOutputTokens,
-    attempt,
-    turns,
-  });
-  let parts = 0;
-  try {
-    open.start();
-    await runner.live(runner.log.flush());
-    runner.check(strand);
-  } catch (error) {
-    runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
-    throw error;
-  }
-  try {
-    const limited = { ...outgoing, request: limit(request, grant) };
-    const response = await runner.live(invoke(open, limited, attempt, () => parts++));
-    return { response, model, grant };
-  } catch (error) {
-    const classified = classifyError(error, { now: runner.owner.clock.now() });
-    // Refused before any body, or never sent: nothing was billed. Anything else may have been.
-    const refused = Fault.is(error) && !(error instanceof CancellationError);
-    const unsent = refused || unreached.has(classified.providerCode ?? "");
-    const charged = parts > 0 || (classified.status === undefined && !unsent);
-    if (charged) lose(runner, grant.id);
-    else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
-    open.end();
-    const stop = strand.token.error;
-    if (stop !== undefined) throw stop;
-    if (Fault.is(error) && !isModelFault(error)) throw error;
-    return { error: classified, cause: error, model, charged, shown: parts > 0 };
+  const line = new ModelLine(outgoing.model, request, outgoing.role);
+  for (let tries = 1; ;) {
+    const { model } = line;
+    const attempt = ++attempts.count;
+    const { turns } = attempts;
+    const inputTokens = outgoing.inputTokens(model);
+    const grant = await reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
+    let isSent = false;
+    let parts = 0;
+    try {
+      open.start();
+      await runner.log.flush();
+      if (runner.dropped) return await never();
+      runner.check(strand);
+      isSent = true;
+      const limited = limit(request, grant);
+      const response = await (runner.task.record.streaming
+        ? stream(open, { ...outgoing, model, request: limited }, attempt, () => parts++)
+        : model.generate(limited, { signal: strand.signal }));
+      if (runner.dropped) return await never();
+      attempts.turns = 0;
+      if (tries > 1) open.tell({ type: "retry_end", data: { attempt: tries - 1, success: true } });
+      return { response, model, grant };
+    } catch (error) {
+      if (runner.dropped) return await never();
+      if (!isSent) {
+        runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+        throw error;
+      }
+      const failed = fail(open, grant, error, parts);
+      if (failed.charged) attempts.turns = 0;
+      if (line.passOn(failed)) tellFallback(open, model, line.model, failed.error);
+      else await delay(open, retryDelay(open, tries++, line.startOver()));
+    }
   }
 }
 
@@ -199,9 +106,58 @@ const unreached: ReadonlySet<string> = new Set([
   "ENOTFOUND",
 ]);
 
-/** Of a kind that trying again, or another model, may mend; any other fault of a model is about the request or the set-up. */
-function isModelFault({ code }: Fault): boolean {
-  return code.startsWith("model_");
+/** B3: books what an attempt may have cost. Throws when it was stopped, and what no other attempt could mend. */
+function fail(
+  open: OpenStep,
+  grant: Grant,
+  cause: unknown,
+  parts: number,
+): FailedAttempt & { readonly charged: boolean } {
+  const { runner, strand } = open;
+  const error = classifyError(cause, { now: runner.owner.clock.now() });
+  // Refused before any body, or never sent: nothing was billed. Anything else may have been.
+  const refused = Fault.is(cause) && !(cause instanceof CancellationError);
+  const unsent = refused || unreached.has(error.providerCode ?? "");
+  const charged = parts > 0 || (error.status === undefined && !unsent);
+  if (charged) lose(runner, grant.id);
+  else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+  open.end();
+  const stop = strand.token.error;
+  if (stop !== undefined) throw stop;
+  // A fault that names no kind of failure is about the request or the set-up.
+  if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
+  return { error, cause, charged, shown: parts > 0 };
+}
+
+function tellFallback(
+  { runner }: OpenStep,
+  from: Model,
+  to: Model,
+  { kind, message }: ClassifiedError,
+): void {
+  runner.tell({ type: "model_fallback", data: { from: nameOf(from), to: nameOf(to), kind, message } });
+}
+
+function nameOf({ provider, modelId }: Model): { readonly provider: string; readonly modelId: string } {
+  return { provider, modelId };
+}
+
+/** How long to wait before the next attempt; throws when there is to be none. Tells of both. */
+function retryDelay(open: OpenStep, tries: number, { error, cause }: FailedAttempt): number {
+  const { kind, retryable, message, retryAfterMs } = error;
+  const { runner } = open;
+  const { retry, random } = runner.owner;
+  const fault = new Fault(`model_${kind}`, message, { cause });
+  const ended = { type: "retry_end", data: { attempt: tries - 1, success: false } } as const;
+  if (!retry.enabled || !retryable || fault.retry !== "backoff" || tries > retry.maxRetries) {
+    if (tries > 1) open.tell(ended);
+    throw fault;
+  }
+  if (tries > 1) runner.tell(ended);
+  const delayMs = retryDelayMs(tries, retry, random, retryAfterMs);
+  const start = { attempt: tries, maxAttempts: retry.maxRetries, delayMs, kind, message };
+  runner.tell({ type: "retry_start", data: start });
+  return delayMs;
 }
 
 /** B1, B3: what the answer cost, taken from its reservation. */
@@ -234,15 +190,13 @@ export function conclude(
   return { message, stopReason, usage, model: named };
 }
 
-async function invoke(
+async function stream(
   open: OpenStep,
   { model, request, filters }: Outgoing,
   attempt: number,
   onPart: () => void,
 ): Promise<ModelResponse> {
-  const { runner, strand } = open;
-  const { signal } = strand;
-  if (!runner.task.record.streaming) return model.generate(request, { signal });
+  const { signal } = open.strand;
   const deltas = new DeltaStream(open, attempt, filters);
   deltas.begin();
   for await (const part of model.stream(request, { signal })) {
@@ -260,7 +214,7 @@ async function invoke(
 /** B3: it may have cost all that was held. */
 function lose(runner: TaskRunner, reservationId: string): void {
   const { taskId, tree, state } = runner;
-  const reservation = state.ledger.open[reservationId];
+  const reservation = state.ledger.open.find(({ id }) => id === reservationId);
   if (reservation === undefined) return;
   const { attempt, held, priced } = reservation;
   const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;

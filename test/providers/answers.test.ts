@@ -146,8 +146,7 @@ describe.each(providerKeys)("%s", (key) => {
     const wire = JSON.stringify(providers.sent.at(-1));
     // In the provider's own field, or told to the model where the provider has none.
     expect(wire).toContain("days");
-    if (key === "openai-compatible") expect(wire).toContain("JSON Schema");
-    else expect(wire).not.toContain("JSON Schema:");
+    expect(wire.includes("fit this JSON Schema")).toBe(key === "openai-compatible");
   });
 
   test("passes on what was chosen: tool, limit, temperature, stops", async () => {
@@ -160,7 +159,8 @@ describe.each(providerKeys)("%s", (key) => {
     });
     const wire = JSON.stringify(providers.sent.at(-1));
     expect(wire).toContain("77");
-    if (key !== "openai") expect(wire).toContain("END");
+    // OpenAI's Responses have no stop sequences.
+    expect(wire.includes("END")).toBe(key !== "openai");
     expect(wire).toMatch(/"(?:tool_choice|toolConfig)":/u);
   });
 
@@ -170,16 +170,17 @@ describe.each(providerKeys)("%s", (key) => {
       tools: [weather],
     });
     const [call] = toolCallsOf(message);
-    if (key === "anthropic" || key === "google") expect(call?.input).toEqual({});
-    else expect(call?.input).toBe('{"town": "To');
+    // Those two send arguments as an object; this server makes an empty one of what it cannot read.
+    const parsed = key === "anthropic" || key === "google";
+    expect(call?.input).toEqual(parsed ? {} : '{"town": "To');
   });
 
   test("stops when told to", async () => {
     const controller = new AbortController();
     controller.abort(new Error("enough"));
     const request = { messages: [userMessage("hello")] };
-    await expect(model().generate(request, { signal: controller.signal })).rejects.toThrow();
-    await expect(partsOf(model(), request, controller.signal)).rejects.toThrow();
+    await expect(model().generate(request, { signal: controller.signal })).rejects.toThrow("enough");
+    await expect(partsOf(model(), request, controller.signal)).rejects.toThrow("enough");
   });
 });
 
@@ -209,7 +210,8 @@ describe("what a provider wants back", () => {
     const { message } = await providers.models.openai.generate({ messages: [question] });
     const [thought] = message.content;
     expect(thought).toMatchObject({ type: "reasoning", text: "Let me see." });
-    const { itemId } = thought?.providerMetadata?.["openai"] as { itemId: string };
+    const itemId = JSON.stringify(thought?.providerMetadata?.["openai"]?.["itemId"]);
+    expect(itemId).toMatch(/^"rs/u);
     await providers.models.openai.generate({ messages: [question, message, userMessage("hello")] });
     expect(JSON.stringify(providers.sent.at(-1))).toContain(itemId);
   });

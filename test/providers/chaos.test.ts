@@ -46,11 +46,9 @@ function caller(name: string, model: Model): Agent {
 
 /** The clock is moved on while answers come over real sockets: a wait of any length takes no time. */
 async function pump<Value>(clock: FakeClock, work: Promise<Value>): Promise<Value> {
-  let over = false;
-  const done = work.finally(() => {
-    over = true;
-  });
-  while (!over) {
+  const over = new AbortController();
+  const done = work.finally(() => over.abort());
+  while (!over.signal.aborted) {
     await clock.advance(5_000);
     await setImmediate();
   }

@@ -12,10 +12,10 @@ import {
 export interface SchemaReader<Value> {
   readonly jsonSchema: JsonSchema;
   /** T1: throws `invalid_argument`, telling the model what to mend. */
-  readonly parse: (input: JsonValue) => Promise<Value>;
+  readonly parse: (input: JsonValue) => Value | Promise<Value>;
 }
 
-/** Whose schema it is, in words: `input schema of tool look`. */
+/** Whose schema it is, in words: `the input schema of tool look`. */
 export interface SchemaOwner {
   readonly schemaName: string;
   readonly refuse: (problems: readonly string[]) => Fault;
@@ -27,7 +27,7 @@ export function schemaReader<Value>(owner: SchemaOwner, schema: Schema): SchemaR
 
 export function toolSchema(toolName: string): SchemaOwner {
   return {
-    schemaName: `input schema of tool ${toolName}`,
+    schemaName: `the input schema of tool ${toolName}`,
     refuse: (problems) =>
       new Fault(
         "invalid_argument",
@@ -45,7 +45,7 @@ function readStandard<Value>(owner: SchemaOwner, schema: StandardSchema): Schema
   if (jsonSchema === undefined) {
     throw new Fault(
       "invalid_argument",
-      `the ${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
+      `${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
     );
   }
   return {
@@ -59,25 +59,40 @@ function readStandard<Value>(owner: SchemaOwner, schema: StandardSchema): Schema
 }
 
 function readJsonSchema<Value>(owner: SchemaOwner, schema: JsonSchema): SchemaReader<Value> {
-  let validator: Promise<(input: JsonValue) => readonly string[]> | undefined;
+  const check = jsonSchemaCheck(owner.schemaName, schema);
+  const read = (input: JsonValue, problems: readonly string[]): Value => {
+    if (problems.length > 0) throw owner.refuse(problems);
+    // A copy: what is recorded of the call must not change when the body changes its input.
+    return copyJson(input) as Value;
+  };
   return {
     jsonSchema: schema,
-    parse: async (input) => {
-      validator ??= compile(owner, schema);
-      const check = await validator;
+    parse: (input) => {
       const problems = check(input);
-      if (problems.length > 0) throw owner.refuse(problems);
-      // A copy: what is recorded of the call must not change when the body changes its input.
-      return copyJson(input) as Value;
+      return problems instanceof Promise
+        ? problems.then((found) => read(input, found))
+        : read(input, problems);
     },
   };
 }
 
-/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
-async function compile(
-  { schemaName }: SchemaOwner,
+/** What is wrong with a value by a plain JSON Schema, which is compiled when it is first used; at once from then on. */
+export function jsonSchemaCheck(
+  what: string,
   schema: JsonSchema,
-): Promise<(input: JsonValue) => readonly string[]> {
+): (value: unknown) => readonly string[] | Promise<readonly string[]> {
+  let problems: ((value: unknown) => readonly string[]) | undefined;
+  return (value) => {
+    if (problems !== undefined) return problems(value);
+    return compile(what, schema).then((compiled) => {
+      problems = compiled;
+      return compiled(value);
+    });
+  };
+}
+
+/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
+async function compile(what: string, schema: JsonSchema): Promise<(value: unknown) => readonly string[]> {
   const options = { allErrors: true, strict: false, logger: false } as const;
   try {
     const draft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
@@ -92,9 +107,7 @@ async function compile(
       );
     };
   } catch (cause) {
-    throw new Fault("invalid_argument", `the ${schemaName} is not a JSON Schema`, {
-      cause,
-    });
+    throw new Fault("invalid_argument", `${what} is not a JSON Schema`, { cause });
   }
 }
 

@@ -54,7 +54,7 @@ function fake(
       return { stream: ReadableStream.from(parts) };
     },
   };
-  return toModel(model as unknown as LanguageModelV4);
+  return toModel(model);
 }
 
 async function read(stream: AsyncIterable<ModelStreamPart>): Promise<ModelStreamPart[]> {
@@ -248,9 +248,7 @@ describe("a stream", () => {
     },
     { end: "in an error", version: "v3", finish: [{ unified: "error", raw: undefined }] },
   ] as const)("that ends $end was cut", async ({ version, finish }) => {
-    const ends = finish.map(
-      (finishReason) => ({ type: "finish", finishReason, usage }) as LanguageModelV4StreamPart,
-    );
+    const ends = finish.map((finishReason) => ({ type: "finish", finishReason, usage }) as const);
     const model = fake(version, { parts: [...begun, ...ends] });
     await expect(read(model.stream(hello))).rejects.toThrow("before the answer was complete");
   });
@@ -384,11 +382,10 @@ describe("what is sent", () => {
         ]),
       ],
     });
-    const outputs = (sent.prompt?.[0]?.content as { output: object }[]).map(({ output }) => output);
-    expect(outputs).toEqual([
-      { type: "error-text", value: "no" },
-      { type: "error-json", value: { no: 1 } },
-      { type: "error-text", value: "no" },
+    expect(sent.prompt?.[0]?.content).toMatchObject([
+      { output: { type: "error-text", value: "no" } },
+      { output: { type: "error-json", value: { no: 1 } } },
+      { output: { type: "error-text", value: "no" } },
     ]);
   });
 });

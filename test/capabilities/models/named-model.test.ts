@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { namedModel, toModel } from "../../../src/capabilities/index.ts";
 import { classifyError, userMessage, type JsonObject } from "../../../src/kernel/index.ts";
@@ -10,20 +10,7 @@ let server: Server;
 let url = "";
 
 beforeAll(async () => {
-  server = createServer(async (request, response) => {
-    let text = "";
-    for await (const piece of request) text += String(piece);
-    const { authorization, "x-api-key": key } = request.headers;
-    seen.push({
-      path: request.url ?? "",
-      key: String(authorization ?? key ?? ""),
-      body: JSON.parse(text) as JsonObject,
-    });
-    const choices = [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }];
-    const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.5 };
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(JSON.stringify({ id: "1", created: 1, model: "m", choices, usage }));
-  });
+  server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
 });
@@ -31,6 +18,21 @@ afterAll(() => {
   server.closeAllConnections();
   server.close();
 });
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let text = "";
+  for await (const piece of request) text += String(piece);
+  const { authorization, "x-api-key": key } = request.headers;
+  seen.push({
+    path: request.url ?? "",
+    key: String(authorization ?? key ?? ""),
+    body: JSON.parse(text) as JsonObject,
+  });
+  const choices = [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }];
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.5 };
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify({ id: "1", created: 1, model: "m", choices, usage }));
+}
 
 describe("a model by its name", () => {
   test("is known before its package is loaded", () => {
@@ -113,7 +115,7 @@ describe("a model by its name", () => {
 
   test("of a provider with a package of its own goes where it is told", async () => {
     const model = namedModel("openai/gpt-5", { baseUrl: url, apiKey: "k", env: {} });
-    await expect(model.generate(hello)).rejects.toThrow();
+    await expect(model.generate(hello)).rejects.toThrow("Invalid JSON response");
     expect(seen.at(-1)).toMatchObject({ path: "/v1/responses", key: "Bearer k" });
   });
 });

@@ -1,6 +1,7 @@
 import {
   chainHead,
   contentHash,
+  deepFreeze,
   type Delta,
   type Event,
   type EventLog,
@@ -11,6 +12,7 @@ import {
   type TailOptions,
 } from "../../../kernel/index.ts";
 import { Bell } from "../bell.ts";
+import { TailFilter } from "../tail-filter.ts";
 import type { RunRow, Tables } from "./tables.ts";
 
 export class MemoryEventLog implements EventLog {
@@ -24,13 +26,18 @@ export class MemoryEventLog implements EventLog {
 
   async *read(runId: RunId, fromSeq = 0): AsyncIterable<Event> {
     const { events } = this.#tables.run(runId);
-    yield* events.slice(fromSeq);
+    for (const event of events.slice(fromSeq)) yield deepFreeze(event);
   }
 
-  async *tail(runId: RunId, { fromSeq = 0, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
+  /** E1: nobody who is handed an event can change it for the others. */
+  async *tail(runId: RunId, { fromSeq = 0, types, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
     const row = this.#tables.run(runId);
     const bell = new Bell();
-    row.watchers.add(bell.ring);
+    const filter = new TailFilter(types);
+    const watcher = (events?: readonly Event[]): void => {
+      if (events === undefined || filter.wakesFor(events)) bell.ring();
+    };
+    row.watchers.add(watcher);
     signal?.addEventListener("abort", bell.ring);
     try {
       let next = fromSeq;
@@ -40,11 +47,15 @@ export class MemoryEventLog implements EventLog {
         if (signal?.aborted === true || this.#tables.runs.get(runId) !== row) return;
         // Cleared before looking, so that what comes while the consumer is busy rings again.
         bell.clear();
-        const events = row.events.slice(next);
-        next += events.length;
-        yield* events;
-        if (next < row.events.length) continue;
+        for (; next < row.events.length; next++) {
+          const event = row.events[next];
+          if (event !== undefined && filter.shows(event)) yield deepFreeze(event);
+        }
         if (hasEnded(row)) return;
+        if (!filter.showsDeltas) {
+          await bell.rung();
+          continue;
+        }
         const from = seen.batch === row.deltaBatch ? seen.count : 0;
         seen = { batch: row.deltaBatch, count: row.deltas.length };
         for (const delta of row.deltas.length > from ? row.deltas.slice(from) : none) {
@@ -55,7 +66,7 @@ export class MemoryEventLog implements EventLog {
         await bell.rung();
       }
     } finally {
-      row.watchers.delete(bell.ring);
+      row.watchers.delete(watcher);
       signal?.removeEventListener("abort", bell.ring);
     }
   }
@@ -68,7 +79,7 @@ export class MemoryEventLog implements EventLog {
     const row = this.#tables.runs.get(runId);
     if (row === undefined || row.epoch !== epoch || row.owner !== workerId) return;
     row.deltas.push(delta);
-    for (const tell of row.watchers) tell();
+    for (const tell of row.watchers) tell(nothing);
   }
 
   /** Nothing outside this process can edit these events, so the chain is made when asked for (F1). */
@@ -87,6 +98,7 @@ export class MemoryEventLog implements EventLog {
 }
 
 const none: readonly Delta[] = [];
+const nothing: readonly Event[] = [];
 
 function hasEnded({ events }: RunRow): boolean {
   return events.at(-1)?.type === "run_end";

@@ -1,5 +1,5 @@
 import {
-  assertJson,
+  assertOutcome,
   deepFreeze,
   Fault,
   type Commit,
@@ -34,6 +34,8 @@ interface Neighbours {
   readonly blobs: MemoryBlobs;
 }
 
+const nothing: readonly Event[] = [];
+
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
   readonly #neighbours: Neighbours;
@@ -63,8 +65,11 @@ export class MemoryJournal implements Journal {
       readyAt: this.#tables.tick(),
       watchers: new Set(),
     };
+    // Its input is the caller's own.
+    deepFreeze(first);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
+    this.#tables.live.add(row);
     this.#tables.announce(record.runId);
     return { kind: "created" };
   }
@@ -92,7 +97,7 @@ export class MemoryJournal implements Journal {
     const standing = row.commits[commit.number];
     if (standing !== undefined) return standing;
     this.#write(row, commit);
-    for (const tell of row.watchers) tell();
+    for (const tell of row.watchers) tell(commit.events ?? nothing);
     return commit;
   }
 
@@ -108,6 +113,7 @@ export class MemoryJournal implements Journal {
   async delete(runId: RunId): Promise<void> {
     await this.#neighbours.blobs.delete(runId);
     const row = this.#tables.runs.get(runId);
+    if (row !== undefined) this.#tables.live.delete(row);
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
   }
@@ -130,39 +136,28 @@ export class MemoryJournal implements Journal {
 
   /** Refuses before it changes anything. */
   #write(row: RunRow, commit: Commit): void {
-    const {
-      number,
-      steps = [],
-      events = [],
-      sessions = [],
-      mail = [],
-      inbox = [],
-      topics = [],
-      mailThrough,
-    } = commit;
+    const { number, steps, events, sessions, mail, inbox, topics, mailThrough } = commit;
     if (number !== row.commits.length) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${row.commits.length}`);
     }
-    for (const { address, outcome } of steps) {
-      if (outcome.kind === "ok") assertJson(outcome.value, `the value of step ${address}`);
-    }
-    for (const [index, { seq }] of events.entries()) {
-      const next = row.events.length + index;
+    if (steps !== undefined) for (const step of steps) assertOutcome(step);
+    let next = row.events.length;
+    for (const { seq } of events ?? nothing) {
       if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+      next++;
     }
-    this.#neighbours.sessions.applyNow(sessions);
-    // J1: whoever is handed a record or an event cannot change it.
-    for (const { outcome } of steps) deepFreeze(outcome);
-    for (const event of events) deepFreeze(event);
+    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
+    // J1: whoever is handed a record cannot change it.
+    if (steps !== undefined) for (const { outcome } of steps) deepFreeze(outcome);
     row.commits.push(commit);
-    row.events.push(...events);
+    if (events !== undefined) for (const event of events) row.events.push(event);
     const end = endIn(commit);
     if (end !== undefined) row.end = end;
-    for (const each of mail) this.#neighbours.mailbox.putNow(each);
-    this.#neighbours.inbox.applyNow(inbox);
-    this.#neighbours.topics.applyNow(topics);
+    for (const each of mail ?? []) this.#neighbours.mailbox.putNow(each);
+    if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
+    if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
-    this.#dropShown(row, events);
+    if (row.deltas.length > 0) this.#dropShown(row, events ?? nothing);
   }
 
   /** E2: what was shown of a message or a tool goes with the commit that records the whole. */
@@ -173,7 +168,7 @@ export class MemoryJournal implements Journal {
       if (event.type === "message_end") messages.add(event.taskId);
       if (event.type === "tool_execution_end") calls.add(`${event.taskId} ${event.data.callId}`);
     }
-    if (messages.size + calls.size === 0 || row.deltas.length === 0) return;
+    if (messages.size + calls.size === 0) return;
     row.deltas = row.deltas.filter((delta) =>
       delta.type === "tool_execution_update"
         ? !calls.has(`${delta.taskId} ${delta.callId}`)

@@ -30,13 +30,15 @@ export interface RunRow {
   rest: Rest;
   /** When it last became ready, by `Tables.tick`. */
   readyAt: number;
-  /** Told of every commit and delta. */
-  readonly watchers: Set<() => void>;
+  /** Told of every commit with its events, of every delta with none, and, with nothing, of the end of the row. */
+  readonly watchers: Set<(events?: readonly Event[]) => void>;
 }
 
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
+  /** Those that have not ended: whoever looks for work looks at no others. */
+  readonly live = new Set<RunRow>();
   readonly workers = new Set<string>();
   readonly listeners = new Set<(runId?: RunId) => void>();
   /** When a run of each tenant was last claimed. */

