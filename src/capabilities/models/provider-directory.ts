@@ -38,7 +38,7 @@ const bare = "OPENAI_COMPATIBLE";
 export const providerDirectory: Readonly<Record<string, ProviderEntry>> = {
   anthropic: native("anthropic", "createAnthropic", "ANTHROPIC_API_KEY"),
   openai: native("openai", "createOpenAI", "OPENAI_API_KEY"),
-  google: native("google", "createGoogle", "GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"),
+  google: native("google", "createGoogleGenerativeAI", "GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"),
   groq: native("groq", "createGroq", "GROQ_API_KEY"),
   mistral: native("mistral", "createMistral", "MISTRAL_API_KEY"),
   xai: native("xai", "createXai", "XAI_API_KEY"),
