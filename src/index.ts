@@ -42,6 +42,7 @@ export {
   toolResultTruncation,
   truncation,
   usualFileUse,
+  withGuardrailModels,
   type FileUse,
   type ModelBudgetOptions,
   type ReAct,

@@ -6,6 +6,7 @@ import type { Lease } from "./lease.ts";
 
 export type LogVerdict =
   | { readonly ok: true; readonly events: number; readonly head: string; readonly keyed: boolean }
+  /** `seq`: of the first event that cannot be trusted any more. */
   | { readonly ok: false; readonly seq: number; readonly problem: string };
 
 export interface TailOptions {
@@ -19,7 +20,8 @@ export interface TailOptions {
 /**
  * The events of a run, as its commits left them. Every store passes `eventLogContract`, which checks:
  *
- * - E1 Seqs run from 0 without gaps and events never change; `verify` finds one that was edited, removed or reordered.
+ * - E1 Seqs run from 0 without gaps and events never change; `verify` finds one that was edited, removed or reordered. What is chained
+ *   is commits, as the store keeps them: a head is that of one run in one store, and moves with every commit.
  * - E2 Deltas reach those who tail, also those who come late, until the commit that records their message.
  * - E3 Anyone may read from any seq at any time; a reader that leaves disturbs nobody.
  */

@@ -53,11 +53,25 @@ export function copyJson<Value extends JsonValue>(value: Value): Value {
 
 /** One text for all values that are equal as JSON: keys sorted, absent properties left out. For digests. */
 export function canonicalJson(value: unknown): string {
-  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
+  switch (typeof value) {
+    case "string":
+      return quoted(value);
+    case "number":
+      return Number.isFinite(value) ? `${value}` : "null";
+    case "boolean":
+      return value ? "true" : "false";
+    case "object":
+      return value === null ? "null" : canonicalContainer(value);
+    default:
+      return JSON.stringify(value) ?? "null";
+  }
+}
+
+function canonicalContainer(value: object): string {
   if (Array.isArray(value)) {
     let items = "";
-    for (const [index, item] of value.entries())
-      items += index === 0 ? canonicalJson(item) : `,${canonicalJson(item)}`;
+    for (let index = 0; index < value.length; index++)
+      items += index === 0 ? canonicalJson(value[index]) : `,${canonicalJson(value[index])}`;
     return `[${items}]`;
   }
   const record = value as Readonly<Record<string, unknown>>;
@@ -65,15 +79,29 @@ export function canonicalJson(value: unknown): string {
   for (const key of sortedKeys(record)) {
     const member = record[key];
     if (member === undefined) continue;
-    members += `${members === "" ? "" : ","}${JSON.stringify(key)}:${canonicalJson(member)}`;
+    members += `${members === "" ? "" : ","}${quoted(key)}:${canonicalJson(member)}`;
   }
   return `{${members}}`;
 }
 
+/** Without quotes, escapes, control characters and halves of pairs a text needs no escaping. */
+// oxlint-disable-next-line no-control-regex -- they are what needs escaping
+const needsNoEscape = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/;
+
+function quoted(text: string): string {
+  return needsNoEscape.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
 function sortedKeys(record: object): readonly string[] {
   const keys = Object.keys(record);
-  const unsorted = keys.some((key, index) => index > 0 && key < (keys[index - 1] ?? ""));
-  return unsorted ? keys.toSorted((one, other) => (one < other ? -1 : 1)) : keys;
+  for (let index = 1; index < keys.length; index++) {
+    if ((keys[index] ?? "") < (keys[index - 1] ?? "")) return keys.toSorted(byCodeUnits);
+  }
+  return keys;
+}
+
+function byCodeUnits(one: string, other: string): number {
+  return one < other ? -1 : 1;
 }
 
 /** What is wrong, with the path built from the inside out, so that good values pay nothing for it. */

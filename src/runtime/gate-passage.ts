@@ -38,14 +38,21 @@ export async function passGate(passage: Passage): Promise<Passed> {
     reason,
     ...(answer && { answer }),
   });
-  if (decision.decision === "denied") return { refusal: `[denied: ${decision.reason ?? "by a person"}]` };
-  if (decision.decision === "skipped") return { refusal: "[skipped by a person]" };
+  if (decision.decision !== "approved") return { refusal: refusalOf(decision) };
   if (gate !== undefined && decision.input !== undefined) {
     const again = await judge(passage, gate, "edited", decision.input);
     if (again.decision === "deny") return denied(passage, again);
   }
   if (decision.remember === true) await remember(passage, gate, decision);
   return given(decision.input ?? verdict.input);
+}
+
+/** Only an approval is one: what came from outside may be anything. */
+function refusalOf(decision: Exclude<ApprovalDecision, { decision: "approved" }>): string {
+  if (decision.decision === "skipped") return "[skipped by a person]";
+  if (decision.decision === "denied") return `[denied: ${decision.reason ?? "by a person"}]`;
+  const { decision: said } = decision as { readonly decision: unknown };
+  return `[denied: ${JSON.stringify(said)} is no decision]`;
 }
 
 function denied(

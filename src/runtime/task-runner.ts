@@ -284,12 +284,12 @@ export class TaskRunner {
     }
   }
 
-  /** A pause between two tries: the slot is free for others meanwhile, and a stop ends it. */
-  async resting(strand: Strand, work: Promise<void>): Promise<void> {
+  /** A pause that this process must see the end of: the slot is free for others meanwhile, and a stop ends it. */
+  async resting<Value>(strand: Strand, work: Promise<Value>): Promise<Value> {
     this.#slotsWanted++;
     if (!this.atWork) this.#giveSlot();
     try {
-      await this.live(unlessStopped(work, strand.token));
+      return await this.live(unlessStopped(work, strand.token));
     } finally {
       this.#slotsWanted--;
     }

@@ -46,7 +46,10 @@ export function askForApproval(
     step,
     async (open) => {
       const decision = answer
-        ? await handled(() => answer(request, facts))
+        ? await runner.resting(
+            strand,
+            handled(() => answer(request, facts)),
+          )
         : await decided(runner, strand, name);
       open.tell({ type: "approval_decision", data: { approvalId, decision } });
       return decision;

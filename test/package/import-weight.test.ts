@@ -31,6 +31,12 @@ test("importing the kernel loads the kernel alone: no Node module, no package, n
   expect(loaded.filter((url) => !url.includes("/dist/kernel/"))).toEqual([]);
 });
 
+test("importing the guardrails loads the agents' layer and the kernel alone", async () => {
+  const loaded = await load("reeve/guardrails");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/agents\/guardrails\/index\.js$/u));
+  expect(loaded.filter((url) => !/\/dist\/(?:kernel|agents)\//u.test(url))).toEqual([]);
+});
+
 test("importing the test doubles and contract suites loads no package", async () => {
   const loaded = await load("reeve/testing");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/testing\/index\.js$/u));

@@ -101,8 +101,17 @@ export function withGuardrailModels(
   models: Readonly<Record<string, Model>>,
   guardrails: readonly Guardrail[],
 ): Readonly<Record<string, Model>> {
-  return Object.assign({}, ...guardrails.map((guardrail) => guardrail.models), models) as Record<
-    string,
-    Model
-  >;
+  const all: Record<string, Model> = { ...models };
+  for (const { name, models: brought = {} } of guardrails) {
+    for (const [role, model] of Object.entries(brought)) {
+      if (Object.hasOwn(all, role) && all[role] !== model) {
+        throw new Fault(
+          "invalid_argument",
+          `the guardrail ${name} brings a model for the role ${role}, which there is already; give guardrails of one kind names of their own`,
+        );
+      }
+      all[role] = model;
+    }
+  }
+  return all;
 }

@@ -12,11 +12,11 @@ export interface PromptInjectionOptions {
 /** What an attempt to take over a model looks like, in plain text. */
 const signs: Readonly<Record<string, RegExp>> = {
   "an order to drop earlier instructions":
-    /\b(?:ignore|disregard|forget|override|bypass|neglect|skip)\b.{0,40}?\b(?:previous|prior|above|earlier|preceding|foregoing|all|any|your|the system)\b.{0,30}?\b(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|context|constraints?)\b/iu,
+    /\b(?:ignore|disregard|forget|override|bypass|neglect|skip)\b.{0,40}?\b(?:previous|prior|above|earlier|preceding|foregoing|a(?:ll|ny)|your|the system)\b.{0,30}?\b(?:instructions?|prompts?|rules?|guidelines?|directions?|directives?|context|constraints?)\b/iu,
   "an order to give away the instructions":
     /\b(?:reveal|show|print|repeat|output|display|tell me|give me|leak|dump)\b.{0,30}?\b(?:your|the|initial|hidden|secret)\b.{0,20}?\b(?:system prompt|system message|initial prompt|hidden prompt|instructions verbatim)\b/iu,
   "an order to play another role":
-    /\b(?:you are now|from now on,? you(?: are| will)|pretend (?:to be|you are)|act as)\b.{0,40}?\b(?:dan|jailbroken|unrestricted|unfiltered|uncensored|developer mode|without (?:any )?(?:restrictions?|rules|limits))\b/iu,
+    /\b(?:you are now|from now on,? you(?: are| will)|pretend (?:to be|you are)|act as)\b.{0,40}?\b(?:dan|jailbroken|unrestricted|unfiltered|uncensored|developer mode|without (?:\w+ )?(?:restrictions?|rules|limits))\b/iu,
   "a known jailbreak": /\b(?:do anything now|developer mode enabled|jailbreak mode|dan mode)\b/iu,
   "a false turn of the conversation":
     /<\|?(?:im_start|im_end|system|endoftext|eot_id|start_header_id)\|?>|\[\/?INST\]|<<\/?SYS>>|(?:^|\s)#{2,} ?(?:system|assistant)\s*:/iu,

@@ -49,7 +49,7 @@ export const piiPatterns: Readonly<Record<PiiKind, PiiPattern>> = Object.freeze(
 export const longestFind = 512;
 
 /** Luhn: every second digit from the right counts double, and all together end in 0. */
-export function isCard(found: string): boolean {
+function isCard(found: string): boolean {
   const digits = digitsOf(found);
   if (digits.length < 13 || digits.length > 19 || /^(\d)\1*$/u.test(digits)) return false;
   let sum = 0;

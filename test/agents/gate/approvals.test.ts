@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  composeGate,
   inMemoryApprovals,
   permissions,
   soloAgent,
@@ -8,7 +9,12 @@ import {
   type PermissionsOptions,
   type SoloAgentOptions,
 } from "../../../src/index.ts";
-import type { Agent, ApprovalDecision, JsonValue } from "../../../src/kernel/index.ts";
+import {
+  formatAgentId,
+  type Agent,
+  type ApprovalDecision,
+  type JsonValue,
+} from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { openPlace, places, toldOf, untilTold } from "./place.ts";
 
@@ -218,6 +224,86 @@ describe.each(places)("an approval on %s", (name) => {
     await found.signal("post");
     await found.result();
     expect({ asked, sent }).toEqual({ asked: [1], sent: [{ to: "bob" }] });
+  });
+
+  test("that a handler is still thinking about does not keep a run from being cancelled", async () => {
+    const place = await openPlace(name);
+    const { agent, sent } = sender({ onAsk: () => new Promise(() => {}) });
+    const run = await (await place.restart()).submit(agent, "Write to Ada.");
+    await untilTold(run, "approval_request");
+    await run.cancel("enough");
+    expect((await run.result()).status).toBe("cancelled");
+    expect(sent).toEqual([]);
+  });
+
+  test("is only what says so: an answer that is no decision is a deny", async () => {
+    const place = await openPlace(name);
+    const { agent, sent } = sender({ onAsk: "wait" });
+    const run = await (await place.restart()).submit(agent, "Write to Ada.");
+    const { data } = await untilTold(run, "approval_request");
+    await run.approve(data.approvalId, { decision: "yes" } as unknown as ApprovalDecision);
+    expect((await run.result()).output).toBe('[denied: "yes" is no decision]');
+    expect(sent).toEqual([]);
+  });
+
+  test("is asked of every call, by whatever way it is made", async () => {
+    const place = await openPlace(name);
+    const asked: string[] = [];
+    const inner = tool({
+      name: "inner",
+      description: "Inside another",
+      input: { type: "object" } as const,
+      risk: "critical",
+      execute: () => "in",
+    });
+    const outer = tool({
+      name: "outer",
+      description: "Calls another",
+      input: { type: "object" } as const,
+      risk: "critical",
+      execute: async (_input, { ctx }) => {
+        await ctx.tool({ callId: "nested", toolName: "inner", input: {} });
+        return "out";
+      },
+    });
+    const onAsk = ({ toolName, callId }: { toolName: string; callId: string }): ApprovalDecision => {
+      asked.push(`${toolName} ${callId}`);
+      return { decision: "approved" };
+    };
+    const gate = composeGate({ permissions: permissions({ onAsk }) });
+    const child: Agent = {
+      id: formatAgentId({ name: "child" }),
+      tools: [inner],
+      ...(gate && { callPath: { gate } }),
+      run: async (ctx) => void (await ctx.tool({ callId: "child", toolName: "inner", input: {} })),
+    };
+    const parent: Agent = {
+      ...child,
+      id: formatAgentId({ name: "parent" }),
+      tools: [inner, outer],
+      colleagues: [child],
+      run: async (ctx) => {
+        await ctx.tools([
+          { callId: "one", toolName: "inner", input: {} },
+          { callId: "two", toolName: "outer", input: {} },
+        ]);
+        await ctx.parallel({
+          left: (branch) => branch.tool({ callId: "left", toolName: "inner", input: {} }),
+          right: (branch) => branch.tool({ callId: "right", toolName: "inner", input: {} }),
+        });
+        const spawned = await ctx.spawn(child.id, null);
+        if (spawned.kind === "spawned") await ctx.join(spawned.handle);
+      },
+    };
+    await (await (await place.restart()).submit(parent, null)).result();
+    expect(asked.toSorted((one, other) => one.localeCompare(other))).toEqual([
+      "inner child",
+      "inner left",
+      "inner nested",
+      "inner one",
+      "inner right",
+      "outer two",
+    ]);
   });
 
   test("comes of the tool's own word when there are only guardrails", async () => {

@@ -148,6 +148,17 @@ describe("an LLM judge", () => {
     expect(results.filter(({ result }) => result.isError)).toMatchObject([{ callId: "call_1_1" }]);
   });
 
+  test("of two, each has a name of its own", async () => {
+    const judges = (second: string) =>
+      ["one", second].map((name) =>
+        llmJudge({ name, criteria: "Be kind.", stages: { output: "block" }, model: scriptedModel([accept]) }),
+      );
+    await expect(run([], {}, { guardrails: judges("one") })).rejects.toThrow(
+      /give guardrails of one kind names of their own/u,
+    );
+    expect((await run([], {}, { guardrails: judges("two") })).result.status).toBe("completed");
+  });
+
   test("needs criteria", () => {
     expect(() => llmJudge({ criteria: " ", stages: { output: "block" } })).toThrow(/has no criteria/u);
   });

@@ -1,6 +1,7 @@
 import {
+  canonicalJson,
   chainHead,
-  contentHash,
+  chainStart,
   deepFreeze,
   type Delta,
   type Event,
@@ -84,16 +85,18 @@ export class MemoryEventLog implements EventLog {
 
   /** Nothing outside this process can edit these events, so the chain is made when asked for (F1). */
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
-    const { events } = this.#tables.run(runId);
-    let last = "";
-    for (const [seq, event] of events.entries()) {
-      if (event.seq !== seq) return { ok: false, seq, problem: `event ${event.seq} stands in its place` };
-      last = chainHead(last, contentHash(event, this.#hash), this.#hash);
+    const { record, commits } = this.#tables.run(runId);
+    let last = chainStart(record);
+    let nextSeq = 0;
+    for (const { number, at, events = [] } of commits) {
+      nextSeq += events.length;
+      const content = this.#hash(canonicalJson(events));
+      last = chainHead(last, { number, at, nextSeq, content }, this.#hash);
     }
     if (head !== undefined && head !== last) {
-      return { ok: false, seq: events.length, problem: "the log does not end in the head kept elsewhere" };
+      return { ok: false, seq: nextSeq, problem: "the log does not end in the head kept elsewhere" };
     }
-    return { ok: true, events: events.length, head: last, keyed: false };
+    return { ok: true, events: nextSeq, head: last, keyed: false };
   }
 }
 

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { Fault, type Commit } from "../../../kernel/index.ts";
+import { chainStart, Fault, type Commit } from "../../../kernel/index.ts";
 import { decodeCommit, type FindEntry } from "./commit-codec.ts";
 import type { Database } from "./database.ts";
 import type { RunKey } from "./run-row.ts";
@@ -10,8 +10,8 @@ export interface CommitRow {
   readonly at: number;
   /** The seq after its last event. */
   readonly nextEvent: number;
-  /** Of the chain, after its events; `null` when it has none. */
-  readonly head: string | null;
+  /** Of the chain, with it (E1). */
+  readonly head: string;
   readonly body: string;
 }
 
@@ -83,8 +83,8 @@ export class CommitRows {
 
   position(run: RunKey): Position {
     const end = this.end(run);
-    const last = end.seq === 0 ? undefined : this.row(run, this.numberOf(run, end.seq - 1));
-    return { ...end, head: last?.head ?? "" };
+    const last = end.number === 0 ? undefined : this.row(run, end.number - 1);
+    return { ...end, head: last?.head ?? chainStart(run) };
   }
 
   /** When each of these runs, by key, last committed something. */

@@ -1,4 +1,5 @@
 import {
+  chainStart,
   Fault,
   type Delta,
   type Event,
@@ -89,19 +90,17 @@ export class SqliteEventLog implements EventLog {
       const key = this.#tables.run(runId);
       return { run: key, end: this.#rows.endNumber(key) };
     });
-    let [number, seq, last] = [0, 0, ""];
+    let [number, seq, last] = [0, 0, chainStart(run)];
     for await (const page of this.#rows.pages(run, 0, end)) {
       for (const row of page) {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
-        const events = this.#decoded(run, row);
-        if (events === undefined) return broken(seq, `commit ${number} cannot be read`);
-        const next = seq + events.length;
-        if (row.nextEvent !== next) return broken(seq, `commit ${number} does not hold the events it should`);
-        if (events.length > 0) last = this.#chain.head(last, this.#chain.contents(events));
-        if (row.head !== (events.length > 0 ? last : null)) {
-          return broken(seq, `commit ${number} does not follow from the one before: an event was changed`);
-        }
-        [number, seq] = [number + 1, next];
+        const { at, nextEvent: nextSeq, body } = row;
+        last = this.#chain.head(last, { number, at, nextSeq, content: this.#chain.content(body) });
+        if (row.head !== last)
+          return broken(seq, `commit ${number} does not follow from the one before: it was changed`);
+        if (seq + this.#countEvents(run, row) !== nextSeq)
+          return broken(seq, `commit ${number} does not hold the events it should`);
+        [number, seq] = [number + 1, nextSeq];
       }
     }
     if (number < end) return broken(seq, `commit ${number} is missing`);
@@ -163,11 +162,12 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  #decoded(run: RunKey, row: CommitRow): readonly Event[] | undefined {
+  /** -1 when it cannot be read. */
+  #countEvents(run: RunKey, row: CommitRow): number {
     try {
-      return this.#rows.decode(run, row).events ?? [];
+      return this.#rows.decode(run, row).events?.length ?? 0;
     } catch (error) {
-      if (Fault.is(error)) return undefined;
+      if (Fault.is(error)) return -1;
       throw error;
     }
   }

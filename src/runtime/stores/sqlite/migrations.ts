@@ -44,7 +44,7 @@ const migrations: readonly string[] = [
     number INTEGER NOT NULL,
     at INTEGER NOT NULL,
     next_event INTEGER NOT NULL,
-    head TEXT,
+    head TEXT NOT NULL,
     body TEXT NOT NULL
   );
   CREATE TABLE places (

@@ -125,9 +125,17 @@ export class SqliteSessions implements Sessions {
   /** For the journal, inside its transaction. */
   applyNow(changes: readonly SessionChange[]): void {
     const { database } = this.#tables;
+    /** When each that was added to was last, by key. */
+    const updated = new Map<number, number>();
+    let known: { readonly sessionId: SessionId; readonly session: number } | undefined;
     for (const change of changes) {
       if (change.type === "append") {
-        this.#append(change);
+        const { sessionId, agentId, entry } = change;
+        if (known?.sessionId !== sessionId)
+          known = { sessionId, session: this.#find(sessionId) ?? this.#create(sessionId, agentId) };
+        const { session } = known;
+        if (this.#append(session, change))
+          updated.set(session, Math.max(updated.get(session) ?? 0, entry.at));
         continue;
       }
       const session = this.#find(change.sessionId);
@@ -140,13 +148,14 @@ export class SqliteSessions implements Sessions {
         change.runId,
       );
     }
+    for (const [session, at] of updated)
+      database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2", session, at);
   }
 
-  #append({ sessionId, agentId, entry, visibility }: Append): void {
-    const { database } = this.#tables;
-    const session = this.#find(sessionId) ?? this.#create(sessionId, agentId);
+  /** Whether it is new. */
+  #append(session: number, { entry, visibility }: Append): boolean {
     const { id, runId, ...rest } = entry;
-    const isNew = database.run(
+    const count = this.#tables.database.run(
       "INSERT OR IGNORE INTO entries (session, entry_id, run_id, visibility, body) VALUES (?, ?, ?, ?, ?)",
       session,
       id,
@@ -154,8 +163,7 @@ export class SqliteSessions implements Sessions {
       visibilities.indexOf(visibility),
       JSON.stringify(rest),
     );
-    if (isNew === 0) return;
-    database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2", session, entry.at);
+    return count > 0;
   }
 
   #find(sessionId: SessionId): number | undefined {
