@@ -53,7 +53,7 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
       open.end();
     }
     answer = undefined;
-    counted = context.request === whole && context.model === model;
+    counted = context.request === whole;
     const { filters, request: asked } = context;
     const inputTokens = counted ? call.inputTokens : () => boundRequest(asked);
     answer = await callAnswered(

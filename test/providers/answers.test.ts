@@ -41,6 +41,11 @@ beforeAll(async () => {
     { userMessage: "broken arguments" },
     { toolCalls: [{ name: "weather", arguments: '{"town": "To' }] },
   );
+  mock.on(
+    { userMessage: "slowly" },
+    { content: "One after the other. ".repeat(20) },
+    { chunkSize: 4, latency: 20 },
+  );
 });
 beforeEach(() => {
   providers.sent.length = 0;
@@ -131,6 +136,18 @@ describe.each(providerKeys)("%s", (key) => {
     expect(JSON.stringify(providers.sent.at(-1)).split(red)).toHaveLength(3);
   });
 
+  test("reads files", async () => {
+    const pdf = Buffer.from("%PDF-1.4 a page").toString("base64");
+    const file = {
+      type: "file",
+      mediaType: "application/pdf",
+      filename: "page.pdf",
+      source: { kind: "base64", data: pdf },
+    } as const;
+    await model().generate({ messages: [userMessage([{ type: "text", text: "picture" }, file])] });
+    expect(JSON.stringify(providers.sent.at(-1))).toContain(pdf);
+  });
+
   test("gives answers that fit a schema, by the provider's own means where it has them", async () => {
     const schema = {
       type: "object",
@@ -181,6 +198,22 @@ describe.each(providerKeys)("%s", (key) => {
     const request = { messages: [userMessage("hello")] };
     await expect(model().generate(request, { signal: controller.signal })).rejects.toThrow("enough");
     await expect(partsOf(model(), request, controller.signal)).rejects.toThrow("enough");
+  });
+
+  test("stops in the middle of a stream when told to", async () => {
+    const controller = new AbortController();
+    const seen: string[] = [];
+    const read = async () => {
+      for await (const part of model().stream(
+        { messages: [userMessage("slowly")] },
+        { signal: controller.signal },
+      )) {
+        seen.push(part.type);
+        controller.abort(new Error("enough"));
+      }
+    };
+    await expect(read()).rejects.toHaveProperty("cause.message", "enough");
+    expect(seen).not.toContain("finish");
   });
 });
 

@@ -3,12 +3,16 @@ import { ChosenModel } from "./chosen-model.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
 
 export interface FallbackOptions {
-  /** Whether this failure passes the request on. Unless told: any but a refusal of the words or of the request's form. */
+  /** Whether this failure passes the request on. Unless told: any but what the next model would meet as well. */
   readonly when?: (error: ClassifiedError) => boolean;
 }
 
-/** The same words are refused for the same reasons elsewhere, and a request built wrong is wrong for everyone. */
-const staying: ReadonlySet<ErrorKind> = new Set<ErrorKind>(["content_blocked", "format_error"]);
+/** What the next model would meet as well. A conversation that is too long is compacted, not taken elsewhere. */
+const staying: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
+  "content_blocked",
+  "context_overflow",
+  "format_error",
+]);
 
 /**
  * Asks the first model, and the next one when it fails; never after a piece of an answer was shown. Each call is reserved and paid at its
