@@ -40,7 +40,7 @@ import {
 import { CallHistory } from "./call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import { drainInput } from "./input-drain.ts";
-import { callModel, type SentPrefix } from "./model-call.ts";
+import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { ScopeInside } from "./scope-inside.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
@@ -134,12 +134,16 @@ export class TaskContext implements RunContext {
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
     const start = this.#messageStart(role);
     // Of a recorded answer it is not known what middleware had made of its request.
-    const counted = this.#runner.agent.callPath?.chat === undefined;
-    const call = { request, role, sent: this.#sent.get(role), counted };
+    const { callPath, models } = this.#runner.agent;
+    const model = models?.[role];
+    const countedBy = callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
+    const call: ModelCall = { request, role, sent: this.#sent.get(role), countedBy };
     const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
     this.#lastLlm = address;
     this.#toolsCalled = 0;
-    if (call.counted) this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    // What it thought goes back with the next request, seen or not.
+    const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
+    if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
     else this.#sent.delete(role);
     return reply;
   }
