@@ -3,6 +3,7 @@ import {
   eventDraft,
   Fault,
   formatAgentId,
+  userMessage,
   type Agent,
   type AgentSession,
   type EventDraft,
@@ -10,11 +11,10 @@ import {
   type Model,
   type RunContext,
   type RunStatus,
-  type SessionChange,
-  type SessionEntry,
   type Tool,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { saidEntries } from "./said-entries.ts";
 
 export interface SoloAgentOptions {
   readonly name: string;
@@ -33,6 +33,7 @@ export function soloAgent(options: SoloAgentOptions): Agent {
     models: { main: model },
     tools,
     budget,
+    messageOf: (input) => (typeof input === "string" ? userMessage(input) : undefined),
     run: async (ctx) => {
       if (typeof ctx.input !== "string") {
         throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
@@ -46,50 +47,68 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       const at = await ctx.now();
       ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
       const deps = { ctx, tools: { list: () => specs }, maxTurns };
-      for await (const draft of react().run(session, deps, ctx.input)) {
-        ctx.tell(draft);
-        if (session.output !== "") ctx.report({ output: session.output });
+      try {
+        for await (const draft of react().run(session, deps, ctx.input)) {
+          ctx.tell(draft);
+          if (session.output !== "") ctx.report({ output: session.output });
+        }
+      } catch (error) {
+        const stop = stopOf(error);
+        if (stop !== undefined) close(ctx, session, { at, ...stop });
+        throw error;
       }
-      if (session.interrupted) {
-        const reason = session.interruptionReason ?? "interrupted";
-        ctx.report({ interruption: { status: "max_turns", reason } });
-      }
-      const entries = entriesOf(ctx, session, at);
-      ctx.report({ sessions: entries.map((entry) => appended(ctx, entry)) });
-      for (const draft of closing(ctx, session, entries.at(-1)?.id ?? null)) ctx.tell(draft);
+      const reason = session.interruptionReason ?? "interrupted";
+      if (session.interrupted) ctx.report({ interruption: { status: "max_turns", reason } });
+      close(ctx, session, { at, status: session.interrupted ? "max_turns" : "completed" });
       return session.output;
     },
   };
 }
 
-/** What was said, one entry after another. The ids follow from the task, so that whoever writes them again writes the same. */
-function entriesOf(
-  { facts, taskId }: RunContext,
-  session: AgentSession,
-  at: number,
-): readonly SessionEntry[] {
-  const { runId } = facts;
-  const idOf = (index: number): string => `${runId}/${taskId}/${index}`;
-  return [...session.messages].map((message, index) => ({
-    type: "message",
-    id: idOf(index),
-    parentId: index === 0 ? null : idOf(index - 1),
-    at,
-    runId,
-    message,
-  }));
+interface Closing {
+  readonly at: number;
+  readonly status: RunStatus;
+  /** Why it was stopped. */
+  readonly reason?: string;
 }
 
-function appended({ facts, agentId }: RunContext, entry: SessionEntry): SessionChange {
-  return { type: "append", sessionId: facts.sessionId, agentId, entry, visibility: "visible" };
+/** S1: an invocation that was stopped is closed like one that came to its end. One that failed is not: it may be gone on with. */
+function stopOf(error: unknown): Pick<Closing, "status" | "reason"> | undefined {
+  const { code, message, details } = Fault.from(error);
+  if (code === "cancelled") {
+    const status = details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
+    return { status, reason: message };
+  }
+  return code === "budget_exhausted" || code === "guardrail_tripped"
+    ? { status: code, reason: message }
+    : undefined;
 }
 
-function closing({ facts }: RunContext, session: AgentSession, leafId: string | null): readonly EventDraft[] {
-  const { output, turns, cumulativeUsage: usage, interruptionReason, interrupted } = session;
-  const status: RunStatus = interrupted ? "max_turns" : "completed";
-  const { sessionId } = facts;
+/** Commits with the end of the task: what was said is visible with the events that say so. */
+function close(ctx: RunContext, session: AgentSession, { at, status, reason }: Closing): void {
+  const { changes, leafId } = saidEntries(ctx, session.messages, at, reason);
+  ctx.report({ sessions: changes });
+  for (const draft of closingEvents(ctx, session, { status, leafId, reason: reason ?? null }))
+    ctx.tell(draft);
+}
+
+function closingEvents(
+  { facts: { sessionId } }: RunContext,
+  { output, turns, cumulativeUsage: usage, interruptionReason }: AgentSession,
+  {
+    status,
+    leafId,
+    reason,
+  }: { readonly status: RunStatus; readonly leafId: string | null; readonly reason: string | null },
+): readonly EventDraft[] {
   return [
-    eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),
+    eventDraft("agent_end", {
+      status,
+      output,
+      turns,
+      usage,
+      interruptionReason: interruptionReason ?? reason,
+    }),
     eventDraft("save_point", { sessionId, leafId }),
     eventDraft("settled", { sessionId }),
   ];

@@ -1,3 +1,4 @@
+import type { UserMessage } from "./chat-message.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId } from "./identity.ts";
 import type { TaskInbox } from "./inbox.ts";
@@ -21,5 +22,10 @@ export interface Agent {
   /** Agents it may spawn; registered with it. */
   readonly colleagues?: readonly Agent[];
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * What an input is in a conversation. S2: it is committed to the session with the submission, pending until the invocation is closed.
+   * Absent, or `undefined` for an input: nothing is kept of it there.
+   */
+  messageOf?(input: JsonValue): UserMessage | undefined;
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
 }

@@ -253,3 +253,4 @@ export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from ".
 export type { TopicChange, Topics } from "./topics.ts";
 export { Transcript } from "./transcript.ts";
 export { addUsage, noUsage, totalTokens, type Usage } from "./usage.ts";
+export { userEntry, type UserEntryFields } from "./user-entry.ts";

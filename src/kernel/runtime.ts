@@ -1,5 +1,6 @@
 import type { Agent } from "./agent.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
+import type { HistoryRetention } from "./history-retention.ts";
 import type { RunId, SessionId } from "./identity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
@@ -20,6 +21,8 @@ export interface SubmitOptions {
   readonly budget?: Partial<ExecutionBudget>;
   readonly spawnBudget?: Partial<SpawnBudget>;
   readonly priority?: Priority;
+  /** PERMANENT unless told. */
+  readonly retention?: HistoryRetention;
   /** Send text as it is written (E2). */
   readonly streaming?: boolean;
   /**

@@ -17,6 +17,7 @@ import {
   type LedgerCommand,
   type LedgerOutcome,
   type Message,
+  type SessionChange,
   type StepAddress,
   type StepRecord,
   type TaskChange,
@@ -29,7 +30,7 @@ import {
 import { asksPerson, resolutionTaken } from "./wait-name.ts";
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
-export type RunChange = Omit<Commit, "number" | "at" | "sessions" | "mail" | "inbox" | "topics">;
+export type RunChange = Omit<Commit, "number" | "at" | "mail" | "inbox" | "topics">;
 
 /** A task, as far as the journal knows it. */
 export interface TaskState {
@@ -66,6 +67,8 @@ export class RunState {
   readonly #resolutions = new Map<string, JsonValue[]>();
   #headcount: Headcount | undefined;
   #ledger: Ledger;
+  /** Tasks that have entries in a session. */
+  readonly wrote = new Set<TaskId>();
   nextCommit = 0;
   nextSeq = 0;
   nextTask = 0;
@@ -119,9 +122,10 @@ export class RunState {
    * it; what it records itself stands.
    */
   apply(
-    { tasks = [], opens = [], steps = [], voids = [], resolves = [], mailThrough }: RunChange,
+    { tasks = [], opens = [], steps = [], voids = [], resolves = [], sessions = [], mailThrough }: RunChange,
     at: number,
   ): void {
+    for (const change of sessions) this.#noteEntries(change);
     for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
     for (const change of tasks) this.#change(change, at);
     for (const { taskId, wait, value } of resolves) {
@@ -160,6 +164,11 @@ export class RunState {
     const { state, outcome } = stepLedger(this.#ledger, command);
     this.#ledger = state;
     return outcome;
+  }
+
+  #noteEntries(change: SessionChange): void {
+    if (change.type === "append" && change.entry.taskId !== null) this.wrote.add(change.entry.taskId);
+    if (change.type === "remove" && change.taskId !== undefined) this.wrote.delete(change.taskId);
   }
 
   #change(change: TaskChange, at: number): void {

@@ -22,6 +22,7 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { childTask, deadlineOf, ownBudget } from "./child-task.ts";
+import { closingChanges, forgottenChanges } from "./kept-history.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
@@ -265,6 +266,8 @@ export class RunTree implements TaskTree {
       const { spent, unpriced } = ledger.accounts[root] ?? { spent: { nanoUsd: 0, turns: 0 }, unpriced: 0 };
       const status = statusOf(this.#state.task(root).outcome);
       const costUsd = unpriced > 0 ? null : fromNanoUsd(spent.nanoUsd);
+      const sessions = forgottenChanges(this.#state);
+      if (sessions.length > 0) this.#log.add({ sessions });
       this.#log.tell(root, { type: "run_end", data: { status, usage, costUsd, turns: spent.turns } });
     }
     this.#rest.finish();
@@ -391,9 +394,8 @@ export class RunTree implements TaskTree {
     }
     const { status, output, failure, interruption } = outcome;
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
-    const sessions = this.#runners.get(taskId)?.report.sessions ?? [];
-    const isClosed = sessions.length > 0 && statusOf(outcome) !== "failed";
-    this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
+    const sessions = closingChanges(task, outcome, this.#runners.get(taskId)?.report ?? {}, this.#state);
+    this.#log.add({ tasks: [change], ...(sessions.length > 0 && { sessions }) });
     const data = { status, output, ...(failure && { failure }), ...(interruption && { interruption }) };
     this.#log.tell(taskId, { type: "task_end", data });
     this.#purse.loseAll(taskId);

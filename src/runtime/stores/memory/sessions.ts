@@ -1,12 +1,17 @@
 import {
   Fault,
+  formatTaskId,
   type AgentId,
   type PlacedEntry,
+  type RunId,
   type SessionChange,
+  type SessionEntry,
   type SessionId,
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
+
+const root = formatTaskId(0);
 
 interface SessionRow {
   readonly agentId: AgentId;
@@ -62,6 +67,7 @@ export class MemorySessions implements Sessions {
       const { sessionId, entry } = change;
       const known = this.#rows.get(sessionId)?.entries;
       if (
+        change.atLeaf !== true &&
         entry.parentId !== null &&
         !coming.has(`${sessionId} ${entry.parentId}`) &&
         known?.has(entry.parentId) !== true
@@ -79,9 +85,10 @@ export class MemorySessions implements Sessions {
     const row = this.#rows.get(change.sessionId);
     switch (change.type) {
       case "append": {
-        const { sessionId, agentId, entry, visibility } = change;
+        const { sessionId, agentId, visibility, atLeaf } = change;
         const kept = row ?? { agentId, entries: new Map<string, PlacedEntry>(), updatedAt: 0 };
         this.#rows.set(sessionId, kept);
+        const entry = atLeaf === true ? { ...change.entry, parentId: leafOf(kept) } : change.entry;
         if (kept.entries.has(entry.id)) return;
         kept.entries.set(entry.id, { entry, visibility });
         kept.updatedAt = Math.max(kept.updatedAt, entry.at);
@@ -89,13 +96,29 @@ export class MemorySessions implements Sessions {
       }
       case "reveal":
         for (const [id, { entry }] of row?.entries ?? []) {
-          if (entry.runId === change.runId) row?.entries.set(id, { entry, visibility: "visible" });
+          if (isOf(entry, change)) row?.entries.set(id, { entry, visibility: "visible" });
         }
         return;
       case "remove":
         for (const [id, { entry }] of row?.entries ?? []) {
-          if (entry.runId === change.runId) row?.entries.delete(id);
+          if (isOf(entry, change)) row?.entries.delete(id);
         }
     }
   }
+}
+
+function isOf(
+  { runId, taskId }: SessionEntry,
+  change: Extract<SessionChange, { readonly runId: RunId }>,
+): boolean {
+  return runId === change.runId && (change.taskId === undefined || taskId === change.taskId);
+}
+
+/** N2. */
+function leafOf({ entries }: SessionRow): string | null {
+  const last = [...entries.values()].findLast(
+    ({ entry, visibility }) => visibility === "visible" && (entry.taskId ?? root) === root,
+  )?.entry;
+  if (last === undefined) return null;
+  return last.type === "leaf" ? last.targetId : last.id;
 }

@@ -137,6 +137,8 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_tenant ON runs (tenant) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_by_end ON runs (ended) WHERE run_id IS NOT NULL;
+  ALTER TABLE entries ADD COLUMN task INTEGER;
+  CREATE INDEX entries_visible ON entries (session) WHERE visibility = 2;
   CREATE INDEX mail_of_submits ON mail_ids (mail_id) WHERE mail_id >= 'submit ' AND mail_id < 'submit!';
   `,
 ];

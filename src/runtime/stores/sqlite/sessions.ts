@@ -1,5 +1,7 @@
 import {
   Fault,
+  formatTaskId,
+  parseTaskId,
   type AgentId,
   type EntryVisibility,
   type PlacedEntry,
@@ -9,6 +11,7 @@ import {
   type SessionId,
   type Sessions,
   type SessionSummary,
+  type TaskId,
 } from "../../../kernel/index.ts";
 import type { Collector } from "./collector.ts";
 import type { Tables } from "./tables.ts";
@@ -17,11 +20,15 @@ import type { Tables } from "./tables.ts";
 const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
 const visible = visibilities.indexOf("visible");
 
+const entryColumns = "entry_id AS id, run_id AS runId, task, visibility, body";
+
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 
 interface EntryRow {
   readonly id: string;
   readonly runId: RunId | null;
+  /** Counts the tasks of its run. */
+  readonly task: number | null;
   readonly visibility: number;
   /** The rest of the entry. */
   readonly body: string;
@@ -52,7 +59,7 @@ export class SqliteSessions implements Sessions {
     return this.#tables.read(() =>
       this.#tables.database
         .all<EntryRow>(
-          `SELECT entry_id AS id, run_id AS runId, visibility, body FROM entries
+          `SELECT ${entryColumns} FROM entries
            WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`,
           sessionId,
           hiddenToo ? 0 : visible,
@@ -96,7 +103,7 @@ export class SqliteSessions implements Sessions {
   /** For those who read the journal. */
   find(sessionId: SessionId, entryId: string): SessionEntry | undefined {
     const row = this.#tables.database.get<EntryRow>(
-      `SELECT entry_id AS id, run_id AS runId, visibility, body FROM entries
+      `SELECT ${entryColumns} FROM entries
        WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND entry_id = ?`,
       sessionId,
       entryId,
@@ -110,7 +117,7 @@ export class SqliteSessions implements Sessions {
     for (const change of changes) {
       if (change.type !== "append") continue;
       const { sessionId, entry } = change;
-      const { parentId } = entry;
+      const parentId = change.atLeaf === true ? null : entry.parentId;
       if (parentId !== null && !coming.has(`${sessionId} ${parentId}`) && !this.#has(sessionId, parentId)) {
         throw new Fault(
           "not_found",
@@ -133,25 +140,28 @@ export class SqliteSessions implements Sessions {
       if (session === undefined) continue;
       database.run(
         change.type === "reveal"
-          ? `UPDATE entries SET visibility = ${visible} WHERE session = ? AND run_id = ? AND visibility < 2`
-          : "DELETE FROM entries WHERE session = ? AND run_id = ?",
+          ? `UPDATE entries SET visibility = ${visible}
+             WHERE session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3) AND visibility < 2`
+          : "DELETE FROM entries WHERE session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)",
         session,
         change.runId,
+        change.taskId === undefined ? null : ordinalOf(change.taskId),
       );
     }
   }
 
-  #append({ sessionId, agentId, entry, visibility }: Append): void {
+  #append({ sessionId, agentId, entry, visibility, atLeaf }: Append): void {
     const { database } = this.#tables;
     const session = this.#find(sessionId) ?? this.#create(sessionId, agentId);
-    const { id, runId, ...rest } = entry;
+    const { id, runId, taskId, ...rest } = entry;
     const isNew = database.run(
-      "INSERT OR IGNORE INTO entries (session, entry_id, run_id, visibility, body) VALUES (?, ?, ?, ?, ?)",
+      "INSERT OR IGNORE INTO entries (session, entry_id, run_id, task, visibility, body) VALUES (?, ?, ?, ?, ?, ?)",
       session,
       id,
       runId,
+      taskId === null ? null : ordinalOf(taskId),
       visibilities.indexOf(visibility),
-      JSON.stringify(rest),
+      JSON.stringify(atLeaf === true ? { ...rest, parentId: this.#leaf(session) } : rest),
     );
     if (isNew === 0) return;
     database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2", session, entry.at);
@@ -162,6 +172,18 @@ export class SqliteSessions implements Sessions {
       "SELECT id FROM sessions WHERE session_id = ?",
       sessionId,
     )?.id;
+  }
+
+  /** N2. */
+  #leaf(session: number): string | null {
+    const last = this.#tables.database.get<EntryRow>(
+      `SELECT ${entryColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
+       ORDER BY id DESC LIMIT 1`,
+      session,
+    );
+    if (last === undefined) return null;
+    const entry = entryOf(last);
+    return entry.type === "leaf" ? entry.targetId : entry.id;
   }
 
   #create(sessionId: SessionId, agentId: AgentId): number {
@@ -183,6 +205,11 @@ export class SqliteSessions implements Sessions {
   }
 }
 
-function entryOf({ id, runId, body }: EntryRow): SessionEntry {
-  return { ...(JSON.parse(body) as object), id, runId } as SessionEntry;
+function entryOf({ id, runId, task, body }: EntryRow): SessionEntry {
+  const taskId = task === null ? null : formatTaskId(task);
+  return { ...(JSON.parse(body) as object), id, runId, taskId } as SessionEntry;
+}
+
+function ordinalOf(taskId: TaskId): number {
+  return Number(parseTaskId(taskId).slice(1));
 }

@@ -91,7 +91,15 @@ test("a deleted session is freed", async () => {
     sessionId,
     agentId: "tester",
     visibility: "visible",
-    entry: { type: "session_info", id: `e${index}`, parentId: null, at: 1, runId: null, name: "n" },
+    entry: {
+      type: "session_info",
+      id: `e${index}`,
+      parentId: null,
+      at: 1,
+      runId: null,
+      taskId: null,
+      name: "n",
+    },
   }));
   await sessions.apply(entries as unknown as Parameters<typeof sessions.apply>[0]);
   await sessions.delete(sessionId);

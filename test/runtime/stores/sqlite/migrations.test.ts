@@ -54,7 +54,9 @@ function downgrade(path: string): void {
   const connection = connect(path);
   for (const name of ["of_session", "of_agent", "of_tenant", "by_end"])
     connection.exec(`DROP INDEX runs_${name}`);
-  connection.exec("DROP INDEX mail_of_submits");
+  connection.exec(
+    "DROP INDEX mail_of_submits; DROP INDEX entries_visible; ALTER TABLE entries DROP COLUMN task",
+  );
   for (const column of ["user_id", "ended", "ended_at"])
     connection.exec(`ALTER TABLE runs DROP COLUMN ${column}`);
   connection.exec("PRAGMA user_version = 1");

@@ -8,6 +8,7 @@ import {
   all,
   createRun,
   ownRun,
+  rootTask,
   sessionId,
   stepRecord,
   turnStart,
@@ -31,6 +32,7 @@ async function doEverything(store: Store): Promise<void> {
     parentId: null,
     at: 1,
     runId,
+    taskId: rootTask,
     message: userMessage("x"),
   } as const;
   await store.journal.append(lease, {
@@ -46,6 +48,14 @@ async function doEverything(store: Store): Promise<void> {
         agentId,
         entry: { ...entry, id: "f", parentId: "e" },
         visibility: "hidden",
+      },
+      {
+        type: "append",
+        sessionId,
+        agentId,
+        entry: { ...entry, id: "g" },
+        visibility: "hidden",
+        atLeaf: true,
       },
       { type: "reveal", sessionId, runId },
     ],
