@@ -6,7 +6,6 @@ import {
   type ChatMessage,
   type RunContext,
   type SessionChange,
-  type Transcript,
 } from "../kernel/index.ts";
 
 const root = formatTaskId(0);
@@ -22,7 +21,12 @@ export interface Said {
  * writes nothing: of a root the first is the user's, there since the submission (S2). `stopped`: why calls stay unanswered (S1); the
  * answer that says so has an id of its own, for the run may be resumed and come by a real one.
  */
-export function saidEntries(ctx: RunContext, messages: Transcript, at: number, stopped?: string): Said {
+export function saidEntries(
+  ctx: RunContext,
+  messages: readonly ChatMessage[],
+  at: number,
+  stopped?: string,
+): Said {
   const { facts, taskId, agentId } = ctx;
   const { runId, sessionId } = facts;
   const idOf = (index: number): string =>
@@ -34,7 +38,7 @@ export function saidEntries(ctx: RunContext, messages: Transcript, at: number, s
     entry: { type: "message", id, parentId, at, runId, taskId, message },
     visibility: "visible",
   });
-  const changes = [...messages].map((message, index) =>
+  const changes = messages.map((message, index) =>
     index === 0 && taskId === root && message.role === "user"
       ? userEntry({ sessionId, agentId, runId, at, message }, "visible")
       : append(idOf(index), index === 0 ? null : idOf(index - 1), message),

@@ -86,7 +86,7 @@ function stopOf(error: unknown): Pick<Closing, "status" | "reason"> | undefined 
 
 /** Commits with the end of the task: what was said is visible with the events that say so. */
 function close(ctx: RunContext, session: AgentSession, { at, status, reason }: Closing): void {
-  const { changes, leafId } = saidEntries(ctx, session.messages, at, reason);
+  const { changes, leafId } = saidEntries(ctx, session.messages.slice(), at, reason);
   ctx.report({ sessions: changes });
   for (const draft of closingEvents(ctx, session, { status, leafId, reason: reason ?? null }))
     ctx.tell(draft);

@@ -16,6 +16,7 @@ export {
   type BudgetExhaustion,
 } from "./budget-exhausted-error.ts";
 export type { Budget, BudgetVerdict } from "./budget.ts";
+export type { CallPath, EventObserver } from "./call-path.ts";
 export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
 export {
   CancellationError,
@@ -174,10 +175,12 @@ export type {
   AgentRunContext,
   ChatContext,
   ChatMiddleware,
+  DeltaFilter,
   FunctionContext,
   FunctionMiddleware,
   Middleware,
   MiddlewareFunction,
+  StreamedDelta,
 } from "./middleware.ts";
 export type {
   Model,
@@ -230,6 +233,7 @@ export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";
+export type { Standing } from "./standing.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-address.ts";
 export { stepHeadcount } from "./step-headcount.ts";
 export { stepLedger } from "./step-ledger.ts";
@@ -248,6 +252,7 @@ export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
 export type { TaskChange, TaskRecord } from "./task.ts";
 export type { Attributes, Span, Telemetry } from "./telemetry.ts";
+export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
 export type { TopicChange, Topics } from "./topics.ts";

@@ -1,8 +1,11 @@
-import type { ModelRequest, ModelResponse } from "./model.ts";
+import type { CancelSignal } from "./cancel-signal.ts";
+import type { EventDraft } from "./event.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
+import type { Model, ModelRequest, ModelResponse, ModelStreamPart } from "./model.ts";
+import type { RunFacts } from "./run-facts.ts";
 import type { RunResult } from "./run-result.ts";
-import type { ToolResult } from "./tool.ts";
+import type { Tool, ToolResult } from "./tool.ts";
 
 /**
  * One layer of the onion around an agent's run, a model call or a tool call.
@@ -11,7 +14,8 @@ import type { ToolResult } from "./tool.ts";
  * - M2 `next` may be called again once the earlier call has settled (retry, fallback). While one is open, or after `process`
  *   returned, it is `middleware_misuse`.
  * - M3 Throw `MiddlewareTermination` to stop the run as `guardrail_tripped`.
- * - J7 What stands in `context.result` at the end is what the caller gets and the journal keeps. On replay nothing here runs.
+ * - J7 What stands in `context.result` at the end is what the caller gets and the journal keeps. On replay nothing here runs; the
+ *   layers around a whole run are the exception, since the run inside them is what replays.
  */
 export interface Middleware<Context> {
   process(context: Context, next: () => Promise<void>): Promise<void>;
@@ -25,31 +29,52 @@ interface ContextBase {
   readonly agentId: AgentId;
   readonly runId: RunId;
   readonly taskId: TaskId;
+  readonly sessionId: SessionId;
+  readonly tenantId: string | null;
+  readonly facts: RunFacts;
+  readonly signal: CancelSignal;
   /** For layers to leave each other notes; not stored. */
   readonly metadata: Record<string, unknown>;
+  /** Into the run's log, with the record of the call. */
+  tell(event: EventDraft): void;
 }
 
 /** Around one `agent.run()`. */
 export interface AgentRunContext extends ContextBase {
-  readonly sessionId: SessionId;
   readonly input: JsonValue;
-  result?: RunResult;
+  result?: Pick<RunResult<JsonValue>, "output" | "status" | "interruptionReason">;
 }
 
-/** Around one call of the model. `request` may be replaced before `next`. */
+/** Around one call of the model. `model` and `request` may be replaced before `next`. */
 export interface ChatContext extends ContextBase {
   readonly systemInstructions: string;
+  readonly role: string;
+  model: Model;
   request: ModelRequest;
   readonly streaming: boolean;
+  /** What watchers are shown of a streamed answer passes through these, first to last; the answer itself is `result`. */
+  readonly filters: DeltaFilter[];
   result?: ModelResponse;
 }
 
-/** Around one call of a tool. `arguments` may be replaced before `next`. */
+/** Around one call of a tool. `arguments` may be replaced before `next`; they are read by the tool's schema again. */
 export interface FunctionContext extends ContextBase {
   readonly functionName: string;
+  readonly tool: Tool;
   readonly callId: string;
+  readonly idempotencyKey: string;
   arguments: JsonObject;
   result?: ToolResult;
+}
+
+/** A piece of a streamed answer. */
+export type StreamedDelta = Exclude<ModelStreamPart, { readonly type: "finish" }>;
+
+/** Lets through, changes or holds back what watchers see while an answer streams. New for each call of the model. */
+export interface DeltaFilter {
+  push(delta: StreamedDelta): readonly StreamedDelta[];
+  /** The answer is complete: what was held back. */
+  flush(): readonly StreamedDelta[];
 }
 
 export type AgentMiddleware = Middleware<AgentRunContext>;

@@ -14,6 +14,7 @@ import type { RunFacts } from "./run-facts.ts";
 import type { RunMeta } from "./run-meta.ts";
 import type { RunStatus } from "./run-result.ts";
 import type { SessionChange } from "./sessions.ts";
+import type { Standing } from "./standing.ts";
 import type { StopReason } from "./stop-reason.ts";
 import type { ToolCall } from "./tool-host.ts";
 import type { ToolResult } from "./tool.ts";
@@ -117,6 +118,8 @@ export interface RunContext {
   readonly taskId: TaskId;
   readonly agentId: AgentId;
   readonly signal: CancelSignal;
+  /** The run's seats and money, to look at. */
+  readonly standing: Standing;
   /** What the task was started with; `null` for one that messages started. */
   readonly input: JsonValue;
 

@@ -9,7 +9,6 @@ import {
   type Agent,
   type Commit,
   type Event,
-  type EventDraft,
   type JsonValue,
   type Message,
   type RunRecord,
@@ -62,19 +61,8 @@ export function newRun(
     onPause: "suspend",
     tools: null,
   };
-  const drafts: EventDraft[] = [
-    { type: "run_start", data: { agentId, sessionId, input, supervision: supervision.toJSON(), metadata } },
-    { type: "task_start", data: { priority, budget } },
-  ];
-  const events = drafts.map((draft, seq): Event => ({
-    seq,
-    runId,
-    taskId,
-    agentId,
-    parentId: null,
-    at,
-    ...draft,
-  }));
+  const data = { agentId, sessionId, input, supervision: supervision.toJSON(), metadata };
+  const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, at, type: "run_start", data };
   const message = supervision.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
   return {
     record: {
@@ -90,7 +78,7 @@ export function newRun(
     first: {
       number: 0,
       at,
-      events,
+      events: [start],
       tasks: [{ type: "create", task }],
       ledger: [{ type: "open", taskId, parentId: null, budget, priority }],
       ...(message && {

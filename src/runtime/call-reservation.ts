@@ -9,6 +9,7 @@ import {
   type LlmRequest,
   type Model,
   type ModelPrice,
+  type ModelRequest,
   type ReserveCommand,
   type TaskId,
 } from "../kernel/index.ts";
@@ -25,9 +26,10 @@ export interface SentPrefix {
 
 export interface CallReservation {
   readonly open: OpenStep;
-  readonly request: LlmRequest;
   readonly model: Model;
-  readonly sent: SentPrefix | undefined;
+  /** At most. */
+  readonly inputTokens: number;
+  readonly maxOutputTokens: number | undefined;
   readonly attempt: number;
   readonly turns: number;
 }
@@ -77,13 +79,13 @@ async function decided({ runner, strand }: OpenStep, id: string): Promise<Decisi
   }
 }
 
-function reservationOf({ open, request, model, sent, attempt, turns }: CallReservation): {
+function reservationOf(call: CallReservation): {
   readonly command: ReserveCommand;
   readonly priceOf: Grant["priceOf"];
 } {
+  const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
   const { taskId, owner } = open.runner;
   const { provider, modelId } = model;
-  const tokens = boundInput(request, sent);
   const priceOf = (inputTokens: number): ModelPrice | null =>
     owner.prices.find({ provider, modelId, inputTokens, at: owner.clock.now() });
   const price = priceOf(tokens);
@@ -94,7 +96,7 @@ function reservationOf({ open, request, model, sent, attempt, turns }: CallReser
     attempt,
     input: { tokens, costUsd: price === null ? null : tokens * dearestInputUsd(price) },
     output: {
-      maxTokens: request.maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
+      maxTokens: maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
       usdPerToken: price === null ? null : dearestOutputUsd(price),
     },
     turns,
@@ -133,13 +135,18 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
 }
 
 /** B1: the provider's own count for what it has seen, and one token per byte for what is new. */
-function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
+export function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
   const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
   const extra = boundMessages(ephemeral);
   if (sent !== undefined && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
   }
   return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
+}
+
+/** The same for a request that something on its way has changed: nothing of it is known to be counted. */
+export function boundRequest({ messages, tools = [] }: ModelRequest): number {
+  return boundMessages(messages) + boundTools(tools);
 }
 
 /** Whether all that was sent before is sent again, so that its count holds. A provider that counts nothing says nothing. */

@@ -95,6 +95,8 @@ class LocalRuntime implements Runtime {
   readonly #engine: LocalEngine;
   readonly #agents = new Map<AgentId, Agent>();
   readonly #owned = new Map<RunId, RunOwner>();
+  /** Runs that rest, whose observers are not through with them. */
+  readonly #settling = new Map<RunId, Promise<void>>();
   readonly #onError: (error: Fault) => void;
   readonly #closeGraceMs: number;
   readonly #closeOn: readonly NodeJS.Signals[];
@@ -177,12 +179,14 @@ class LocalRuntime implements Runtime {
     const stopped = this.#engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
+    await Promise.all(this.#settling.values());
     await this.#store.close();
   }
 
   #handle(record: RunRecord): RunHandle {
     const { store, clock, ids } = this.#owner;
-    return new StoredRunHandle({ store, clock, ids, record });
+    const observed = (): Promise<void> => this.#observed(record.runId);
+    return new StoredRunHandle({ store, clock, ids, record, observed });
   }
 
   async #drive(lease: Lease): Promise<Rest> {
@@ -192,7 +196,24 @@ class LocalRuntime implements Runtime {
       return await owner.drive();
     } finally {
       this.#owned.delete(lease.runId);
+      this.#letSettle(lease.runId, owner);
     }
+  }
+
+  #letSettle(runId: RunId, owner: RunOwner): void {
+    const settled = owner
+      .observed()
+      .catch((error: unknown) => this.#report(error))
+      .finally(() => {
+        if (this.#settling.get(runId) === settled) this.#settling.delete(runId);
+      });
+    this.#settling.set(runId, settled);
+  }
+
+  /** Resolves at once for a run that another process works on: its observers are there. */
+  async #observed(runId: RunId): Promise<void> {
+    await this.#owned.get(runId)?.observed();
+    await this.#settling.get(runId);
   }
 
   #noteChange(runId: RunId | undefined): void {

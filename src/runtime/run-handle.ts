@@ -26,6 +26,8 @@ export interface HandleOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly record: RunRecord;
+  /** Whoever observes the run in this process is through with what there is of it. */
+  readonly observed?: () => Promise<void>;
   /** Who gives the orders; for the audit. */
   readonly by?: string;
 }
@@ -59,6 +61,7 @@ export class StoredRunHandle implements RunHandle {
         if (event.type === "task_end" && event.taskId === root) task = event;
       }
     } while (await this.#ordersObeyed());
+    await this.#options.observed?.();
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
     const failure = task?.data.failure ?? null;
     return {

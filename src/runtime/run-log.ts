@@ -25,6 +25,8 @@ export interface RunLogOptions {
   readonly lease: Lease;
   readonly state: RunState;
   readonly clock: Clock;
+  /** These are durable, and were not before. */
+  readonly onDurable: (events: readonly Event[]) => void;
   /** The run cannot be written to any more: the lease is lost, or the store fails. */
   readonly onBroken: (fault: Fault) => void;
 }
@@ -38,6 +40,7 @@ export class RunLog {
   readonly #store: Store;
   readonly #state: RunState;
   readonly #clock: Clock;
+  readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
   #draft: Draft = {};
   #dirty = false;
@@ -45,11 +48,12 @@ export class RunLog {
   #idle: NodeJS.Immediate | undefined;
   #broken: Fault | undefined;
 
-  constructor({ store, lease, state, clock, onBroken }: RunLogOptions) {
+  constructor({ store, lease, state, clock, onDurable, onBroken }: RunLogOptions) {
     this.lease = lease;
     this.#store = store;
     this.#state = state;
     this.#clock = clock;
+    this.#onDurable = onDurable;
     this.#onBroken = onBroken;
   }
 
@@ -94,6 +98,11 @@ export class RunLog {
     return this.#writing;
   }
 
+  /** What is being written has been, or has failed. */
+  async written(): Promise<void> {
+    await this.#writing?.catch(() => undefined);
+  }
+
   /** Nothing more is written. */
   stop(fault: Fault): void {
     this.#broken ??= fault;
@@ -122,6 +131,7 @@ export class RunLog {
     if (this.#idle !== undefined) clearImmediate(this.#idle);
     this.#state.nextCommit++;
     await this.#store.journal.append(this.lease, commit);
+    if (commit.events !== undefined) this.#onDurable(commit.events);
   }
 
   async #guard(work: Promise<unknown>): Promise<void> {

@@ -11,6 +11,7 @@ import {
 } from "../kernel/index.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { planReopening } from "./reopening.ts";
+import { RunObservers } from "./run-observers.ts";
 import { RunLog } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
 import { RunTree } from "./run-tree.ts";
@@ -26,6 +27,7 @@ export class RunOwner {
   readonly #lease: Lease;
   readonly #record: RunRecord;
   readonly #state: RunState;
+  readonly #observers: RunObservers;
   readonly #log: RunLog;
   readonly #waits: Waits;
   readonly #tree: RunTree;
@@ -42,7 +44,15 @@ export class RunOwner {
     this.#state = state;
     const { store, clock } = owner;
     this.#waits = new Waits(clock, state);
-    this.#log = new RunLog({ store, lease, state, clock, onBroken: (fault) => this.#abandon(fault) });
+    this.#observers = new RunObservers((agentId) => owner.findAgent(agentId));
+    this.#log = new RunLog({
+      store,
+      lease,
+      state,
+      clock,
+      onDurable: (events) => this.#observers.show(events),
+      onBroken: (fault) => this.#abandon(fault),
+    });
     const { tenantId } = record;
     const rest = {
       noteIdle: () => this.#noteIdle(),
@@ -79,6 +89,12 @@ export class RunOwner {
     this.#tree.startAll();
     this.#noteIdle();
     return this.#rest.promise;
+  }
+
+  /** Whoever observes its agents here has dealt with all that was told so far. */
+  async observed(): Promise<void> {
+    await this.#log.written();
+    await this.#observers.settled();
   }
 
   /** There may be mail. */

@@ -50,6 +50,8 @@ export interface TaskState {
   input: JsonValue;
   outcome: TaskOutcome | null;
   endedOn: readonly StepAddress[];
+  /** Its code was started, and `task_start` says so. */
+  begun: boolean;
   crashes: number;
   /** When its code last crashed. */
   crashedAt: number;
@@ -104,17 +106,27 @@ export class RunState {
     this.nextCommit = commit.number + 1;
     for (const event of commit.events ?? []) this.noteEvent(event);
     this.apply(commit, commit.at);
+    // Those of tasks that this very commit creates.
+    if (commit.tasks !== undefined) for (const event of commit.events ?? []) this.#noteBeginning(event);
     for (const command of commit.headcount ?? []) this.seat(command, commit.at);
     for (const command of commit.ledger ?? []) this.book(command);
     if (commit.events?.some(({ type }) => type === "run_fork") === true) this.usage = noUsage;
   }
 
-  noteEvent({ seq, type, at }: Event): void {
+  noteEvent(event: Event): void {
+    const { seq, type, at } = event;
     this.nextSeq = seq + 1;
     this.ended = type === "run_end";
+    this.#noteBeginning(event);
     if (type !== "run_pause" && type !== "run_resume") return;
     this.paused = type === "run_pause";
     for (const task of this.tasks.values()) this.#setClock(task, at);
+  }
+
+  #noteBeginning({ type, taskId }: Event): void {
+    if (type !== "task_start") return;
+    const task = this.tasks.get(taskId);
+    if (task !== undefined) task.begun = true;
   }
 
   /**
@@ -236,6 +248,7 @@ export class RunState {
       input: record.input,
       outcome: null,
       endedOn: [],
+      begun: false,
       crashes: 0,
       crashedAt: 0,
       cancelled: null,

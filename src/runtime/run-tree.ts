@@ -153,7 +153,6 @@ export class RunTree implements TaskTree {
     );
     this.#log.add({ tasks: [{ type: "create", task }] });
     this.#log.book({ type: "open", taskId, parentId, budget: ownBudget(agent, options), priority });
-    this.#log.tell(taskId, { type: "task_start", data: { priority, budget: task.budget } });
     this.#seats.follow(outcome, taskId);
     return { kind: "spawned", handle: { taskId, agentId } };
   }
@@ -309,10 +308,17 @@ export class RunTree implements TaskTree {
       return;
     }
     const agent = this.#findAgent(record.agentId);
+    this.#begin(task);
     const runner = new TaskRunner({ taskId, agent, owner, log, state, tree: this });
     this.#runners.set(taskId, runner);
     this.#watchDeadline(task);
     this.#follow(runner).catch((error: unknown) => this.#rest.fail(Fault.from(error)));
+  }
+
+  /** Once, by whoever owns the run then, so that its observers are told. */
+  #begin({ begun, record: { taskId, supervision, budget } }: TaskState): void {
+    if (!begun)
+      this.#log.tell(taskId, { type: "task_start", data: { priority: supervision.priority, budget } });
   }
 
   /** B5: a task that only waits does not look at the clock by itself. */
@@ -388,6 +394,7 @@ export class RunTree implements TaskTree {
   #end(taskId: TaskId, outcome: TaskOutcome, { told = [], endedOn = [] }: EndOptions = {}): void {
     const task = this.#state.task(taskId);
     if (this.#closed || task.outcome !== null) return;
+    this.#begin(task);
     for (const draft of told) this.#log.tell(taskId, draft);
     for (const { record } of this.#children(taskId)) {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);

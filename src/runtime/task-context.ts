@@ -19,6 +19,7 @@ import {
   type RunMeta,
   type SpawnOptions,
   type SpawnOutcome,
+  type Standing,
   type StepAddress,
   type StepScope,
   type TaskHandle,
@@ -30,6 +31,7 @@ import {
   type TopicId,
 } from "../kernel/index.ts";
 import { callModel, type SentPrefix } from "./model-call.ts";
+import type { OpenStep } from "./open-step.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { ScopeSteps } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
@@ -70,6 +72,10 @@ export class TaskContext implements RunContext {
     return this.#runner.agentId;
   }
 
+  get standing(): Standing {
+    return this.#runner.state;
+  }
+
   get input(): JsonValue {
     return this.#runner.task.input;
   }
@@ -102,14 +108,18 @@ export class TaskContext implements RunContext {
     const step: StepIdentity = { address, kind: "llm", name: role, digest };
     const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
     const sent = this.#sent.get(role);
-    const reply = await this.#steps.journaled<LlmReply>(
-      step,
-      (open) => callModel({ open, request, role, sent }),
-      start,
-    );
+    // Of a recorded answer it is not known what middleware had made of its request.
+    let counted = this.#runner.agent.callPath?.chat === undefined;
+    const body = async (open: OpenStep): Promise<() => LlmReply> => {
+      const called = await callModel({ open, request, role, sent });
+      ({ counted } = called);
+      return called.settle;
+    };
+    const reply = await this.#steps.journaled<LlmReply>(step, body, start);
     this.#lastLlm = address;
     this.#toolsCalled = 0;
-    this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    if (counted) this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    else this.#sent.delete(role);
     return reply;
   }
 
@@ -313,13 +323,13 @@ export class TaskContext implements RunContext {
     return this.#valuesOf(await Promise.all(settled));
   }
 
-  #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
+  async #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
     const digest = (hash: Hash): string => hash(canonicalJson(call.input));
     const step: StepIdentity = { address, kind: "tool", name: call.toolName, digest };
     const { callId, toolName, input } = call;
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
     const idempotencyKey = this.#steps.idempotencyKey(address);
-    return this.#steps.recorded<ToolResult>(
+    const result = await this.#steps.recorded<ToolResult>(
       step,
       (open) =>
         callTool({
@@ -331,6 +341,8 @@ export class TaskContext implements RunContext {
         }),
       start,
     );
+    this.#runner.noteCall({ call, result });
+    return result;
   }
 
   /** J2: the first fault in the order of declaration. J5: all that came with it are voided with it. */

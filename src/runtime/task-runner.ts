@@ -9,6 +9,7 @@ import {
   type CancellationToken,
   type EventDraft,
   type RunFacts,
+  type SettledCall,
   type StepAddress,
   type StepOutcome,
   type StepRecord,
@@ -72,6 +73,8 @@ export class TaskRunner {
   #slot: Promise<void> | undefined;
   #parked: (() => void)[] = [];
 
+  /** What its model was given for its calls so far, for a gate to judge by; empty without one (F1). */
+  readonly settledCalls: SettledCall[] = [];
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
@@ -180,6 +183,10 @@ export class TaskRunner {
 
   findTool(name: string): Tool | undefined {
     return this.agent.tools?.find((tool) => tool.name === name);
+  }
+
+  noteCall(settled: SettledCall): void {
+    if (this.agent.callPath?.gate !== undefined) this.settledCalls.push(settled);
   }
 
   record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {

@@ -1,52 +1,78 @@
 import {
   canonicalJson,
+  Fault,
   type ApprovalDecision,
-  type EventDraft,
+  type ApprovalHandler,
+  type ApprovalRequest,
   type Hash,
   type StepAddress,
   type ToolCall,
 } from "../kernel/index.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
+import type { Strand } from "./strand.ts";
+import type { TaskRunner } from "./task-runner.ts";
 import { approvalAddress, approvalWait } from "./wait-name.ts";
 
-/** J7: waits, durably, for a person to decide about a call. The task's clock stands still meanwhile (B5). */
+export interface Question {
+  /** With the arguments the answer is bound to. */
+  readonly call: ToolCall;
+  readonly reason: string;
+  /** Absent: whoever sends the answer. */
+  readonly answer?: ApprovalHandler;
+}
+
+/** J7: waits for a decision about a call: durably, or for a handler here. The task's clock stands still meanwhile (B5). */
 export function askForApproval(
   steps: ScopeSteps,
   callAddress: StepAddress,
-  { callId, toolName, input }: ToolCall,
+  { call: { callId, toolName, input }, reason, answer }: Question,
 ): Promise<ApprovalDecision> {
   const { runner, strand } = steps;
-  const { taskId, owner, tree } = runner;
+  const { taskId, owner, facts } = runner;
   const approvalId = `${taskId}/${callAddress}`;
   const name = approvalWait(approvalId);
   const digest = (hash: Hash): string => hash(canonicalJson(input));
-  const request: EventDraft = {
-    type: "approval_request",
-    data: {
-      approvalId,
-      toolName,
-      callId,
-      input,
-      inputDigest: digest(owner.hash),
-      reason: `${toolName} asks for it`,
-    },
+  const request: ApprovalRequest = {
+    approvalId,
+    toolName,
+    callId,
+    input,
+    inputDigest: digest(owner.hash),
+    reason,
   };
   const step = { address: approvalAddress(callAddress), kind: "approval", name, digest } as const;
   return steps.recorded<ApprovalDecision>(
     step,
     async (open) => {
-      const wait = tree.wait(taskId, name);
-      try {
-        const decision = (await runner.waiting(strand, wait.came)) as unknown as ApprovalDecision;
-        open.tell({ type: "approval_decision", data: { approvalId, decision } });
-        return decision;
-      } catch (error) {
-        wait.leave();
-        throw error;
-      }
+      const decision = answer
+        ? await handled(() => answer(request, facts))
+        : await decided(runner, strand, name);
+      open.tell({ type: "approval_decision", data: { approvalId, decision } });
+      return decision;
     },
-    request,
+    { type: "approval_request", data: request },
   );
+}
+
+async function decided(runner: TaskRunner, strand: Strand, name: string): Promise<ApprovalDecision> {
+  const wait = runner.tree.wait(runner.taskId, name);
+  try {
+    return (await runner.waiting(strand, wait.came)) as unknown as ApprovalDecision;
+  } catch (error) {
+    wait.leave();
+    throw error;
+  }
+}
+
+/** A handler that throws has not said yes. */
+async function handled(
+  answer: () => ApprovalDecision | Promise<ApprovalDecision>,
+): Promise<ApprovalDecision> {
+  try {
+    return await answer();
+  } catch (error) {
+    return { decision: "denied", reason: `the approval handler failed: ${Fault.from(error).message}` };
+  }
 }
 
 /** The task that waits for the decision. */

@@ -4,16 +4,21 @@ import {
   Fault,
   MiddlewareTermination,
   type EventDraft,
+  type FunctionContext,
+  type GatedCall,
+  type JsonObject,
   type JsonValue,
   type RunContext,
   type Tool,
   type ToolCall,
+  type ToolGate,
   type ToolResult,
 } from "../kernel/index.ts";
+import { layerContext } from "./layer-context.ts";
 import type { OpenStep } from "./open-step.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import { Strand, type OpenCall } from "./strand.ts";
-import { askForApproval } from "./tool-approval.ts";
+import { passGate } from "./gate-passage.ts";
 
 export interface ToolCallOptions {
   readonly open: OpenStep;
@@ -56,23 +61,68 @@ async function execute(options: ToolCallOptions): Promise<ToolResult> {
   }
   try {
     const parsed = await tool.parse(call.input);
-    if (!(await tool.needsApproval(parsed))) return await perform(options, tool, parsed);
-    const decision = await askForApproval(steps, open.address, call);
-    if (decision.decision === "denied") return failure(`[denied: ${decision.reason ?? "by a person"}]`);
-    if (decision.decision === "skipped") return failure("[skipped by a person]");
-    const edited = decision.input === undefined ? parsed : await tool.parse(decision.input);
-    return await perform(options, tool, edited);
+    const gated = gatedCall(options, tool, await tool.needsApproval(parsed));
+    const passed = await passGate({ steps, open, gated });
+    if ("refusal" in passed) return failure(passed.refusal);
+    const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
+    const result = await perform(options, tool, passed.input ?? call.input, input);
+    return await reviewed(gated, runner.agent.callPath?.gate, result);
   } catch (error) {
     if (stopsRun(error)) throw error;
     return failure(Fault.from(error).message);
   }
 }
 
+function gatedCall({ open, call }: ToolCallOptions, tool: Tool, needsApproval: boolean): GatedCall {
+  const { agentId, taskId, facts, settledCalls } = open.runner;
+  const tell = (event: EventDraft): void => open.tell(event);
+  return { call, tool, needsApproval, agentId, taskId, facts, history: settledCalls, tell };
+}
+
+/** What the model is given in place of the result. A gate that fails here lets nothing out. */
+async function reviewed(
+  gated: GatedCall,
+  gate: ToolGate | undefined,
+  result: ToolResult,
+): Promise<ToolResult> {
+  return gate === undefined ? result : gate.after(gated, result);
+}
+
 /** A tool that suspends has no call open while it waits. */
-async function perform(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
-  if (tool.suspends) return body(options, tool, input, new Strand(options.open.strand));
-  const call: OpenCall = await options.open.begin();
-  const strand = new Strand(options.open.strand, call);
+async function perform(
+  options: ToolCallOptions,
+  tool: Tool,
+  raw: JsonValue,
+  input: unknown,
+): Promise<ToolResult> {
+  const { open, call, idempotencyKey } = options;
+  const layers = open.runner.agent.callPath?.function;
+  if (layers === undefined) return execution(options, tool, input);
+  const context: FunctionContext = {
+    ...layerContext(open),
+    functionName: tool.name,
+    tool,
+    callId: call.callId,
+    idempotencyKey,
+    arguments: raw as JsonObject,
+  };
+  await layers.process(context, async () => {
+    const changed = context.arguments !== raw;
+    context.result = await execution(options, tool, changed ? await tool.parse(context.arguments) : input);
+  });
+  if (context.result !== undefined) return context.result;
+  throw new Fault(
+    "middleware_misuse",
+    `the middleware around ${tool.name} neither called next nor set context.result`,
+  );
+}
+
+async function execution(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
+  const { open } = options;
+  if (tool.suspends) return body(options, tool, input, new Strand(open.strand));
+  open.end();
+  const call: OpenCall = await open.begin();
+  const strand = new Strand(open.strand, call);
   return withTimeout(options, tool, strand, body(options, tool, input, strand));
 }
 

@@ -21,6 +21,11 @@ export function approvalAddress(call: StepAddress): StepAddress {
   return branchScope(call, approvalBranch) as StepAddress;
 }
 
+/** Where the verdict of the gate on a call has its record, when it is to ask (J7). */
+export function gateAddress(call: StepAddress): StepAddress {
+  return branchScope(call, "gate") as StepAddress;
+}
+
 /** Whether the step at this address is a question to a person. */
 export function asksPerson(address: StepAddress): boolean {
   return address.endsWith(`/${approvalBranch}`);

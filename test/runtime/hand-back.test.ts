@@ -17,7 +17,7 @@ it("hands a run back after its store failed, and goes on with it from what is st
       read: (runId, from) => real.journal.read(runId, from),
       delete: (runId) => real.journal.delete(runId),
       append: async (lease, commit) => {
-        if (commit.number === 2 && failures-- > 0) throw new Fault("store_unavailable", "locked");
+        if (commit.number === 3 && failures-- > 0) throw new Fault("store_unavailable", "locked");
         return real.journal.append(lease, commit);
       },
     },

@@ -1,0 +1,65 @@
+import type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
+import type { EventDraft } from "./event.ts";
+import type { AgentId, TaskId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
+import type { RunFacts } from "./run-facts.ts";
+import type { ToolCall } from "./tool-host.ts";
+import type { Tool, ToolResult } from "./tool.ts";
+
+/** A call this task has made, with what the model was given for it. */
+export interface SettledCall {
+  readonly call: ToolCall;
+  readonly result: ToolResult;
+}
+
+/** A call at the gate: the tool exists, the task may call it, its arguments have been read. */
+export interface GatedCall {
+  readonly call: ToolCall;
+  readonly tool: Tool;
+  /** The tool's own word on this very call. */
+  readonly needsApproval: boolean;
+  readonly agentId: AgentId;
+  readonly taskId: TaskId;
+  readonly facts: RunFacts;
+  /**
+   * The task's calls that have settled, oldest first, those from the journal as well: what a gate decides from them survives a
+   * restart, which a count of its own would not.
+   */
+  readonly history: readonly SettledCall[];
+  /** Into the run's log, with the record of the call. */
+  tell(event: EventDraft): void;
+}
+
+/** Puts a question to somebody in this process. What it throws is a deny. */
+export type ApprovalHandler = (
+  request: ApprovalRequest,
+  facts: RunFacts,
+) => ApprovalDecision | Promise<ApprovalDecision>;
+
+/** What becomes of a call. `input`: go on with these arguments instead. */
+export type GateVerdict =
+  | { readonly decision: "allow"; readonly input?: JsonValue }
+  | { readonly decision: "deny"; readonly by: string; readonly reason: string }
+  | {
+      readonly decision: "ask";
+      readonly by: string;
+      readonly reason: string;
+      readonly input?: JsonValue;
+      /** Absent: the task waits, durably, until somebody decides. */
+      readonly answer?: ApprovalHandler;
+    };
+
+/**
+ * What every tool call of every architecture passes: hooks, extensions, guardrails, permissions, in one place.
+ *
+ * - A verdict that asks is journaled before anyone is asked, and the answer is bound to the arguments it names (J7).
+ * - `MiddlewareTermination` stops the run. Anything else that is thrown is a deny: a gate fails closed.
+ * - On a recorded call neither method runs.
+ */
+export interface ToolGate {
+  before(call: GatedCall): Promise<GateVerdict>;
+  /** What the model is given in place of `result`. */
+  after(call: GatedCall, result: ToolResult): Promise<ToolResult>;
+  /** A person approved and wants not to be asked again. May come twice for one call. */
+  remember?(call: GatedCall, decision: ApprovalDecision): Promise<void>;
+}

@@ -1,0 +1,95 @@
+import {
+  addUsage,
+  Fault,
+  messageText,
+  noUsage,
+  type ChatContext,
+  type ChatMiddleware,
+  type LlmReply,
+  type LlmRequest,
+  type Model,
+  type ModelRequest,
+} from "../kernel/index.ts";
+import { boundRequest } from "./call-reservation.ts";
+import { DeltaStream } from "./delta-stream.ts";
+import { layerContext } from "./layer-context.ts";
+import { callAnswered, conclude, payFor, type Answer, type CalledModel } from "./model-answer.ts";
+import type { OpenStep } from "./open-step.ts";
+
+export interface ChatCall {
+  readonly open: OpenStep;
+  readonly model: Model;
+  /** The request as the agent's code made it. */
+  readonly whole: ModelRequest;
+  /** Its bound. */
+  readonly inputTokens: number;
+  readonly request: LlmRequest;
+  readonly role: string;
+}
+
+/**
+ * A model call inside its middleware. Each `next` is a call of its own: reserved, retried, paid. J7: what the layers leave is what is
+ * recorded. An answer that a layer asks for again is paid before the next one is reserved, and again if the process dies then.
+ */
+export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise<CalledModel> {
+  const { open, model, whole, request, role } = call;
+  const { streaming } = open.runner.task.record;
+  const attempts = { count: 0, turns: 1 };
+  let answer: Answer | undefined;
+  let paid = noUsage;
+  let counted = false;
+  const context: ChatContext = {
+    ...layerContext(open),
+    systemInstructions: request.instructions ?? "",
+    role,
+    model,
+    request: whole,
+    streaming,
+    filters: [],
+  };
+  const next = async (): Promise<void> => {
+    if (answer !== undefined) {
+      paid = addUsage(paid, payFor(open, answer));
+      open.end();
+    }
+    answer = undefined;
+    counted = context.request === whole && context.model === model;
+    const inputTokens = counted ? call.inputTokens : boundRequest(context.request);
+    const { filters } = context;
+    answer = await callAnswered(
+      open,
+      { model: context.model, request: context.request, inputTokens, filters },
+      attempts,
+    );
+    context.result = answer.response;
+  };
+  try {
+    await chat.process(context, next);
+  } catch (error) {
+    if (answer !== undefined) payFor(open, answer);
+    throw error;
+  }
+  const { result } = context;
+  if (result === undefined) {
+    throw new Fault(
+      "middleware_misuse",
+      "the middleware around a model call neither called next nor set context.result",
+    );
+  }
+  if (answer === undefined && streaming) showWhole(open, context);
+  const settle = (): LlmReply => {
+    const usage = answer === undefined ? paid : addUsage(paid, payFor(open, answer));
+    return conclude(open, answer ?? { model: context.model }, result, usage);
+  };
+  return { settle, counted: counted && paid === noUsage };
+}
+
+/** Nothing was streamed: whoever watches is shown the answer in one piece. */
+function showWhole(open: OpenStep, { result, filters }: ChatContext): void {
+  const text = result === undefined ? "" : messageText(result.message);
+  if (text === "") return;
+  const deltas = new DeltaStream(open, 1, filters);
+  deltas.begin();
+  deltas.push({ type: "text_delta", text });
+  deltas.flush();
+}

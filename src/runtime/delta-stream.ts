@@ -1,0 +1,60 @@
+import type { DeltaFilter, StreamedDelta } from "../kernel/index.ts";
+import type { OpenStep } from "./open-step.ts";
+
+const kinds = { text_delta: "text", reasoning_delta: "reasoning", tool_input_delta: "tool_input" } as const;
+
+/** What watchers are shown of one attempt at an answer (E2), behind whatever filters stand before them. */
+export class DeltaStream {
+  readonly #open: OpenStep;
+  readonly #attempt: number;
+  readonly #filters: readonly DeltaFilter[];
+  readonly #offsets = { text: 0, reasoning: 0, tool_input: 0 };
+
+  constructor(open: OpenStep, attempt: number, filters: readonly DeltaFilter[]) {
+    this.#open = open;
+    this.#attempt = attempt;
+    this.#filters = filters;
+  }
+
+  /** What an earlier attempt has shown is void. */
+  begin(): void {
+    if (this.#attempt > 1 || this.#open.again) this.#put({ type: "message_reset" });
+  }
+
+  push(delta: StreamedDelta): void {
+    this.#show([delta], 0);
+  }
+
+  flush(): void {
+    for (const [index, filter] of this.#filters.entries()) this.#show(filter.flush(), index + 1);
+  }
+
+  #show(deltas: readonly StreamedDelta[], from: number): void {
+    let shown = deltas;
+    for (let index = from; index < this.#filters.length; index++) {
+      const filter = this.#filters[index];
+      if (filter !== undefined) shown = shown.flatMap((delta) => filter.push(delta));
+    }
+    for (const { type, text } of shown) {
+      const kind = kinds[type];
+      this.#put({ type: "message_update", kind, offset: this.#offsets[kind], text });
+      this.#offsets[kind] += text.length;
+    }
+  }
+
+  #put(
+    delta:
+      | { readonly type: "message_reset" }
+      | {
+          readonly type: "message_update";
+          readonly kind: "text" | "reasoning" | "tool_input";
+          readonly offset: number;
+          readonly text: string;
+        },
+  ): void {
+    const { runner, openSeq } = this.#open;
+    const { lease } = runner.log;
+    const base = { runId: lease.runId, taskId: runner.taskId, messageSeq: openSeq, attempt: this.#attempt };
+    runner.owner.store.events.putDelta(lease, { ...base, ...delta });
+  }
+}

@@ -1,0 +1,34 @@
+import { parseAgentId, type ChatContext, type EventDraft } from "../kernel/index.ts";
+import type { OpenStep } from "./open-step.ts";
+
+type LayerContext = Pick<
+  ChatContext,
+  | "agentName"
+  | "agentId"
+  | "runId"
+  | "taskId"
+  | "sessionId"
+  | "tenantId"
+  | "facts"
+  | "signal"
+  | "metadata"
+  | "tell"
+>;
+
+/** What every layer around a call is told of where it stands. */
+export function layerContext(open: OpenStep): LayerContext {
+  const { runner, strand } = open;
+  const { agentId, facts, taskId } = runner;
+  return {
+    agentName: parseAgentId(agentId).name,
+    agentId,
+    runId: facts.runId,
+    taskId,
+    sessionId: facts.sessionId,
+    tenantId: runner.tree.tenantId,
+    facts,
+    signal: strand.signal,
+    metadata: {},
+    tell: (event: EventDraft) => open.tell(event),
+  };
+}
