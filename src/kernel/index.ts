@@ -62,6 +62,7 @@ export type { Dependencies, FastFlags } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
 export type { EphemeralSource } from "./ephemeral-source.ts";
+export { eraseCommit, type Erasure } from "./erasure.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";
 export { chainHead, contentHash } from "./event-chain.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";

@@ -46,6 +46,7 @@ export type Creation =
  * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
  * - A number that leaves a gap is refused with `invalid_argument`.
  * - S5 With a `flight`, whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits.
+ * - E1 After a commit with `erases` nobody reads the words of those tasks any more, whatever dies; the events' chain still holds.
  * - K1 A run has ended when a commit tells `run_end`, and goes on again when one reopens a task; `list` says so from that commit on.
  * - K2 `list` gives the newest first, each once however many come or go between two pages.
  */

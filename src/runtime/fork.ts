@@ -15,6 +15,7 @@ import {
   type StepRecord,
   type Store,
   type TaskChange,
+  type TaskId,
   type Usage,
 } from "../kernel/index.ts";
 
@@ -39,6 +40,7 @@ export async function forkRun({ store, clock, ids, origin, at }: ForkOptions): P
   const { runId, agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
   const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
+  refuseErased(commits, origin.runId);
   const merged = mergeCommits(commits, runId);
   const fork: Event = {
     seq: events.length,
@@ -69,6 +71,25 @@ async function commitsUpTo(store: Store, runId: RunId, at: number): Promise<read
   if (commits.length === 0)
     throw new Fault("invalid_argument", `${runId} has no commit that ends at or before event ${at}`);
   return commits;
+}
+
+/** A task at work at the cut would go on from a journal whose words retention took. */
+function refuseErased(commits: readonly Commit[], runId: RunId): void {
+  const erased = new Set(
+    commits.flatMap(({ events = [] }) => events.filter((event) => event.erased === true)).map(taskOf),
+  );
+  for (const { tasks = [] } of commits)
+    for (const change of tasks) if (change.type === "end") erased.delete(change.taskId);
+  const [taskId] = erased;
+  if (taskId === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `${runId} cannot be forked there: ${taskId} keeps no history, and was at work`,
+  );
+}
+
+function taskOf({ taskId }: Event): TaskId {
+  return taskId;
 }
 
 /** One commit that leaves a run in the state the many did. Money starts anew: what the origin spent is the origin's. */

@@ -1,10 +1,12 @@
 import {
   formatTaskId,
   HistoryRetention,
+  type Erasure,
   type SessionChange,
   type TaskOutcome,
   type TaskReport,
 } from "../kernel/index.ts";
+import type { Addition } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { statusOf } from "./task-end.ts";
 
@@ -29,12 +31,16 @@ export function closingChanges(
   return [...sessions, { type: "reveal", sessionId, runId, taskId: root } as SessionChange];
 }
 
-/** R14: what goes from sessions when the run ends, however it ended. In the commit that says so. */
-export function forgottenChanges(state: RunState): readonly SessionChange[] {
-  return [...state.wrote].flatMap((taskId) => {
-    const { retention, sessionId, runId } = state.task(taskId).record.supervision;
-    return retention === HistoryRetention.PERMANENT
-      ? []
-      : [{ type: "remove", sessionId, runId, taskId } as SessionChange];
-  });
+/** R14: what goes when the run ends, however it ended; in the commit that says so. */
+export function forgottenHistory(state: RunState): Addition {
+  const sessions: SessionChange[] = [];
+  const erases: Erasure[] = [];
+  for (const { record } of state.tasks.values()) {
+    const { taskId, agentId, supervision } = record;
+    const { retention, sessionId, runId } = supervision;
+    if (retention !== HistoryRetention.PERMANENT && state.wrote.has(taskId))
+      sessions.push({ type: "remove", sessionId, runId, taskId } as SessionChange);
+    if (retention === HistoryRetention.NONE) erases.push({ taskId, agentId });
+  }
+  return { ...(sessions.length > 0 && { sessions }), ...(erases.length > 0 && { erases }) };
 }

@@ -30,7 +30,7 @@ import {
 import { asksPerson, resolutionTaken } from "./wait-name.ts";
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
-export type RunChange = Omit<Commit, "number" | "at" | "mail" | "inbox" | "topics">;
+export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
 
 /** A task, as far as the journal knows it. */
 export interface TaskState {

@@ -22,7 +22,7 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { childTask, deadlineOf, ownBudget } from "./child-task.ts";
-import { closingChanges, forgottenChanges } from "./kept-history.ts";
+import { closingChanges, forgottenHistory } from "./kept-history.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
@@ -265,8 +265,7 @@ export class RunTree implements TaskTree {
       const { spent, unpriced } = ledger.accounts[root] ?? { spent: { nanoUsd: 0, turns: 0 }, unpriced: 0 };
       const status = statusOf(this.#state.task(root).outcome);
       const costUsd = unpriced > 0 ? null : fromNanoUsd(spent.nanoUsd);
-      const sessions = forgottenChanges(this.#state);
-      if (sessions.length > 0) this.#log.add({ sessions });
+      this.#log.add(forgottenHistory(this.#state));
       this.#log.tell(root, { type: "run_end", data: { status, usage, costUsd, turns: spent.turns } });
     }
     this.#rest.finish();

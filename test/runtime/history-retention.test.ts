@@ -141,3 +141,67 @@ describe("what is left of a child's history", () => {
     expect(after).toEqual(["t0 visible", "t1 visible", "t2 visible", "t0 visible"]);
   });
 });
+
+describe("what is left in journal and log", () => {
+  const secret = "what the helper was told";
+
+  async function erase(status: "completed" | "failed") {
+    const bench = await setUp({ runRetry: { maxRetries: 0 } });
+    const helper = agent("helper", async (ctx) => {
+      await ctx.step("look", async () => secret);
+      if (status === "failed") throw new Error(secret);
+      return "the answer";
+    });
+    const lead = agent(
+      "lead",
+      async (ctx) => {
+        const hired = await ctx.spawn(helper.id, secret, { retention: HistoryRetention.NONE });
+        if (hired.kind === "refused") return null;
+        const outcome = await ctx.join(hired.handle);
+        await ctx.step("own", async () => "the lead's own");
+        if (status === "failed") throw new Error("it did not help");
+        return outcome.output;
+      },
+      { colleagues: [helper] },
+    );
+    const run = await bench.runtime.submit(lead, "hi");
+    const result = await run.result();
+    const events = await bench.events(run.runId);
+    const steps = [];
+    for await (const commit of bench.store.journal.read(run.runId)) steps.push(...(commit.steps ?? []));
+    return { ...bench, run, result, events, steps };
+  }
+
+  test("NONE: a child's words go with the run's end; its outcome, what it did and the chain stay", async () => {
+    const { store, run, result, events, steps } = await erase("completed");
+    expect(result.output).toBe("the answer");
+    const helpers = steps.filter(({ taskId }) => taskId === "t1");
+    expect(helpers.map(({ name, outcome }) => [name, outcome])).toEqual([
+      ["look", { kind: "ok", value: null }],
+    ]);
+    expect(JSON.stringify(events)).not.toContain(secret);
+    expect(JSON.stringify(steps)).toContain("the lead's own");
+    expect(await store.events.verify(run.runId)).toMatchObject({ ok: true });
+  });
+
+  test("NONE: however the run ended; the rest of it may be resumed (R14)", async () => {
+    const { run, result, steps } = await erase("failed");
+    expect(result.status).toBe("failed");
+    expect(steps.find(({ taskId }) => taskId === "t1")?.outcome).toEqual({ kind: "ok", value: null });
+    await run.resume();
+    expect((await run.result()).status).toBe("failed");
+  });
+
+  test("NONE: a root's answer is its caller's, also for one who asks late; the run is not gone on with", async () => {
+    const { runtime, events } = await setUp();
+    const clerk = agent("clerk", async (ctx) => {
+      if (ctx.input === "stop") ctx.report({ interruption: { status: "max_turns", reason: "enough" } });
+      return "the answer";
+    });
+    const run = await runtime.submit(clerk, "a question", { retention: HistoryRetention.NONE });
+    await settle();
+    expect((await run.result()).output).toBe("the answer");
+    expect(JSON.stringify(await events(run.runId))).not.toContain("a question");
+    await expect(run.fork({ at: 0 })).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+});

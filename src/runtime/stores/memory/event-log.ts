@@ -73,11 +73,11 @@ export class MemoryEventLog implements EventLog {
 
   /** Nothing outside this process can edit these events, so the chain is made when asked for (F1). */
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
-    const { events } = this.#tables.run(runId);
+    const { events, erasedContents } = this.#tables.run(runId);
     let last = "";
     for (const [seq, event] of events.entries()) {
       if (event.seq !== seq) return { ok: false, seq, problem: `event ${event.seq} stands in its place` };
-      last = chainHead(last, contentHash(event, this.#hash), this.#hash);
+      last = chainHead(last, erasedContents.get(seq) ?? contentHash(event, this.#hash), this.#hash);
     }
     if (head !== undefined && head !== last) {
       return { ok: false, seq: events.length, problem: "the log does not end in the head kept elsewhere" };

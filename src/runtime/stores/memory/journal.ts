@@ -1,10 +1,14 @@
 import {
   assertJson,
+  contentHash,
   deepFreeze,
+  eraseCommit,
   Fault,
   type Commit,
   type Creation,
+  type Erasure,
   type Event,
+  type Hash,
   type Journal,
   type Lease,
   type RunId,
@@ -37,9 +41,11 @@ interface Neighbours {
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
   readonly #neighbours: Neighbours;
+  readonly #hash: Hash;
 
-  constructor(tables: Tables, neighbours: Neighbours) {
+  constructor(tables: Tables, hash: Hash, neighbours: Neighbours) {
     this.#tables = tables;
+    this.#hash = hash;
     this.#neighbours = neighbours;
   }
 
@@ -53,6 +59,7 @@ export class MemoryJournal implements Journal {
       end: null,
       commits: [],
       events: [],
+      erasedContents: new Map(),
       mail: [],
       mailIds: new Set(),
       deltas: [],
@@ -158,11 +165,25 @@ export class MemoryJournal implements Journal {
     row.events.push(...events);
     const end = endIn(commit);
     if (end !== undefined) row.end = end;
+    if (commit.erases !== undefined) this.#erase(row, commit.erases);
     for (const each of mail) this.#neighbours.mailbox.putNow(each);
     this.#neighbours.inbox.applyNow(inbox);
     this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
     this.#dropShown(row, events);
+  }
+
+  #erase({ commits, events, erasedContents }: RunRow, erasures: readonly Erasure[]): void {
+    for (const [number, commit] of commits.entries()) {
+      const erased = eraseCommit(commit, erasures);
+      commits[number] = erased;
+      for (const event of erased.events ?? []) {
+        const whole = events[event.seq];
+        if (whole === undefined || whole === event) continue;
+        erasedContents.set(event.seq, erasedContents.get(event.seq) ?? contentHash(whole, this.#hash));
+        events[event.seq] = deepFreeze(event);
+      }
+    }
   }
 
   /** E2: what was shown of a message or a tool goes with the commit that records the whole. */

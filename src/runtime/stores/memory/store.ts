@@ -24,7 +24,7 @@ export function memoryStore({ hash, maxDeliveries = 5 }: MemoryStoreOptions): St
   const inbox = new MemoryInbox(tables, maxDeliveries);
   const topics = new MemoryTopics();
   return {
-    journal: new MemoryJournal(tables, { sessions, mailbox, inbox, topics, blobs }),
+    journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, blobs }),
     events: new MemoryEventLog(tables, hash),
     mailbox,
     inbox,

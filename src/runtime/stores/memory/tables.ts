@@ -19,6 +19,8 @@ export interface RunRow {
   end: RunEnd | null;
   readonly commits: Commit[];
   readonly events: Event[];
+  /** By seq, of events that retention erased: what stands for them in the chain. */
+  readonly erasedContents: Map<number, string>;
   /** Not consumed yet. */
   mail: PlacedMail[];
   readonly mailIds: Set<string>;

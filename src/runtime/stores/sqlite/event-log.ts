@@ -1,5 +1,6 @@
 import {
   Fault,
+  type Commit,
   type Delta,
   type Event,
   type EventLog,
@@ -13,6 +14,7 @@ import type { Chain } from "./chain.ts";
 import type { ChangeWatch } from "./change-watch.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
+import { contentsOf } from "./erasures.ts";
 import type { RunFeed, RunFeeds } from "./run-feed.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
@@ -87,12 +89,13 @@ export class SqliteEventLog implements EventLog {
     for await (const page of this.#rows.pages(run, 0, end)) {
       for (const row of page) {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
-        const events = this.#decoded(run, row);
-        if (events === undefined) return broken(seq, `commit ${number} cannot be read`);
-        const next = seq + events.length;
+        const commit = this.#decoded(run, row);
+        if (commit === undefined) return broken(seq, `commit ${number} cannot be read`);
+        const contents = contentsOf(row, commit, this.#chain);
+        const next = seq + contents.length;
         if (row.nextEvent !== next) return broken(seq, `commit ${number} does not hold the events it should`);
-        if (events.length > 0) last = this.#chain.head(last, this.#chain.contents(events));
-        if (row.head !== (events.length > 0 ? last : null)) {
+        if (contents.length > 0) last = this.#chain.head(last, contents);
+        if (row.head !== (contents.length > 0 ? last : null)) {
           return broken(seq, `commit ${number} does not follow from the one before: an event was changed`);
         }
         [number, seq] = [number + 1, next];
@@ -134,11 +137,13 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  async *#between(run: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {
+  async *#between(known: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {
     if (fromSeq >= end) return;
-    const { first, last } = await this.#tables.read(() => ({
-      first: this.#rows.numberOf(run, fromSeq),
-      last: this.#rows.numberOf(run, end - 1),
+    const { run, first, last } = await this.#tables.read(() => ({
+      // Retention may have erased since.
+      run: this.#tables.find(known.runId) ?? known,
+      first: this.#rows.numberOf(known, fromSeq),
+      last: this.#rows.numberOf(known, end - 1),
     }));
     for await (const page of this.#rows.pages(run, first, last + 1)) {
       for (const row of page) {
@@ -149,9 +154,9 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  #decoded(run: RunKey, row: CommitRow): readonly Event[] | undefined {
+  #decoded(run: RunKey, row: CommitRow): Commit | undefined {
     try {
-      return this.#rows.decode(run, row).events ?? [];
+      return this.#rows.decodeWhole(run, row);
     } catch (error) {
       if (Fault.is(error)) return undefined;
       throw error;

@@ -19,6 +19,7 @@ import type { Collector } from "./collector.ts";
 import { encodeCommit } from "./commit-codec.ts";
 import { missing, type CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
+import type { Eraser } from "./eraser.ts";
 import { endIn, type RunEnd } from "../run-end.ts";
 import type { RunFeeds } from "./run-feed.ts";
 import { RunList } from "./run-list.ts";
@@ -46,6 +47,7 @@ export interface SqliteJournalOptions {
   readonly chain: Chain;
   readonly hash: Hash;
   readonly collector: Collector;
+  readonly eraser: Eraser;
   readonly neighbours: Neighbours;
 }
 
@@ -75,15 +77,17 @@ export class SqliteJournal implements Journal {
   readonly #chain: Chain;
   readonly #hash: Hash;
   readonly #collector: Collector;
+  readonly #eraser: Eraser;
   readonly #neighbours: Neighbours;
   readonly #list: RunList;
 
-  constructor({ tables, rows, chain, hash, collector, neighbours }: SqliteJournalOptions) {
+  constructor({ tables, rows, chain, hash, collector, eraser, neighbours }: SqliteJournalOptions) {
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
     this.#hash = hash;
     this.#collector = collector;
+    this.#eraser = eraser;
     this.#neighbours = neighbours;
     this.#list = new RunList(tables, rows);
   }
@@ -289,11 +293,12 @@ export class SqliteJournal implements Journal {
 
   /** Whether the commit changes more than its own row. */
   #reachesFurther(runId: RunId, commit: Commit): boolean {
-    const { events = [], sessions, mail, inbox, topics, mailThrough } = commit;
+    const { events = [], sessions, mail, inbox, topics, mailThrough, erases } = commit;
     const lists = [sessions, mail, inbox, topics];
     return (
       this.#rows.isCrowded ||
       mailThrough !== undefined ||
+      erases !== undefined ||
       endIn(commit) !== undefined ||
       lists.some((list) => list !== undefined && list.length > 0) ||
       this.#neighbours.deltas.isWritten(runId, events)
@@ -311,6 +316,7 @@ export class SqliteJournal implements Journal {
     deltas.removeNow(run, events);
     const end = endIn(commit);
     if (end !== undefined) this.#setEnd(run, end);
+    if (commit.erases !== undefined && commit.erases.length > 0) this.#eraser.markNow(run, commit.erases);
   }
 
   #setEnd({ id }: RunKey, end: RunEnd | null): void {
@@ -322,7 +328,9 @@ export class SqliteJournal implements Journal {
     );
   }
 
-  #tell({ mail = [], inbox = [] }: Commit): void {
+  #tell({ mail = [], inbox = [], erases = [] }: Commit): void {
+    // Who dies or fails here leaves it to the next that opens the file or erases something.
+    if (erases.length > 0) this.#eraser.erase().catch(() => undefined);
     for (const { runId } of mail) this.#tables.announce(runId);
     if (inbox.length > 0) this.#tables.announce();
   }
