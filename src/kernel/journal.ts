@@ -59,6 +59,14 @@ export interface Journal {
   append(lease: Lease, commit: Commit): Promise<Commit>;
   /** What has been committed, from `number` on; ends there. */
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
-  /** With its events, mail and blobs; the sessions' entries are theirs. Done nothing if it is not there. */
+  /**
+   * With its events, mail and blobs. The session keeps what is visible there; what never became so goes, since nobody can go on with
+   * it. Done nothing if it is not there.
+   */
   delete(runId: RunId): Promise<void>;
+  /**
+   * Deletes the runs that ended before this time (epoch milliseconds), also those that could still be resumed, but for those that have an
+   * owner or unread mail. How many.
+   */
+  collect(options: { readonly endedBefore: number }): Promise<number>;
 }

@@ -47,6 +47,8 @@ export interface Runtime {
   find(runId: RunId): Promise<RunHandle | undefined>;
   /** Runs of this store, the newest first, whoever drives them. */
   list(query?: RunQuery): Promise<RunPage>;
+  /** Deletes runs that ended before this time (epoch milliseconds), with all they hold; their sessions stay. How many. */
+  collect(options: { readonly endedBefore: number }): Promise<number>;
   /** Lets what is being driven come to rest, then lets go of the store. */
   close(): Promise<void>;
 }

@@ -24,6 +24,7 @@ import {
   type UnknownPrice,
 } from "../kernel/index.ts";
 import { activate } from "./activation.ts";
+import { EndedRuns } from "./ended-runs.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { StoredRunHandle } from "./run-handle.ts";
@@ -61,6 +62,8 @@ export interface RuntimeOptions {
   /** Signals of the process on which it closes by itself, such as `["SIGTERM"]`. None unless told. */
   readonly closeOn?: readonly NodeJS.Signals[];
   readonly workerId?: string;
+  /** How long a run is kept after its end; then it is collected, with all it holds, and its session stays. For ever unless told. */
+  readonly keepEndedRunsMs?: number;
   /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
 }
@@ -98,6 +101,7 @@ class LocalRuntime implements Runtime {
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new Map<RunId, Promise<void>>();
   readonly #onError: (error: Fault) => void;
+  readonly #endedRuns: EndedRuns | undefined;
   readonly #closeGraceMs: number;
   readonly #closeOn: readonly NodeJS.Signals[];
   readonly #onSignal = (): void => {
@@ -111,6 +115,10 @@ class LocalRuntime implements Runtime {
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = options.closeGraceMs ?? 10_000;
     this.#closeOn = options.closeOn ?? [];
+    const { keepEndedRunsMs: keepMs } = options;
+    const onError = (error: unknown): void => this.#report(error);
+    if (keepMs !== undefined)
+      this.#endedRuns = new EndedRuns({ journal: store.journal, clock, keepMs, onError });
     this.#store = store;
     this.#owner = {
       store: this.#store,
@@ -134,7 +142,7 @@ class LocalRuntime implements Runtime {
       concurrency: Math.max(concurrency * 16, 1_024),
       agentIds: () => [...this.#agents.keys()],
       pollMs: options.pollMs ?? 500,
-      onError: (error) => this.#report(error),
+      onError,
     });
   }
 
@@ -142,6 +150,7 @@ class LocalRuntime implements Runtime {
     for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     this.#forget = this.#store.onChange((runId) => this.#noteChange(runId));
     await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+    this.#endedRuns?.start();
   }
 
   register(agent: Agent): void {
@@ -168,6 +177,10 @@ class LocalRuntime implements Runtime {
     return this.#store.journal.list(query);
   }
 
+  collect(options: { readonly endedBefore: number }): Promise<number> {
+    return this.#store.journal.collect(options);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -179,6 +192,7 @@ class LocalRuntime implements Runtime {
     const stopped = this.#engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
+    await this.#endedRuns?.stop();
     await Promise.all(this.#settling.values());
     await this.#store.close();
   }

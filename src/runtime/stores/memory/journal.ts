@@ -115,8 +115,17 @@ export class MemoryJournal implements Journal {
   async delete(runId: RunId): Promise<void> {
     await this.#neighbours.blobs.delete(runId);
     const row = this.#tables.runs.get(runId);
+    if (row !== undefined) this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
+  }
+
+  async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
+    const ended = [...this.#tables.runs.values()].filter(
+      ({ end, owner, mail }) => end !== null && end.at < endedBefore && owner === null && mail.length === 0,
+    );
+    for (const { record } of ended) await this.delete(record.runId);
+    return ended.length;
   }
 
   /** S5. */

@@ -60,6 +60,14 @@ export class MemorySessions implements Sessions {
     for (const change of changes) this.#apply(change);
   }
 
+  /** What a run wrote that never became visible. For those who delete it. */
+  removeHiddenNow(sessionId: SessionId, runId: RunId): void {
+    const entries = this.#rows.get(sessionId)?.entries;
+    for (const [id, { entry, visibility }] of entries ?? []) {
+      if (entry.runId === runId && visibility !== "visible") entries?.delete(id);
+    }
+  }
+
   #refuseOrphans(changes: readonly SessionChange[]): void {
     const coming = new Set<string>();
     for (const change of changes) {

@@ -18,6 +18,7 @@ import type { Chain } from "./chain.ts";
 import type { Collector } from "./collector.ts";
 import { encodeCommit } from "./commit-codec.ts";
 import { missing, type CommitRows } from "./commit-rows.ts";
+import { Deletion } from "./deletion.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import type { Eraser } from "./eraser.ts";
 import { endIn, type RunEnd } from "../run-end.ts";
@@ -76,7 +77,7 @@ export class SqliteJournal implements Journal {
   readonly #rows: CommitRows;
   readonly #chain: Chain;
   readonly #hash: Hash;
-  readonly #collector: Collector;
+  readonly #deletion: Deletion;
   readonly #eraser: Eraser;
   readonly #neighbours: Neighbours;
   readonly #list: RunList;
@@ -86,7 +87,7 @@ export class SqliteJournal implements Journal {
     this.#rows = rows;
     this.#chain = chain;
     this.#hash = hash;
-    this.#collector = collector;
+    this.#deletion = new Deletion({ tables, collector, ...neighbours });
     this.#eraser = eraser;
     this.#neighbours = neighbours;
     this.#list = new RunList(tables, rows);
@@ -155,23 +156,12 @@ export class SqliteJournal implements Journal {
     throw missing(run, next);
   }
 
-  async delete(runId: RunId): Promise<void> {
-    await this.#tables.write({
-      apply: () => {
-        this.#neighbours.blobs.deleteNow(runId);
-        this.#tables.owned.delete(runId);
-        this.#tables.database.run(
-          `UPDATE runs SET run_id = NULL, owner = NULL, holder = NULL, wake_at = NULL, state = ${RunState.ENDED}
-           WHERE run_id = ?`,
-          runId,
-        );
-      },
-      committed: () => {
-        this.#neighbours.deltas.forget(runId);
-        this.#neighbours.feeds.drop(runId);
-      },
-    });
-    await this.#collector.collect();
+  delete(runId: RunId): Promise<void> {
+    return this.#deletion.delete(runId);
+  }
+
+  collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
+    return this.#deletion.collect(endedBefore);
   }
 
   /** J10. Done at once, so that what the caller changes later is not in it. */

@@ -144,6 +144,7 @@ const migrations: readonly string[] = [
   ALTER TABLE commits ADD COLUMN contents TEXT;
   ALTER TABLE entries ADD COLUMN task INTEGER;
   CREATE INDEX entries_visible ON entries (session) WHERE visibility = 2;
+  CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX mail_of_submits ON mail_ids (mail_id) WHERE mail_id >= 'submit ' AND mail_id < 'submit!';
   `,
 ];

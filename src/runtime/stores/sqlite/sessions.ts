@@ -150,6 +150,15 @@ export class SqliteSessions implements Sessions {
     }
   }
 
+  /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
+  removeHiddenNow(sessionId: SessionId, runId: RunId): void {
+    this.#tables.database.run(
+      "DELETE FROM entries WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND run_id = ? AND visibility < 2",
+      sessionId,
+      runId,
+    );
+  }
+
   #append({ sessionId, agentId, entry, visibility, atLeaf }: Append): void {
     const { database } = this.#tables;
     const session = this.#find(sessionId) ?? this.#create(sessionId, agentId);

@@ -52,7 +52,7 @@ test("a file of the version before keeps its runs, and those that ended are list
 /** As the first version left it. */
 function downgrade(path: string): void {
   const connection = connect(path);
-  for (const name of ["of_session", "of_agent", "of_tenant", "by_end", "erasing"])
+  for (const name of ["of_session", "of_agent", "of_tenant", "by_end", "erasing", "by_age_of_end"])
     connection.exec(`DROP INDEX runs_${name}`);
   connection.exec(
     "DROP INDEX mail_of_submits; DROP INDEX entries_visible; ALTER TABLE entries DROP COLUMN task; ALTER TABLE commits DROP COLUMN contents",

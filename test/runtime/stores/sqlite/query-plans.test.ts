@@ -95,6 +95,7 @@ async function doEverything(store: Store): Promise<void> {
   await store.blobs.get(runId, blobId);
   await store.journal.find(runId);
   await listEverything(store);
+  await store.journal.collect({ endedBefore: 5 });
   await store.sessions.delete(sessionId);
   await store.journal.delete(runId);
   await createRun(store, "b");
