@@ -138,7 +138,7 @@ export {
   type JsonValue,
   sealJson,
 } from "./json.ts";
-export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
+export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
   type Decision,

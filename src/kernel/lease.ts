@@ -13,11 +13,20 @@ export type Rest =
   | { readonly kind: "ready" }
   | { readonly kind: "suspended"; readonly wakeAt: number | null };
 
+/** An agent that a worker hosts. */
+export interface HostedAgent {
+  readonly agentId: AgentId;
+  /** J9: only runs that this version started, `null` being one that declares none. Absent: of any version. */
+  readonly version?: string | null;
+}
+
 export interface ClaimOptions {
   readonly workerId: string;
   readonly limit: number;
   /** Only runs of these agents; absent: of any. */
-  readonly agentIds?: readonly AgentId[];
+  readonly agents?: readonly HostedAgent[];
+  /** Not these: the worker knows that they are for another (J9). */
+  readonly except?: readonly RunId[];
   /** Epoch milliseconds; decides whose wake time has come. */
   readonly now: number;
 }

@@ -36,6 +36,7 @@ export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRec
   return {
     taskId,
     agentId: agent.id,
+    ...(agent.version !== undefined && { agentVersion: agent.version }),
     parentId: record.taskId,
     supervision: supervision.toJSON(),
     budget,

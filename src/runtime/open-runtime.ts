@@ -6,6 +6,7 @@ import {
   type AgentId,
   type Clock,
   type Hash,
+  type HostedAgent,
   type IdSource,
   type JsonValue,
   type Lease,
@@ -140,7 +141,7 @@ class LocalRuntime implements Runtime {
       clock,
       workerId: options.workerId ?? `worker-${randomUUID()}`,
       concurrency: Math.max(concurrency * 16, 1_024),
-      agentIds: () => [...this.#agents.keys()],
+      agents: () => hostedAgents(this.#agents.values(), options.versionPolicy),
       pollMs: options.pollMs ?? 500,
       onError,
     });
@@ -159,7 +160,7 @@ class LocalRuntime implements Runtime {
     if (known !== undefined) throw new Fault("already_exists", `another agent is registered as ${agent.id}`);
     this.#agents.set(agent.id, agent);
     for (const colleague of agent.colleagues ?? []) this.register(colleague);
-    this.#engine.wake();
+    this.#engine.hostsChanged();
     this.#activateAll();
   }
 
@@ -252,6 +253,14 @@ class LocalRuntime implements Runtime {
   #report(error: unknown): void {
     this.#onError(Fault.from(error));
   }
+}
+
+/** J9: where runs are left for a worker of their version, others are not even claimed. */
+function hostedAgents(agents: Iterable<Agent>, policy: VersionPolicy = "resume"): readonly HostedAgent[] {
+  return [...agents].map(({ id: agentId, version = null }) => ({
+    agentId,
+    ...(policy === "pin" && { version }),
+  }));
 }
 
 function warn(error: Fault): void {

@@ -1,6 +1,6 @@
-import { formatAgentId, Priority, type Lease, type Rest, type Store } from "../kernel/index.ts";
+import { formatAgentId, Priority, type Lease, type Rest, type RunId, type Store } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
+import { agentId, createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
 
 /** What every `Leases` must do. */
 export function leaseContract({ test, expect, open }: ContractHarness): void {
@@ -123,9 +123,34 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     const runId = await createRun(store);
     await store.leases.enlist("w1");
     const claimFor = (name: string): Promise<readonly Lease[]> =>
-      store.leases.claim({ workerId: "w1", limit: 9, now: 0, agentIds: [formatAgentId({ name })] });
+      store.leases.claim({
+        workerId: "w1",
+        limit: 9,
+        now: 0,
+        agents: [{ agentId: formatAgentId({ name }) }],
+      });
     expect(await claimFor("stranger")).toEqual([]);
     expect((await claimFor("tester")).map((lease) => lease.runId)).toEqual([runId]);
+  });
+
+  test("J9: only runs of the versions named are claimed, and none of those left out", async () => {
+    const store = await open();
+    const create = async (name: string, agentVersion: string | null): Promise<RunId> => {
+      await store.journal.create({ ...runRecord(name), agentVersion }, { number: 0, at: 1 });
+      return runRecord(name).runId;
+    };
+    const [none, one, other] = [await create("a", null), await create("b", "1"), await create("c", "1")];
+    await create("d", "2");
+    await store.leases.enlist("w1");
+    const claimFor = async (version: string | null, ...except: RunId[]): Promise<string[]> => {
+      const options = { workerId: "w1", limit: 9, now: 0, agents: [{ agentId, version }], except };
+      return (await store.leases.claim(options)).map((lease) => lease.runId);
+    };
+    expect(await claimFor("3")).toEqual([]);
+    expect(await claimFor("1", one)).toEqual([other]);
+    expect(await claimFor("1", one)).toEqual([]);
+    expect(await claimFor(null)).toEqual([none]);
+    expect((await claimed(store, "w1")).length).toBe(2);
   });
 
   test("whoever listens is told of a new run, of mail and of a run left behind", async () => {

@@ -16,10 +16,10 @@ export class MemoryLeases implements Leases {
     this.#tables.workers.delete(workerId);
   }
 
-  async claim({ workerId, limit, now, agentIds }: ClaimOptions): Promise<readonly Lease[]> {
-    const hosted = agentIds === undefined ? undefined : new Set(agentIds);
+  async claim(options: ClaimOptions): Promise<readonly Lease[]> {
+    const { workerId, limit, now } = options;
     const ready = [...this.#tables.runs.values()].filter(
-      (row) => this.#isReady(row, now) && (hosted?.has(row.record.agentId) ?? true),
+      (row) => this.#isReady(row, now) && isWanted(row, options),
     );
     return this.#inTurn(ready)
       .slice(0, limit)
@@ -68,6 +68,17 @@ export class MemoryLeases implements Leases {
     if (rest.kind === "ready" || mail.length > 0) return true;
     return rest.wakeAt !== null && rest.wakeAt <= now;
   }
+}
+
+function isWanted({ record }: RunRow, { agents, except = [] }: ClaimOptions): boolean {
+  const { runId, agentId, agentVersion } = record;
+  if (except.includes(runId)) return false;
+  return (
+    agents?.some(
+      (hosted) =>
+        hosted.agentId === agentId && (hosted.version === undefined || hosted.version === agentVersion),
+    ) ?? true
+  );
 }
 
 function take(row: RunRow, workerId: string): Lease {

@@ -81,7 +81,8 @@ async function doEverything(store: Store): Promise<void> {
   await store.leases.check(lease);
   await store.leases.release(lease, { kind: "suspended", wakeAt: 5 });
   await store.leases.claim({ workerId: "w1", limit: 5, now: 9 });
-  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agentIds: [agentId] });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agents: [{ agentId }] });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agents: [{ agentId, version: "1" }] });
   await store.leases.dismiss("w1");
   await store.leases.enlist("w2");
   await store.leases.claim({ workerId: "w2", limit: 5, now: 9 });
