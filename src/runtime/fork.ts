@@ -4,6 +4,7 @@ import {
   formatRunId,
   formatTaskId,
   noUsage,
+  parseRunId,
   type Clock,
   type Commit,
   type Event,
@@ -26,18 +27,24 @@ export interface ForkOptions {
   readonly origin: RunRecord;
   /** A seq of the origin; with one owner any prefix of its log is a consistent cut of the tree. */
   readonly at: number;
+  /** Of the fork; a new one unless told. */
+  readonly runId?: RunId;
 }
 
 /**
  * A new run that shares the origin's commits up to the event `at`. Commits are whole: one that reaches past it is left out. Steps that
  * were in flight at the cut run again, under new idempotency keys, since those carry the run's id.
  */
-export async function forkRun({ store, clock, ids, origin, at }: ForkOptions): Promise<RunRecord> {
+export async function forkRun(options: ForkOptions): Promise<RunRecord> {
+  const { store, clock, ids, origin, at } = options;
   if (!Number.isSafeInteger(at) || at < 0) {
     throw new Fault("invalid_argument", `at is ${at}: it must be the seq of an event of ${origin.runId}`);
   }
-  const record: RunRecord = { ...origin, runId: formatRunId(ids.next()), createdAt: clock.now() };
-  const { runId, agentId } = record;
+  const runId = options.runId === undefined ? formatRunId(ids.next()) : parseRunId(options.runId);
+  const record: RunRecord = { ...origin, runId, createdAt: clock.now() };
+  const { agentId } = record;
+  const standing = await findFork(options, runId);
+  if (standing !== undefined) return standing;
   const commits = await commitsUpTo(store, origin.runId, at);
   const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
   refuseErased(commits, origin.runId);
@@ -58,8 +65,20 @@ export async function forkRun({ store, clock, ids, origin, at }: ForkOptions): P
     at: clock.now(),
     events: [...events, fork],
   };
-  await store.journal.create(record, first);
-  return record;
+  const { kind } = await store.journal.create(record, first);
+  return kind === "created" ? record : ((await findFork(options, runId)) ?? record);
+}
+
+/** The fork that stands under this id. Refuses when it is another run, or was made elsewhere. */
+async function findFork({ store, origin, at }: ForkOptions, runId: RunId): Promise<RunRecord | undefined> {
+  const record = await store.journal.find(runId);
+  if (record === undefined) return undefined;
+  for await (const { events = [] } of store.journal.read(runId)) {
+    const fork = events.findLast((event) => event.type === "run_fork");
+    if (fork?.data.origin === origin.runId && fork.data.at === at) return record;
+    break;
+  }
+  throw new Fault("already_exists", `${runId} is there, and is no fork of ${origin.runId} at event ${at}`);
 }
 
 async function commitsUpTo(store: Store, runId: RunId, at: number): Promise<readonly Commit[]> {

@@ -115,9 +115,9 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "approval", approvalId, decision });
   }
 
-  async fork({ at }: { readonly at: number }): Promise<RunHandle> {
+  async fork({ at, runId }: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle> {
     const { store, clock, ids, record } = this.#options;
-    const fork = await forkRun({ store, clock, ids, origin: record, at });
+    const fork = await forkRun({ store, clock, ids, origin: record, at, ...(runId && { runId }) });
     return new StoredRunHandle({ ...this.#options, record: fork });
   }
 
