@@ -1,2 +1,70 @@
 export { ReAct, react, type ReActDependencies } from "./architectures/react.ts";
+export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts";
+export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
+export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";
+export { sessionCompaction, type SessionCompactionOptions } from "./compaction/session-compaction.ts";
+export {
+  contextMessages,
+  sessionContext,
+  type SessionContext,
+  type ShownEntry,
+} from "./compaction/session-context.ts";
+export { slidingWindow, type SlidingWindowOptions } from "./compaction/sliding-window.ts";
+export { summarization, type SummarizationOptions } from "./compaction/summarization.ts";
+export {
+  summarizeEach,
+  summarizeIn,
+  summarizeWith,
+  type Summarizer,
+  type SummarizerOptions,
+  type SummaryRequest,
+} from "./compaction/summarizer.ts";
+export type { SummaryAttempt } from "./compaction/summary-attempt.ts";
+export { isSummary, summaryMessage, summaryOf } from "./compaction/summary-message.ts";
+export {
+  modelBudget,
+  tokenBudget,
+  type ModelBudgetOptions,
+  type TokenBudgetOptions,
+} from "./compaction/token-budget.ts";
+export {
+  toolResultTruncation,
+  type ToolResultTruncationOptions,
+} from "./compaction/tool-result-truncation.ts";
+export { type FileUse, usualFileUse } from "./compaction/touched-files.ts";
+export { truncation, type TruncationOptions } from "./compaction/truncation.ts";
+export { composeGate, type GateParts } from "./gate/compose-gate.ts";
+export type { ToolExtension } from "./gate/extension-layer.ts";
+export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
+export { GuardedRun, withGuardrailModels, type Tripped } from "./guardrails/guarded-run.ts";
+export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";
+export type { PermissionRule } from "./permissions/permission-rule.ts";
+export {
+  permissions,
+  type PermissionPolicy,
+  type PermissionRules,
+  type PermissionsOptions,
+} from "./permissions/permissions.ts";
+export {
+  auditLogger,
+  type AuditBook,
+  type AuditLine,
+  type AuditLoggerOptions,
+} from "./middleware/audit-logger.ts";
+export { cache, type CacheOptions } from "./middleware/cache.ts";
+export { contentTruncator, type ContentTruncatorOptions } from "./middleware/content-truncator.ts";
+export { fileValidator, type FileValidatorOptions } from "./middleware/file-validator.ts";
+export { historyTruncator, type HistoryTruncatorOptions } from "./middleware/history-truncator.ts";
+export { humanApproval, type HumanApprovalOptions } from "./middleware/human-approval.ts";
+export { injectionMarking, type InjectionMarkingOptions } from "./middleware/injection-marking.ts";
+export type { Layer, Stage } from "./middleware/layer.ts";
+export { modelFallback, type ModelFallbackOptions } from "./middleware/model-fallback.ts";
+export type { PiiKind } from "./middleware/pii-pattern.ts";
+export { piiRedaction, type OwnPattern, type PiiRedactionOptions } from "./middleware/pii-redaction.ts";
+export { MiddlewarePipeline } from "./middleware/pipeline.ts";
+export { rateLimiter, type RateLimiterOptions } from "./middleware/rate-limiter.ts";
+export { retry, type RetryOptions } from "./middleware/retry.ts";
+export { schemaValidator, type SchemaValidatorOptions } from "./middleware/schema-validator.ts";
+export type { ToolSelection } from "./middleware/tool-selection.ts";
+export { tracing, type TracingOptions } from "./middleware/tracing.ts";
 export { soloAgent, type SoloAgentOptions } from "./solo-agent.ts";

@@ -1,19 +1,32 @@
 import {
   agentSession,
+  assistantMessage,
   eventDraft,
   Fault,
   formatAgentId,
+  Transcript,
   userMessage,
   type Agent,
   type AgentSession,
+  type CompactionStrategy,
   type EventDraft,
   type ExecutionBudget,
+  type Guardrail,
+  type HookRegistry,
+  type JsonValue,
   type Model,
+  type Permissions,
   type RunContext,
-  type RunStatus,
   type Tool,
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
+import { composeGate } from "./gate/compose-gate.ts";
+import { GuardedRun, withGuardrailModels, withoutAnswer, type Tripped } from "./guardrails/guarded-run.ts";
+import { PromptWindow } from "./compaction/prompt-window.ts";
+import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
+import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
+import type { Layer } from "./middleware/layer.ts";
+import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { saidEntries } from "./said-entries.ts";
 
 export interface SoloAgentOptions {
@@ -23,92 +36,157 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Asked in this order, at the stages they have a method for. */
+  readonly guardrails?: readonly Guardrail[];
+  readonly permissions?: Permissions;
+  /** Hooks of the tool gate. */
+  readonly toolHooks?: HookRegistry;
+  /** What the model is shown of a long conversation. The summariser is paid by the run. */
+  readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
+  /** The first is outermost, at each level it is for. */
+  readonly middleware?: readonly Layer[];
 }
 
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
 export function soloAgent(options: SoloAgentOptions): Agent {
   const { name, model, instructions = "", tools = [], maxTurns = 25, budget = {} } = options;
+  const { middleware = [], compaction, guardrails = [], permissions, toolHooks: hooks } = options;
+  const pipeline = new MiddlewarePipeline(middleware);
+  const gate = composeGate({ guardrails, ...(permissions && { permissions }), ...(hooks && { hooks }) });
+  const callPath = pipeline.callPath(gate && { gate });
+  const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
+    name: toolName,
+    description,
+    inputSchema,
+  }));
+
+  // What has not been looked at yet is not given out.
+  const guardsOutput = guardrails.some((guardrail) => guardrail.onOutput !== undefined);
+
+  async function think(ctx: RunContext, session: AgentSession, input: string): Promise<AgentRunResult> {
+    const window = compaction && promptWindow(ctx, compaction);
+    const deps = { ctx, tools: { list: () => specs }, maxTurns, ...(window && { window }) };
+    for await (const draft of react().run(session, deps, input)) {
+      ctx.tell(draft);
+      if (session.output !== "" && !guardsOutput) ctx.report({ output: session.output });
+    }
+    const { output, interrupted, interruptionReason } = session;
+    return { output, status: interrupted ? "max_turns" : "completed", interruptionReason };
+  }
+
   return {
     id: formatAgentId({ name }),
-    models: { main: model },
+    models: withGuardrailModels({ main: model }, guardrails),
     tools,
     budget,
+    ...(callPath && { callPath }),
     messageOf: (input) => (typeof input === "string" ? userMessage(input) : undefined),
     run: async (ctx) => {
-      if (typeof ctx.input !== "string") {
+      const { input } = ctx;
+      if (typeof input !== "string") {
         throw new Fault("invalid_argument", `agent ${name} takes a text as its input`);
       }
-      const session = agentSession({ id: ctx.facts.sessionId, instructions });
-      const specs = tools.map(({ name: toolName, description, inputSchema }) => ({
-        name: toolName,
-        description,
-        inputSchema,
-      }));
+      const begin = (): AgentSession => agentSession({ id: ctx.facts.sessionId, instructions });
+      let session = begin();
+      const thinking = (): Promise<AgentRunResult> => {
+        session = begin();
+        return think(ctx, session, input);
+      };
       const at = await ctx.now();
-      ctx.tell(eventDraft("agent_start", { input: ctx.input, architecture: "react" }));
-      const deps = { ctx, tools: { list: () => specs }, maxTurns };
+      ctx.tell(eventDraft("agent_start", { input, architecture: "react" }));
+      const guarded = new GuardedRun(guardrails, ctx);
       try {
-        for await (const draft of react().run(session, deps, ctx.input)) {
-          ctx.tell(draft);
-          if (session.output !== "") ctx.report({ output: session.output });
+        const refused = await guarded.input(input);
+        let result =
+          refused === undefined ? await runThrough(pipeline.agent, ctx, thinking) : tripped(refused, "");
+        if (refused === undefined) {
+          if (session.messages.length === 0) session.messages = answeredInPlace(input, result);
+          const withheld = await guarded.output(textOf(result.output));
+          if (withheld !== undefined) {
+            session.messages = withoutAnswer(session.messages, withheld.reason);
+            result = tripped(withheld, withheld.reason);
+          }
         }
+        const { status, interruptionReason } = result;
+        if (status === "max_turns" || status === "guardrail_tripped")
+          ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
+        close(ctx, session, { at, ...result });
+        return result.output;
       } catch (error) {
         const stop = stopOf(error);
-        if (stop !== undefined) close(ctx, session, { at, ...stop });
+        if (stop !== undefined) close(ctx, session, { at, output: session.output, isStopped: true, ...stop });
         throw error;
       }
-      const reason = session.interruptionReason ?? "interrupted";
-      if (session.interrupted) ctx.report({ interruption: { status: "max_turns", reason } });
-      close(ctx, session, { at, status: session.interrupted ? "max_turns" : "completed" });
-      return session.output;
     },
   };
 }
 
-interface Closing {
+interface Closing extends AgentRunResult {
   readonly at: number;
-  readonly status: RunStatus;
-  /** Why it was stopped. */
-  readonly reason?: string;
+  /** In the middle of things: calls may be open. */
+  readonly isStopped?: boolean;
+}
+
+function tripped({ reason }: Tripped, output: string): AgentRunResult {
+  return { output, status: "guardrail_tripped", interruptionReason: reason };
+}
+
+/** That the model is shown less than was said is told in the log. */
+function promptWindow(
+  ctx: RunContext,
+  compaction: NonNullable<SoloAgentOptions["compaction"]>,
+): PromptWindow {
+  return new PromptWindow(compaction(summarizeIn(ctx)), (change) =>
+    ctx.tell(
+      eventDraft("architecture_event", {
+        architecture: "react",
+        name: "react.messages_snipped",
+        data: { ...change },
+      }),
+    ),
+  );
+}
+
+/** A layer answered without letting the agent think. */
+function answeredInPlace(input: string, { output }: AgentRunResult): Transcript {
+  return Transcript.empty.append(userMessage(input)).append(assistantMessage(textOf(output)));
+}
+
+function textOf(output: JsonValue): string {
+  return typeof output === "string" ? output : JSON.stringify(output);
 }
 
 /** S1: an invocation that was stopped is closed like one that came to its end. One that failed is not: it may be gone on with. */
-function stopOf(error: unknown): Pick<Closing, "status" | "reason"> | undefined {
-  const { code, message, details } = Fault.from(error);
+function stopOf(error: unknown): Pick<Closing, "status" | "interruptionReason"> | undefined {
+  const { code, message: interruptionReason, details } = Fault.from(error);
   if (code === "cancelled") {
     const status = details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
-    return { status, reason: message };
+    return { status, interruptionReason };
   }
   return code === "budget_exhausted" || code === "guardrail_tripped"
-    ? { status: code, reason: message }
+    ? { status: code, interruptionReason }
     : undefined;
 }
 
 /** Commits with the end of the task: what was said is visible with the events that say so. */
-function close(ctx: RunContext, session: AgentSession, { at, status, reason }: Closing): void {
-  const { changes, leafId } = saidEntries(ctx, session.messages.slice(), at, reason);
+function close(ctx: RunContext, session: AgentSession, closing: Closing): void {
+  const { at, isStopped = false, interruptionReason } = closing;
+  const stopped = isStopped ? (interruptionReason ?? "stopped") : undefined;
+  const { changes, leafId } = saidEntries(ctx, session.messages.slice(), at, stopped);
   ctx.report({ sessions: changes });
-  for (const draft of closingEvents(ctx, session, { status, leafId, reason: reason ?? null }))
-    ctx.tell(draft);
+  for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.tell(draft);
 }
 
 function closingEvents(
   { facts: { sessionId } }: RunContext,
-  { output, turns, cumulativeUsage: usage, interruptionReason }: AgentSession,
-  {
-    status,
-    leafId,
-    reason,
-  }: { readonly status: RunStatus; readonly leafId: string | null; readonly reason: string | null },
+  { turns, cumulativeUsage: usage }: AgentSession,
+  result: AgentRunResult,
+  leafId: string | null,
 ): readonly EventDraft[] {
+  const { status, interruptionReason } = result;
+  const output = textOf(result.output);
   return [
-    eventDraft("agent_end", {
-      status,
-      output,
-      turns,
-      usage,
-      interruptionReason: interruptionReason ?? reason,
-    }),
+    eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),
     eventDraft("save_point", { sessionId, leafId }),
     eventDraft("settled", { sessionId }),
   ];

@@ -1,7 +1,7 @@
 import type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
 
 export interface ApprovalEvents {
-  /** A call that was stopped at the gate without asking anyone: by a rule, a hook, an extension or a child's whitelist. */
+  /** A call that was stopped at the gate without asking anyone: by a rule, a hook, an extension, a guardrail or a child's whitelist. */
   permission_deny: {
     readonly callId: string;
     readonly toolName: string;

@@ -1,30 +1,39 @@
-import type { RunId } from "./identity.ts";
+import type { LogVerdict } from "./event-log.ts";
+import type { EventType } from "./event.ts";
+import type { RunId, TaskId } from "./identity.ts";
 import type { JsonObject } from "./json.ts";
 
-/** Who did what: a line of a run's chained log (E1), or an act from outside such as an approval or a top-up. */
+/** Who did what: one event of a run, read as an act. */
 export interface AuditEntry {
-  readonly runId: RunId | null;
-  /** The event's seq within its run; for acts outside any run, the log's own count. */
+  readonly runId: RunId;
+  /** The event's. */
   readonly seq: number;
+  /** Epoch milliseconds. */
   readonly at: number;
+  readonly taskId: TaskId;
+  /** The name an order was given under; for everything else, the agent whose task it is. */
   readonly actor: string;
-  readonly action: string;
+  /** An order to the run: its start, an approval, a cancel, a top-up and the like. */
+  readonly fromOutside: boolean;
+  readonly action: EventType;
+  /** The event's data, with long texts shortened unless asked for in full. */
   readonly details: JsonObject;
-  /** Covers this entry and the one before. */
-  readonly chainHash: string;
 }
 
-export type AuditVerdict =
-  | { readonly ok: true; readonly entries: number; readonly head: string; readonly keyed: boolean }
-  /** The first entry that does not fit its predecessor. */
-  | { readonly ok: false; readonly runId: RunId | null; readonly seq: number; readonly problem: string };
+export interface AuditReadOptions {
+  readonly fromSeq?: number;
+  /** Prompts, messages, arguments and results whole. */
+  readonly full?: boolean;
+  /** Only what came from outside the run. */
+  readonly outsideOnly?: boolean;
+}
 
 /**
- * The run's own event log, read as an audit. An edited, removed or reordered entry is found; a cut tail only against a
- * head kept elsewhere (E1).
+ * A run's event log, read as an audit. There is no second book: every order to a run is mail, and what an owner does about it is an
+ * event, in one commit (P3), so an act cannot be done without being told.
  */
 export interface AuditLog {
-  record(entry: Pick<AuditEntry, "runId" | "actor" | "action" | "details">): Promise<void>;
-  read(runId: RunId | null, fromSeq?: number): AsyncIterable<AuditEntry>;
-  verify(runId: RunId | null, head?: string): Promise<AuditVerdict>;
+  read(runId: RunId, options?: AuditReadOptions): AsyncIterable<AuditEntry>;
+  /** As `EventLog.verify`: finds an event that was edited, removed or reordered; a cut tail only against a head kept elsewhere (E1). */
+  verify(runId: RunId, head?: string): Promise<LogVerdict>;
 }

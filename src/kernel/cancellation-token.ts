@@ -13,8 +13,8 @@ export type CancelListener = (error: CancellationError) => void;
 export class CancellationToken {
   readonly #parent: CancellationToken | undefined;
   /** Children with listeners at or below them. */
-  readonly #linked = new Set<CancellationToken>();
-  readonly #listeners = new Set<CancelListener>();
+  #linked: Set<CancellationToken> | undefined;
+  #listeners: Set<CancelListener> | undefined;
   #error: CancellationError | undefined;
   #wait: Promise<CancellationError> | undefined;
   #endWait: (() => void) | undefined;
@@ -47,8 +47,8 @@ export class CancellationToken {
     const reached: CancellationToken[] = [this];
     for (let token = reached.pop(); token !== undefined; token = reached.pop()) {
       token.#error ??= error;
-      reached.push(...[...token.#linked].toReversed());
-      token.#linked.clear();
+      reached.push(...[...(token.#linked ?? [])].toReversed());
+      token.#linked?.clear();
       token.#tell(thrown);
     }
     if (thrown.length > 0) throw Fault.from(thrown[0]);
@@ -81,10 +81,10 @@ export class CancellationToken {
     }
     // Wrapped, so that one function given twice is two listeners.
     const entry: CancelListener = (cancellation) => listener(cancellation);
-    this.#listeners.add(entry);
+    (this.#listeners ??= new Set()).add(entry);
     this.#link();
     return () => {
-      if (this.#listeners.delete(entry)) this.#unlink();
+      if (this.#listeners?.delete(entry) === true) this.#unlink();
     };
   }
 
@@ -97,8 +97,8 @@ export class CancellationToken {
 
   #tell(thrown: unknown[]): void {
     // A listener that another takes away before its turn is not told.
-    for (const listener of this.#listeners) {
-      this.#listeners.delete(listener);
+    for (const listener of this.#listeners ?? []) {
+      this.#listeners?.delete(listener);
       try {
         if (this.#error !== undefined) listener(this.#error);
       } catch (problem) {
@@ -109,8 +109,8 @@ export class CancellationToken {
 
   #link(): void {
     this.#upwards((token, parent) => {
-      if (parent.#linked.has(token)) return false;
-      parent.#linked.add(token);
+      if (parent.#linked?.has(token) === true) return false;
+      (parent.#linked ??= new Set()).add(token);
       return true;
     });
   }
@@ -118,8 +118,9 @@ export class CancellationToken {
   /** Lets go of every link above that has nothing to listen for any more. */
   #unlink(): void {
     this.#upwards((token, parent) => {
-      if (token.#error === undefined && (token.#listeners.size > 0 || token.#linked.size > 0)) return false;
-      return parent.#linked.delete(token);
+      const isHeard = (token.#listeners?.size ?? 0) > 0 || (token.#linked?.size ?? 0) > 0;
+      if (token.#error === undefined && isHeard) return false;
+      return parent.#linked?.delete(token) ?? false;
     });
   }
 

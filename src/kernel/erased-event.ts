@@ -11,6 +11,7 @@ const wordless = null;
 const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } = {
   run_start: (data) => ({ ...data, input: null, metadata: {} }),
   input: (data) => ({ ...data, input: null }),
+  run_steer: (data) => ({ ...data, input: null }),
   agent_start: (data) => ({ ...data, input: null }),
   agent_end: (data) => ({ ...data, output: "", interruptionReason: null }),
   agent_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
@@ -40,6 +41,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   run_cancel: wordless,
   run_fork: wordless,
   task_start: wordless,
+  task_signal: wordless,
   task_suspend: wordless,
   task_wake: wordless,
   task_continue_as_new: wordless,

@@ -1,13 +1,28 @@
-import type { Event } from "./event.ts";
 import type { Hash } from "./hash.ts";
-import { canonicalJson } from "./json.ts";
+import type { RunRecord } from "./journal.ts";
 
-/** What stands in for an event in the chain, so that retention may erase its content and the chain still holds (E1). */
-export function contentHash(event: Event, hash: Hash): string {
-  return hash(canonicalJson(event));
+/**
+ * What the chain says of one commit of a run. The content is a hash of all that the store keeps of the commit, its events included,
+ * as it keeps it: retention may erase what is kept, and the chain still holds (E1).
+ */
+export interface ChainLink {
+  readonly number: number;
+  readonly at: number;
+  /** The seq after its last event. */
+  readonly nextSeq: number;
+  readonly content: string;
 }
 
-/** The head of a log after one more event; the head of an empty one is "". */
-export function chainHead(previous: string, content: string, hash: Hash): string {
-  return hash(`${previous}\n${content}`);
+/** What the chain of a run begins with: whose log it is. */
+export function chainStart({
+  runId,
+  agentId,
+  sessionId,
+}: Pick<RunRecord, "runId" | "agentId" | "sessionId">): string {
+  return `${runId}\n${agentId}\n${sessionId}`;
+}
+
+/** The head of a log after one more commit. */
+export function chainHead(previous: string, { number, at, nextSeq, content }: ChainLink, hash: Hash): string {
+  return hash(`${previous}\n${number} ${at} ${nextSeq} ${content}`);
 }

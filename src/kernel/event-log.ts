@@ -1,15 +1,18 @@
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { Delta } from "./delta.ts";
-import type { Event } from "./event.ts";
+import type { Event, EventType } from "./event.ts";
 import type { RunId } from "./identity.ts";
 import type { Lease } from "./lease.ts";
 
 export type LogVerdict =
   | { readonly ok: true; readonly events: number; readonly head: string; readonly keyed: boolean }
+  /** `seq`: of the first event that cannot be trusted any more. */
   | { readonly ok: false; readonly seq: number; readonly problem: string };
 
 export interface TailOptions {
   readonly fromSeq?: number;
+  /** Only events of these types, and no deltas: who waits for little is not woken for the rest. */
+  readonly types?: readonly EventType[];
   /** Ends the tail. Breaking out of the loop does too, and never touches the run (E3). */
   readonly signal?: CancelSignal;
 }
@@ -17,7 +20,8 @@ export interface TailOptions {
 /**
  * The events of a run, as its commits left them. Every store passes `eventLogContract`, which checks:
  *
- * - E1 Seqs run from 0 without gaps and events never change; `verify` finds one that was edited, removed or reordered.
+ * - E1 Seqs run from 0 without gaps and events never change; `verify` finds one that was edited, removed or reordered. What is chained
+ *   is commits, as the store keeps them: a head is that of one run in one store, and moves with every commit.
  * - E2 Deltas reach those who tail, also those who come late, until the commit that records their message.
  * - E3 Anyone may read from any seq at any time; a reader that leaves disturbs nobody.
  */

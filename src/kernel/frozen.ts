@@ -13,6 +13,6 @@ export type DeepReadonly<Value> = JsonValue extends Value
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);
-  for (const member of Object.values(value)) deepFreeze(member);
+  for (const key in value) deepFreeze(value[key]);
   return value;
 }

@@ -1,7 +1,11 @@
+import type { AgentId, TaskId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
+import type { Model } from "./model.ts";
+import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "./run-facts.ts";
+import type { SettledCall } from "./tool-gate.ts";
 import type { ToolCall } from "./tool-host.ts";
-import type { ToolResult } from "./tool.ts";
+import type { Tool, ToolResult } from "./tool.ts";
 
 export type GuardrailStage = "input" | "tool_call" | "tool_result" | "output";
 
@@ -21,13 +25,38 @@ export type GuardrailDecision =
 
 type Verdict = GuardrailDecision | Promise<GuardrailDecision>;
 
-/** A watcher with a say, at the stages it has a method for. State per turn is its own; `onTurnStart` resets it. */
+/** Where a guardrail stands when it looks. */
+export interface GuardrailContext {
+  readonly agentId: AgentId;
+  readonly taskId: TaskId;
+  readonly facts: RunFacts;
+  /** For steps of its own. A judge's model call is reserved, paid and journaled like any other. */
+  readonly ctx: RunContext;
+}
+
+/** The same at a call of a tool. */
+export interface GuardedCall extends GuardrailContext {
+  readonly tool: Tool;
+  /**
+   * The invocation's calls that have settled, oldest first, those from the journal as well: what is decided from them is the same
+   * after a restart, which a count of one's own would not be.
+   */
+  readonly history: readonly SettledCall[];
+}
+
+/**
+ * A watcher with a say, at the stages it has a method for. One instance serves every run of its agent, side by side: what it decides
+ * depends on what it is given.
+ */
 export interface Guardrail {
   readonly name: string;
-  /** At the start of every invocation (the seed's "turn"). */
+  /** Models it calls through `ctx.llm`, by role; its agent takes them in. */
+  readonly models?: Readonly<Record<string, Model>>;
+  /** At the start of every invocation (the seed's "turn"), and again when a run is taken over. */
   onTurnStart?(facts: RunFacts): void;
-  onInput?(input: JsonValue, facts: RunFacts): Verdict;
-  beforeCall?(call: ToolCall, facts: RunFacts): Verdict;
-  afterCall?(call: ToolCall, result: ToolResult, facts: RunFacts): Verdict;
-  onOutput?(output: string, facts: RunFacts): Verdict;
+  onInput?(input: JsonValue, context: GuardrailContext): Verdict;
+  beforeCall?(call: ToolCall, context: GuardedCall): Verdict;
+  /** Of every call that was made, failed ones as well. */
+  afterCall?(call: ToolCall, result: ToolResult, context: GuardedCall): Verdict;
+  onOutput?(output: string, context: GuardrailContext): Verdict;
 }

@@ -7,7 +7,7 @@ export type { ApprovalEvents } from "./approval-event.ts";
 export type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
-export type { AuditEntry, AuditLog, AuditVerdict } from "./audit-log.ts";
+export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
 export { type Blobs, blobThreshold } from "./blobs.ts";
 export type { BudgetEvents } from "./budget-event.ts";
 export {
@@ -40,7 +40,7 @@ export {
 export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./classify-error.ts";
 export type { Clock } from "./clock.ts";
 export type { Commit } from "./commit.ts";
-export type { CompactionStrategy } from "./compaction-strategy.ts";
+export type { CompactionGoal, CompactionStrategy } from "./compaction-strategy.ts";
 export type { Compaction, CompactionRequest, CompactionResult } from "./compaction.ts";
 export {
   type AssistantPart,
@@ -64,7 +64,7 @@ export type { Engine, RunHost } from "./engine.ts";
 export type { EphemeralSource } from "./ephemeral-source.ts";
 export { eraseCommit, type Erasure } from "./erasure.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";
-export { chainHead, contentHash } from "./event-chain.ts";
+export { chainHead, type ChainLink, chainStart } from "./event-chain.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";
 export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./event.ts";
 export { executionBudget, type ExecutionBudget, tightenBudget, unlimitedBudget } from "./execution-budget.ts";
@@ -81,7 +81,13 @@ export { type Failure, Fault, type FaultOptions } from "./fault.ts";
 export type { FlowEvents } from "./flow-event.ts";
 export { deepFreeze, type DeepReadonly } from "./frozen.ts";
 export type { GuardrailEvents } from "./guardrail-event.ts";
-export type { Guardrail, GuardrailDecision, GuardrailStage } from "./guardrail.ts";
+export type {
+  GuardedCall,
+  Guardrail,
+  GuardrailContext,
+  GuardrailDecision,
+  GuardrailStage,
+} from "./guardrail.ts";
 export type { Hash } from "./hash.ts";
 export {
   type Headcount,
@@ -138,6 +144,7 @@ export {
   type JsonValue,
   sealJson,
 } from "./json.ts";
+export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
@@ -196,8 +203,15 @@ export type {
   ToolSpec,
 } from "./model.ts";
 export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
-export type { PermissionDecision, PermissionMode, Permissions } from "./permissions.ts";
+export type {
+  ApprovalMemory,
+  PermissionDecision,
+  PermissionMode,
+  Permissions,
+  RememberedApproval,
+} from "./permissions.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
+export { priceUsage } from "./price-usage.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
 export type { PromptQuery, PromptSource } from "./prompt-source.ts";
 export type { Random } from "./random.ts";
@@ -218,6 +232,7 @@ export type {
   RunContext,
   SpawnOptions,
   SpawnOutcome,
+  StepContext,
   TaskHandle,
   TaskOutcome,
   TaskReport,
@@ -229,7 +244,15 @@ export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-me
 export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
-export type { Infer, JsonSchema, Schema, SchemaIssue, StandardResult, StandardSchema } from "./schema.ts";
+export {
+  formatIssue,
+  type Infer,
+  type JsonSchema,
+  type Schema,
+  type SchemaIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "./schema.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
@@ -239,7 +262,9 @@ export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-ad
 export { stepHeadcount } from "./step-headcount.ts";
 export { stepLedger } from "./step-ledger.ts";
 export {
+  assertOutcome,
   digestOf,
+  sealedOutcome,
   type StepDigest,
   type StepKind,
   type StepOpening,
@@ -247,12 +272,13 @@ export {
   type StepRecord,
 } from "./step-record.ts";
 export type { StopReason } from "./stop-reason.ts";
+export { stopsTask } from "./stopping-fault.ts";
 export type { Store } from "./store.ts";
 export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";
 export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
 export type { TaskChange, TaskRecord } from "./task.ts";
-export type { Attributes, Span, Telemetry } from "./telemetry.ts";
+export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./telemetry.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";

@@ -17,20 +17,14 @@ export type JsonObject = { readonly [key: string]: JsonValue };
  * object property that is `undefined` counts as absent.
  */
 export function assertJson(value: unknown, where = "value"): asserts value is JsonValue {
-  if (typeof value === "object" && value !== null && sealed.has(value)) return;
   const found = find(value);
   if (found !== undefined) throw new Fault("not_json", `${where}${found.path} ${found.problem}`);
 }
 
-/** Values that were found to be JSON and frozen all the way down: they cannot have become anything else. */
-const sealed = new WeakSet<object>();
-
-/** J1, J10: asserts, and freezes what it is given, so that it is looked at once however many hands it goes through. */
+/** J1, J10: asserts, and freezes what it is given: it cannot become anything else. */
 export function sealJson(value: unknown, where?: string): asserts value is JsonValue {
   assertJson(value, where);
-  if (typeof value !== "object" || value === null || sealed.has(value)) return;
   deepFreeze(value);
-  sealed.add(value);
 }
 
 export function isJson(value: unknown): value is JsonValue {
@@ -42,23 +36,42 @@ export function copyJson<Value extends JsonValue>(value: Value): Value {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(copyJson) as unknown as Value;
   const copy: Record<string, JsonValue> = {};
-  for (const [key, member] of Object.entries(value))
-    Object.defineProperty(copy, key, ownValue(copyJson(member)));
+  for (const key of Object.keys(value)) {
+    const member = copyJson((value as Record<string, JsonValue>)[key] as JsonValue);
+    // Assigned, it would not be a key like any other.
+    if (key !== "__proto__") copy[key] = member;
+    else
+      Object.defineProperty(copy, key, {
+        value: member,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
+  }
   return copy as Value;
-}
-
-/** Defined rather than assigned, so that a key such as `__proto__` is a key like any other. */
-function ownValue(value: JsonValue): PropertyDescriptor {
-  return { value, writable: true, enumerable: true, configurable: true };
 }
 
 /** One text for all values that are equal as JSON: keys sorted, absent properties left out. For digests. */
 export function canonicalJson(value: unknown): string {
-  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
+  switch (typeof value) {
+    case "string":
+      return quoted(value);
+    case "number":
+      return Number.isFinite(value) ? `${value}` : "null";
+    case "boolean":
+      return value ? "true" : "false";
+    case "object":
+      return value === null ? "null" : canonicalContainer(value);
+    default:
+      return JSON.stringify(value) ?? "null";
+  }
+}
+
+function canonicalContainer(value: object): string {
   if (Array.isArray(value)) {
     let items = "";
-    for (const [index, item] of value.entries())
-      items += index === 0 ? canonicalJson(item) : `,${canonicalJson(item)}`;
+    for (let index = 0; index < value.length; index++)
+      items += index === 0 ? canonicalJson(value[index]) : `,${canonicalJson(value[index])}`;
     return `[${items}]`;
   }
   const record = value as Readonly<Record<string, unknown>>;
@@ -66,15 +79,29 @@ export function canonicalJson(value: unknown): string {
   for (const key of sortedKeys(record)) {
     const member = record[key];
     if (member === undefined) continue;
-    members += `${members === "" ? "" : ","}${JSON.stringify(key)}:${canonicalJson(member)}`;
+    members += `${members === "" ? "" : ","}${quoted(key)}:${canonicalJson(member)}`;
   }
   return `{${members}}`;
 }
 
+/** Without quotes, escapes, control characters and halves of pairs a text needs no escaping. */
+// oxlint-disable-next-line no-control-regex -- they are what needs escaping
+const needsNoEscape = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/;
+
+function quoted(text: string): string {
+  return needsNoEscape.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
 function sortedKeys(record: object): readonly string[] {
   const keys = Object.keys(record);
-  const unsorted = keys.some((key, index) => index > 0 && key < (keys[index - 1] ?? ""));
-  return unsorted ? keys.toSorted((one, other) => (one < other ? -1 : 1)) : keys;
+  for (let index = 1; index < keys.length; index++) {
+    if ((keys[index] ?? "") < (keys[index - 1] ?? "")) return keys.toSorted(byCodeUnits);
+  }
+  return keys;
+}
+
+function byCodeUnits(one: string, other: string): number {
+  return one < other ? -1 : 1;
 }
 
 /** What is wrong, with the path built from the inside out, so that good values pay nothing for it. */
@@ -104,9 +131,9 @@ function isShallowJson(value: unknown, depth: number): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Array.prototype) {
     const list = value as readonly unknown[];
-    return (
-      list.every((member) => isShallowJson(member, depth + 1)) && Object.keys(list).length === list.length
-    );
+    for (let index = 0; index < list.length; index++)
+      if (!isShallowJson(list[index], depth + 1)) return false;
+    return Object.keys(list).length === list.length;
   }
   if (prototype !== Object.prototype || "toJSON" in value) return false;
   for (const key in value) {

@@ -18,7 +18,7 @@ import type { Priority } from "./priority.ts";
 export interface Ledger {
   readonly unknownPrice: UnknownPrice;
   readonly accounts: Readonly<Record<TaskId, Account>>;
-  readonly open: Readonly<Record<string, Reservation>>;
+  readonly open: readonly Reservation[];
   /** In the order of asking. */
   readonly waiting: readonly ReserveCommand[];
   /** Stride scheduling of `waiting`: the lowest goes first. Empty while nobody waits. */
@@ -171,5 +171,5 @@ export interface LedgerStep {
 export const nothing: Spend = Object.freeze({ tokens: 0, nanoUsd: 0, turns: 0 });
 
 export function openLedger(unknownPrice: UnknownPrice = "refuse"): Ledger {
-  return { unknownPrice, accounts: {}, open: {}, waiting: [], passes: {}, overrun: null };
+  return { unknownPrice, accounts: {}, open: [], waiting: [], passes: {}, overrun: null };
 }

@@ -14,6 +14,8 @@ import type { Tool, ToolResult } from "./tool.ts";
  * - M2 `next` may be called again once the earlier call has settled (retry, fallback). While one is open, or after `process`
  *   returned, it is `middleware_misuse`.
  * - M3 Throw `MiddlewareTermination` to stop the run as `guardrail_tripped`.
+ * - M4 What a layer replaces of a request or of arguments holds further in. Around it stands what stood before, so that a call made
+ *   again from there starts as the first one did.
  * - J7 What stands in `context.result` at the end is what the caller gets and the journal keeps. On replay nothing here runs; the
  *   layers around a whole run are the exception, since the run inside them is what replays.
  */
@@ -41,11 +43,13 @@ interface ContextBase {
 
 /** Around one `agent.run()`. */
 export interface AgentRunContext extends ContextBase {
+  /** The agent that hired it; `null` at the root. */
+  readonly parentId: AgentId | null;
   readonly input: JsonValue;
   result?: Pick<RunResult<JsonValue>, "output" | "status" | "interruptionReason">;
 }
 
-/** Around one call of the model. `model` and `request` may be replaced before `next`. */
+/** Around one call of the model. `model` and `request` may be replaced before `next`; `model` then is the one that answered. */
 export interface ChatContext extends ContextBase {
   readonly systemInstructions: string;
   readonly role: string;
@@ -72,6 +76,8 @@ export type StreamedDelta = Exclude<ModelStreamPart, { readonly type: "finish" }
 
 /** Lets through, changes or holds back what watchers see while an answer streams. New for each call of the model. */
 export interface DeltaFilter {
+  /** Before each attempt at the answer: what was held back of an earlier one is void, as is what was shown (E2). */
+  begin?(): void;
   push(delta: StreamedDelta): readonly StreamedDelta[];
   /** The answer is complete: what was held back. */
   flush(): readonly StreamedDelta[];

@@ -43,22 +43,39 @@ export function settlePasses(ledger: Ledger): Ledger {
  * behind it that need the same account, so that small calls do not starve a large one; calls in other pools pass.
  */
 export function nextDecision(ledger: Ledger): Decision | undefined {
+  if (ledger.waiting.length === 0) return undefined;
   const blocked = new Set<TaskId>();
   for (const request of inServingOrder(ledger)) {
-    const { id } = request;
     const chain = chainOf(ledger.accounts, request.taskId);
-    if (ledger.overrun !== null) return { id, kind: "exhausted", exhaustion: ledger.overrun };
-    const unpriced = findUnpriced(ledger, chain, request);
-    if (unpriced !== undefined) return { id, kind: "unknown_price", taskId: unpriced.taskId };
-    const outputTokens = clampOutput(chain, request);
-    if (typeof outputTokens !== "number") return { id, kind: "exhausted", exhaustion: outputTokens };
-    const tight = findTight(chain, boundOf(request, outputTokens));
-    if (tight.length === 0 && !chain.some(({ taskId }) => blocked.has(taskId))) {
-      return { id, kind: "granted", outputTokens, clamped: outputTokens < request.output.maxTokens };
-    }
-    for (const { taskId } of tight) blocked.add(taskId);
+    const decision = decide(ledger, chain, request);
+    if (!("tight" in decision)) {
+      if (decision.kind !== "granted" || !chain.some(({ taskId }) => blocked.has(taskId))) return decision;
+    } else for (const { taskId } of decision.tight) blocked.add(taskId);
   }
   return undefined;
+}
+
+/** What comes of a request that nobody waits before: it may have to be the first to wait. */
+export function decideAlone(ledger: Ledger, request: ReserveCommand): Decision | undefined {
+  const decision = decide(ledger, chainOf(ledger.accounts, request.taskId), request);
+  return "tight" in decision ? undefined : decision;
+}
+
+/** Of a request by itself; or the accounts that have no room for it now. */
+function decide(
+  ledger: Ledger,
+  chain: readonly Account[],
+  request: ReserveCommand,
+): Decision | { readonly tight: readonly Account[] } {
+  const { id } = request;
+  if (ledger.overrun !== null) return { id, kind: "exhausted", exhaustion: ledger.overrun };
+  const unpriced = findUnpriced(ledger, chain, request);
+  if (unpriced !== undefined) return { id, kind: "unknown_price", taskId: unpriced.taskId };
+  const outputTokens = clampOutput(chain, request);
+  if (typeof outputTokens !== "number") return { id, kind: "exhausted", exhaustion: outputTokens };
+  const tight = findTight(chain, boundOf(request, outputTokens));
+  if (tight.length > 0) return { tight };
+  return { id, kind: "granted", outputTokens, clamped: outputTokens < request.output.maxTokens };
 }
 
 /** Takes a request out of the queue. One that was served moves its class back by the stride of its weight. */

@@ -100,6 +100,15 @@ export type AskOutcome =
   | { readonly kind: "timed_out" | "target_paused"; readonly partial: JsonValue }
   | { readonly kind: "target_failed" | "target_cancelled"; readonly failure: Failure | null };
 
+/** What the body of a `step` is given. */
+export interface StepContext {
+  /** The same on every attempt (J6). */
+  readonly idempotencyKey: string;
+  readonly signal: CancelSignal;
+  /** For a body that itself takes journaled steps, scoped under this one (J7): on a hit none of them runs. */
+  readonly ctx: RunContext;
+}
+
 export type Branch<Value> = (ctx: RunContext) => Promise<Value>;
 export type BranchResults<Branches extends Readonly<Record<string, Branch<unknown>>>> = {
   readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
@@ -169,7 +178,7 @@ export interface RunContext {
   /** Any effect of your own. J6: at least once; its result exactly once. */
   step<Value extends JsonValue>(
     name: string,
-    body: (step: { readonly idempotencyKey: string; readonly signal: CancelSignal }) => Promise<Value>,
+    body: (step: StepContext) => Promise<Value>,
     options?: { readonly input?: JsonValue },
   ): Promise<Value>;
   now(): Promise<number>;

@@ -13,18 +13,23 @@ export interface RunEvents {
     readonly input: JsonValue;
     readonly supervision: SupervisionJson;
     readonly metadata: JsonObject;
+    /** The user, or the agent whose message it answers; absent where nobody said. */
+    readonly by?: string;
   };
   /** A new owner took the run over and replays it. */
   run_recover: { readonly epoch: number };
   run_pause: { readonly by: string };
   run_resume: { readonly by: string };
   run_cancel: { readonly reason: string; readonly by: string };
+  /** Something was said to it from outside: for the next turn, or for after the last. */
+  run_steer: { readonly kind: "steer" | "follow_up"; readonly input: JsonValue; readonly by: string };
   /** The first event of a fork's own: everything before it is the origin's. */
   run_fork: {
     readonly origin: RunId;
     readonly at: number;
     /** What the calls it shares with the origin used; its own spend starts at 0. */
     readonly inherited: Usage;
+    readonly by: string;
   };
   /** The last event, unless the run is resumed. */
   run_end: {

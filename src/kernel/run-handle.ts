@@ -12,6 +12,8 @@ import type { RunResult } from "./run-result.ts";
 export interface RunHandle {
   readonly runId: RunId;
   readonly sessionId: SessionId;
+  /** The same run, for orders in this name; it stands in the events they cause. */
+  as(by: string): RunHandle;
   /** C3: leaving the loop leaves the run alone. */
   events(options?: TailOptions): AsyncIterable<Event | Delta>;
   /** Of an agent of your own, `output` is what its `run` returned. */

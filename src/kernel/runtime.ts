@@ -12,6 +12,7 @@ import type { SpawnBudget } from "./spawn-budget.ts";
 export interface SubmitOptions {
   /** Absent: a new session (S5). */
   readonly sessionId?: SessionId;
+  /** Orders given through the handle are in this name, unless told otherwise (`as`). */
   readonly userId?: string;
   readonly tenantId?: string;
   /** Where the input came from; picks the prompt's variant. */

@@ -26,6 +26,12 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
+/** What is wrong, with where it is: `degrees expected number`. */
+export function formatIssue({ message, path = [] }: SchemaIssue): string {
+  const keys = path.map((key) => String(typeof key === "object" ? key.key : key));
+  return `${keys.join(".")} ${message}`.trim();
+}
+
 /** What a tool may declare its input with. */
 export type Schema = StandardSchema | JsonSchema;
 

@@ -28,6 +28,7 @@ import { requireUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
 import { boundOf, isPriced } from "./reservation-bound.ts";
 import {
   chainOf,
+  decideAlone,
   joinQueue,
   leaveQueue,
   levelPass,
@@ -72,7 +73,7 @@ function apply(draft: Draft, command: LedgerCommand): boolean {
     case "close":
       return closeAccount(draft, command.taskId);
     case "crash":
-      for (const id of Object.keys(draft.ledger.open)) draft.end(id, chargedInFull);
+      for (const { id } of draft.ledger.open) draft.end(id, chargedInFull);
       draft.ledger = { ...draft.ledger, waiting: [], passes: {} };
       return true;
   }
@@ -91,24 +92,25 @@ function openAccount(draft: Draft, command: Extract<LedgerCommand, { type: "open
 function reserve(draft: Draft, command: ReserveCommand): boolean {
   const { id, taskId, input, output, turns = 1 } = command;
   const { maxTokens, minTokens = 1 } = output;
-  requireCounts({
-    "input.tokens": input.tokens,
-    "output.maxTokens": maxTokens,
-    "output.minTokens": minTokens,
-    turns,
-  });
-  for (const usd of [input.costUsd, output.usdPerToken]) if (usd !== null) requireUsd(usd);
-  const { accounts, open, waiting } = draft.ledger;
+  requireCount("input.tokens", input.tokens);
+  requireCount("output.maxTokens", maxTokens);
+  requireCount("output.minTokens", minTokens);
+  requireCount("turns", turns);
+  if (input.costUsd !== null) requireUsd(input.costUsd);
+  if (output.usdPerToken !== null) requireUsd(output.usdPerToken);
+  const { accounts, waiting } = draft.ledger;
   const account = accounts[taskId];
   if (account === undefined || account.closed) return false;
-  if (Object.hasOwn(open, id) || waiting.some((each) => each.id === id)) return false;
-  draft.ledger = joinQueue(draft.ledger, command);
+  if (draft.find(id) !== undefined || waiting.some((each) => each.id === id)) return false;
+  const decision = waiting.length === 0 ? decideAlone(draft.ledger, command) : undefined;
+  if (decision === undefined) draft.ledger = joinQueue(draft.ledger, command);
+  else draft.decide(command, decision);
   return true;
 }
 
 function settle(draft: Draft, command: Extract<LedgerCommand, { type: "settle" }>): boolean {
   const { id, tokens, costUsd } = command;
-  requireCounts({ tokens });
+  requireCount("tokens", tokens);
   const nanoUsd = costUsd === null ? null : toNanoUsd(costUsd);
   const reservation = draft.find(id);
   if (reservation === undefined) return false;
@@ -125,7 +127,8 @@ function settle(draft: Draft, command: Extract<LedgerCommand, { type: "settle" }
 
 function charge(draft: Draft, command: Extract<LedgerCommand, { type: "charge" }>): boolean {
   const { taskId, tokens, costUsd, turns } = command;
-  requireCounts({ tokens, turns });
+  requireCount("tokens", tokens);
+  requireCount("turns", turns);
   if (draft.ledger.accounts[taskId] === undefined) return false;
   const amount = { tokens, nanoUsd: costUsd === null ? 0 : toNanoUsd(costUsd), turns };
   draft.spend(taskId, {
@@ -141,7 +144,8 @@ function charge(draft: Draft, command: Extract<LedgerCommand, { type: "charge" }
 
 function topUp(draft: Draft, command: Extract<LedgerCommand, { type: "topUp" }>): boolean {
   const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = command.add;
-  requireCounts({ maxTokens, maxTurns });
+  requireCount("maxTokens", maxTokens);
+  requireCount("maxTurns", maxTurns);
   const add: Spend = { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
   const raised = draft.change(command.taskId, ({ caps }) => ({
     caps: {
@@ -167,7 +171,7 @@ function reprioritize(draft: Draft, command: Extract<LedgerCommand, { type: "rep
 function closeAccount(draft: Draft, taskId: TaskId): boolean {
   const { open, waiting } = draft.ledger;
   const holder = (each: { readonly taskId: TaskId }): boolean => each.taskId === taskId;
-  if (Object.values(open).some(holder) || waiting.some(holder)) return false;
+  if (open.some(holder) || waiting.some(holder)) return false;
   if (!draft.change(taskId, () => ({ closed: true }))) return false;
   draft.drop(taskId);
   return true;
@@ -178,11 +182,9 @@ function chargedInFull({ held, priced }: Reservation): Ending {
   return { spent: held, lost: held, unpriced: !priced };
 }
 
-function requireCounts(counts: Readonly<Record<string, number>>): void {
-  for (const [name, count] of Object.entries(counts)) {
-    if (Number.isSafeInteger(count) && count >= 0) continue;
-    throw new Fault("invalid_argument", `${name} is ${count}: it must be an integer from 0`);
-  }
+function requireCount(name: string, count: number): void {
+  if (Number.isSafeInteger(count) && count >= 0) return;
+  throw new Fault("invalid_argument", `${name} is ${count}: it must be an integer from 0`);
 }
 
 /** What a reservation comes to. */
@@ -236,25 +238,24 @@ class Draft {
         unpriced: account.unpriced + (unpriced ? 1 : 0),
       };
       const warnings = findWarnings(booked);
+      accounts[account.taskId] = booked;
+      if (warnings.length === 0) continue;
       this.#warnings.push(...warnings);
       const warned = warnings.map(({ dimension }) => dimension);
-      accounts[account.taskId] =
-        warned.length === 0 ? booked : { ...booked, warned: [...booked.warned, ...warned] };
+      accounts[account.taskId] = { ...booked, warned: [...booked.warned, ...warned] };
     }
     this.ledger = { ...this.ledger, accounts };
   }
 
   find(id: string): Reservation | undefined {
-    const { open } = this.ledger;
-    return Object.hasOwn(open, id) ? open[id] : undefined;
+    return this.ledger.open.find((each) => each.id === id);
   }
 
   /** Ends an open reservation with what it comes to. */
   end(id: string, ending: (reservation: Reservation) => Ending): boolean {
     const reservation = this.find(id);
     if (reservation === undefined) return false;
-    const { [id]: _ended, ...open } = this.ledger.open;
-    this.ledger = { ...this.ledger, open };
+    this.ledger = { ...this.ledger, open: this.ledger.open.filter((each) => each !== reservation) };
     this.spend(reservation.taskId, { ...ending(reservation), released: reservation.held });
     return true;
   }
@@ -299,10 +300,14 @@ class Draft {
       const { id } = decision;
       const request = this.ledger.waiting.find((each) => each.id === id);
       if (request === undefined) return;
-      this.#decisions.push(decision);
       this.ledger = leaveQueue(this.ledger, id, decision.kind === "granted");
-      if (decision.kind === "granted") this.grant(request, decision.outputTokens);
+      this.decide(request, decision);
     }
+  }
+
+  decide(request: ReserveCommand, decision: Decision): void {
+    this.#decisions.push(decision);
+    if (decision.kind === "granted") this.grant(request, decision.outputTokens);
   }
 
   grant(request: ReserveCommand, outputTokens: number): void {
@@ -313,6 +318,6 @@ class Draft {
     for (const account of chainOf(accounts, taskId)) {
       accounts[account.taskId] = { ...account, reserved: addSpend(account.reserved, held) };
     }
-    this.ledger = { ...this.ledger, accounts, open: { ...this.ledger.open, [id]: reservation } };
+    this.ledger = { ...this.ledger, accounts, open: [...this.ledger.open, reservation] };
   }
 }

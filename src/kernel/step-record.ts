@@ -1,7 +1,7 @@
 import type { Failure } from "./fault.ts";
 import type { Hash } from "./hash.ts";
 import type { TaskId } from "./identity.ts";
-import type { JsonValue } from "./json.ts";
+import { assertJson, sealJson, type JsonValue } from "./json.ts";
 import type { StepAddress } from "./step-address.ts";
 
 /** What kind of call a step journals. */
@@ -25,11 +25,17 @@ export type StepOutcome =
   | { readonly kind: "ok"; readonly value: JsonValue }
   | { readonly kind: "failed"; readonly failure: Failure };
 
+/** J1, J10: of a value that is looked at here, once, and cannot change any more. */
+export function sealedOutcome(value: unknown, where: string): StepOutcome {
+  sealJson(value, where);
+  return Object.freeze({ kind: "ok", value });
+}
+
 /**
- * J4: covers the step's name, arguments and transcript. A function is computed on first need: a store that keeps no bytes
- * computes it when a task is dropped or forked (F1).
+ * J4: covers the step's name, arguments and transcript. What has one is asked on first need: a store that keeps no bytes
+ * asks when a task is dropped or forked (F1).
  */
-export type StepDigest = string | ((hash: Hash) => string);
+export type StepDigest = string | { digest(hash: Hash): string };
 
 export interface StepRecord {
   readonly taskId: TaskId;
@@ -50,6 +56,12 @@ export interface StepOpening {
   readonly seq: number;
 }
 
+/** J10, for stores. An outcome that is frozen was looked at by who made it. */
+export function assertOutcome({ address, outcome }: Pick<StepRecord, "address" | "outcome">): void {
+  if (outcome.kind === "ok" && !Object.isFrozen(outcome))
+    assertJson(outcome.value, `the value of step ${address}`);
+}
+
 export function digestOf({ digest }: Pick<StepRecord, "digest">, hash: Hash): string {
-  return typeof digest === "string" ? digest : digest(hash);
+  return typeof digest === "string" ? digest : digest.digest(hash);
 }

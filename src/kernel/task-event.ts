@@ -12,6 +12,8 @@ export interface TaskEvents {
   /** `waitsFor` names waits as `resolve` would. */
   task_suspend: { readonly waitsFor: readonly string[]; readonly until: number | null };
   task_wake: { readonly by: string };
+  /** A signal from outside arrived, whether or not the task waits for it yet. */
+  task_signal: { readonly name: string; readonly by: string };
   /** It crashed and is tried again. */
   task_retry: { readonly attempt: number; readonly delayMs: number; readonly failure: Failure };
   task_end: {

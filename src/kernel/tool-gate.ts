@@ -2,6 +2,7 @@ import type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
 import type { EventDraft } from "./event.ts";
 import type { AgentId, TaskId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
+import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "./run-facts.ts";
 import type { ToolCall } from "./tool-host.ts";
 import type { Tool, ToolResult } from "./tool.ts";
@@ -26,8 +27,10 @@ export interface GatedCall {
    * restart, which a count of its own would not.
    */
   readonly history: readonly SettledCall[];
+  /** For steps of the gate's own, scoped under this call: journaled, and paid where they cost. */
+  readonly ctx: RunContext;
   /** Into the run's log, with the record of the call. */
-  tell(event: EventDraft): void;
+  readonly tell: (event: EventDraft) => void;
 }
 
 /** Puts a question to somebody in this process. What it throws is a deny. */
@@ -53,12 +56,14 @@ export type GateVerdict =
  * What every tool call of every architecture passes: hooks, extensions, guardrails, permissions, in one place.
  *
  * - A verdict that asks is journaled before anyone is asked, and the answer is bound to the arguments it names (J7).
- * - `MiddlewareTermination` stops the run. Anything else that is thrown is a deny: a gate fails closed.
+ * - The tool's own `needsApproval` is the gate's to honour.
+ * - Arguments that a person edited pass `before` once more; only a deny counts then.
+ * - A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Anything else that is thrown is a deny: a gate fails closed.
  * - On a recorded call neither method runs.
  */
 export interface ToolGate {
   before(call: GatedCall): Promise<GateVerdict>;
-  /** What the model is given in place of `result`. */
+  /** What the model is given in place of `result`; also of a call that failed, but of none that was refused. */
   after(call: GatedCall, result: ToolResult): Promise<ToolResult>;
   /** A person approved and wants not to be asked again. May come twice for one call. */
   remember?(call: GatedCall, decision: ApprovalDecision): Promise<void>;

@@ -49,6 +49,8 @@ export interface Tool<Input = unknown> {
   readonly risk: ToolRisk;
   /** It may change or delete what it touches. Unknown counts as true. */
   readonly destructive: boolean;
+  /** It edits files, which a person can look at and take back: what the mode `acceptEdits` lets through. */
+  readonly edits: boolean;
   readonly concurrency: ToolConcurrency;
   /** `null`: none. A tool that suspends has none. */
   readonly timeoutMs: number | null;

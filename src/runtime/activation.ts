@@ -46,6 +46,7 @@ export function newRun(
   const at = clock.now();
   const taskId = formatTaskId(0);
   const metadata = options.metadata ?? {};
+  const by = options.userId ?? options.messages?.[0]?.from ?? undefined;
   const task: TaskRecord = {
     taskId,
     agentId,
@@ -61,7 +62,14 @@ export function newRun(
     onPause: "suspend",
     tools: null,
   };
-  const data = { agentId, sessionId, input, supervision: supervision.toJSON(), metadata };
+  const data = {
+    agentId,
+    sessionId,
+    input,
+    supervision: supervision.toJSON(),
+    metadata,
+    ...(by === undefined ? {} : { by }),
+  };
   const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, at, type: "run_start", data };
   const message = supervision.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
   return {

@@ -14,7 +14,7 @@ import {
   type TaskId,
 } from "../kernel/index.ts";
 import type { OpenStep } from "./open-step.ts";
-import { dearestInputUsd, dearestOutputUsd } from "./price-usage.ts";
+import { dearestInputUsd, dearestOutputUsd } from "./dearest-price.ts";
 import type { RunState } from "./run-state.ts";
 import { boundMessages, boundTools } from "./token-bound.ts";
 
@@ -54,13 +54,16 @@ export async function reserveCall(call: CallReservation): Promise<Grant> {
   const { command, priceOf } = reservationOf(call);
   const { id } = command;
   for (;;) {
-    await runner.ready(strand);
-    const decision = tree.reserve(taskId, command) ?? (await decided(call.open, id));
+    const wait = runner.ready(strand);
+    if (wait !== undefined) await wait;
+    const atOnce = tree.reserve(taskId, command);
+    const decision = atOnce ?? (await decided(call.open, id));
     if (decision.kind !== "granted") throw refusalOf(call, decision);
     const { outputTokens, clamped } = decision;
     const usdPerToken = command.output.usdPerToken ?? 0;
     const cutBy = clamped ? findTightest(runner.state, taskId, usdPerToken) : null;
-    if (await runner.stillReady(strand)) return { id, outputTokens, cutBy, priceOf };
+    if (atOnce !== undefined || (await runner.stillReady(strand)))
+      return { id, outputTokens, cutBy, priceOf };
     // Its seat went while it waited for money: whoever has one may use the money.
     tree.book(taskId, { type: "refund", id });
   }
@@ -159,6 +162,6 @@ function continues(request: LlmRequest, { request: before, tokens }: SentPrefix)
     request.transcript.at(0) === before.transcript.at(0) &&
     request.transcript.at(length - 1) === before.transcript.at(length - 1) &&
     (request.instructions ?? "") === (before.instructions ?? "") &&
-    boundTools(request.tools ?? []) <= boundTools(before.tools ?? [])
+    (request.tools === before.tools || boundTools(request.tools ?? []) <= boundTools(before.tools ?? []))
   );
 }

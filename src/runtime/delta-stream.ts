@@ -18,6 +18,7 @@ export class DeltaStream {
 
   /** What an earlier attempt has shown is void. */
   begin(): void {
+    for (const filter of this.#filters) filter.begin?.();
     if (this.#attempt > 1 || this.#open.again) this.#put({ type: "message_reset" });
   }
 

@@ -27,6 +27,8 @@ export interface ForkOptions {
   readonly origin: RunRecord;
   /** A seq of the origin; with one owner any prefix of its log is a consistent cut of the tree. */
   readonly at: number;
+  /** Whose order it is. */
+  readonly by: string;
   /** Of the fork; a new one unless told. */
   readonly runId?: RunId;
 }
@@ -36,7 +38,7 @@ export interface ForkOptions {
  * were in flight at the cut run again, under new idempotency keys, since those carry the run's id.
  */
 export async function forkRun(options: ForkOptions): Promise<RunRecord> {
-  const { store, clock, ids, origin, at } = options;
+  const { store, clock, ids, origin, at, by } = options;
   if (!Number.isSafeInteger(at) || at < 0) {
     throw new Fault("invalid_argument", `at is ${at}: it must be the seq of an event of ${origin.runId}`);
   }
@@ -57,7 +59,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
     parentId: null,
     at: clock.now(),
     type: "run_fork",
-    data: { origin: origin.runId, at, inherited: usageOf(merged.steps) },
+    data: { origin: origin.runId, at, inherited: usageOf(merged.steps), by },
   };
   const first: Commit = {
     ...merged,

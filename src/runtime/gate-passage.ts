@@ -1,25 +1,24 @@
 import {
-  canonicalJson,
   Fault,
-  MiddlewareTermination,
+  JsonDigest,
+  stopsTask,
   type ApprovalDecision,
-  type GatedCall,
   type GateVerdict,
-  type Hash,
   type JsonValue,
+  type Tool,
   type ToolGate,
 } from "../kernel/index.ts";
-import type { OpenStep } from "./open-step.ts";
+import { showToGate, type GatedCallOptions, type GateStage } from "./gated-call.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import type { StepIdentity } from "./task-runner.ts";
 import { askForApproval } from "./tool-approval.ts";
-import { gateAddress } from "./wait-name.ts";
+import { approvalAddress, gateAddress } from "./wait-name.ts";
 
-export interface Passage {
+export interface Passage extends GatedCallOptions {
   /** Of the code that calls the tool. */
   readonly steps: ScopeSteps;
-  readonly open: OpenStep;
-  readonly gated: GatedCall;
+  readonly tool: Tool;
+  readonly needsApproval: boolean;
 }
 
 /** `input`: go on with these arguments instead. `refusal`: what the model is told. */
@@ -27,30 +26,44 @@ export type Passed = { readonly input?: JsonValue } | { readonly refusal: string
 
 /** One call through the gate, and past a person if it says so. Without a gate, the tool's own word is asked. */
 export async function passGate(passage: Passage): Promise<Passed> {
-  const { open, gated } = passage;
-  const { callId, toolName } = gated.call;
+  const { open, call } = passage;
   const gate = open.runner.agent.callPath?.gate;
-  const verdict = gate === undefined ? ownVerdict(gated) : await verdictOf(passage, gate);
+  const verdict = gate === undefined ? ownVerdict(passage) : await verdictOf(passage, gate);
   if (verdict.decision === "allow") return given(verdict.input);
-  if (verdict.decision === "deny") {
-    const { by, reason } = verdict;
-    open.tell({ type: "permission_deny", data: { callId, toolName, by, reason } });
-    return { refusal: `[denied: ${reason}]` };
-  }
+  if (verdict.decision === "deny") return denied(passage, verdict);
   const { reason, answer } = verdict;
-  const input = verdict.input ?? gated.call.input;
+  const input = verdict.input ?? call.input;
   const decision = await askForApproval(passage.steps, open.address, {
-    call: { ...gated.call, input },
+    call: { ...call, input },
     reason,
     ...(answer && { answer }),
   });
-  if (decision.decision === "denied") return { refusal: `[denied: ${decision.reason ?? "by a person"}]` };
-  if (decision.decision === "skipped") return { refusal: "[skipped by a person]" };
-  if (decision.remember === true) await remember(gate, gated, decision);
+  if (decision.decision !== "approved") return { refusal: refusalOf(decision) };
+  if (gate !== undefined && decision.input !== undefined) {
+    const again = await judge(passage, gate, "edited", decision.input);
+    if (again.decision === "deny") return denied(passage, again);
+  }
+  if (decision.remember === true) await remember(passage, gate, decision);
   return given(decision.input ?? verdict.input);
 }
 
-function ownVerdict({ needsApproval, call }: GatedCall): GateVerdict {
+/** Only an approval is one: what came from outside may be anything. */
+function refusalOf(decision: Exclude<ApprovalDecision, { decision: "approved" }>): string {
+  if (decision.decision === "skipped") return "[skipped by a person]";
+  if (decision.decision === "denied") return `[denied: ${decision.reason ?? "by a person"}]`;
+  const { decision: said } = decision as { readonly decision: unknown };
+  return `[denied: ${JSON.stringify(said)} is no decision]`;
+}
+
+function denied(
+  { open, call: { callId, toolName } }: Passage,
+  { by, reason }: Extract<GateVerdict, { decision: "deny" }>,
+): Passed {
+  open.tell({ type: "permission_deny", data: { callId, toolName, by, reason } });
+  return { refusal: `[denied: ${reason}]` };
+}
+
+function ownVerdict({ needsApproval, call }: Passage): GateVerdict {
   if (!needsApproval) return { decision: "allow" };
   return { decision: "ask", by: "tool", reason: `${call.toolName} asks for it` };
 }
@@ -60,40 +73,66 @@ function given(input: JsonValue | undefined): Passed {
 }
 
 /**
- * J7: a verdict to wait for a person is recorded, so that a process that comes after does not judge anew what a person was already
- * asked. A verdict that waits for nobody is not: a call that was not recorded is made again, and judged again.
+ * J7: a verdict to ask is recorded, so that a process that comes after does not judge anew what a person was already asked, or what a
+ * person said has changed. One that asks nobody is not: a call that was not recorded is made again, and judged again. So is one whose
+ * handler had not answered, because the handler is only had from the gate.
  */
-async function verdictOf({ steps, open, gated }: Passage, gate: ToolGate): Promise<GateVerdict> {
-  const digest = (hash: Hash): string => hash(canonicalJson(gated.call.input));
+async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict> {
+  const { steps, open, call } = passage;
+  const digest = new JsonDigest(call.input);
   const address = gateAddress(open.address);
-  const step: StepIdentity = { address, kind: "gate", name: gated.call.toolName, digest };
-  const recorded = open.runner.find(step);
-  if (recorded?.kind === "ok") return recorded.value as unknown as GateVerdict;
-  const verdict = await judge(gate, gated);
-  if (verdict.decision === "ask" && verdict.answer === undefined)
-    await steps.recorded<GateVerdict>(step, async () => verdict);
+  const step: StepIdentity = { address, kind: "gate", name: call.toolName, digest };
+  const found = open.runner.find(step);
+  const recorded = found?.kind === "ok" ? (found.value as unknown as RecordedAsk) : undefined;
+  const answered = open.runner.task.steps.has(approvalAddress(open.address));
+  if (recorded !== undefined && (answered || !recorded.handled)) return recorded;
+  const before = open.told.length;
+  const verdict = await judge(passage, gate, "gate");
+  if (verdict.decision !== "ask" || recorded !== undefined) return verdict;
+  const { answer, ...question } = verdict;
+  // With the verdict, because whoever takes over does not judge again.
+  const told = open.takeTold(before);
+  await steps.recorded<RecordedAsk>(step, async (asking) => {
+    for (const draft of told) asking.tell(draft);
+    return { ...question, handled: answer !== undefined };
+  });
   return verdict;
 }
 
+/** `handled`: somebody in the process was to answer. */
+type RecordedAsk = Omit<Extract<GateVerdict, { decision: "ask" }>, "answer"> & { readonly handled: boolean };
+
 /** A gate fails closed. */
-async function judge(gate: ToolGate, gated: GatedCall): Promise<GateVerdict> {
+async function judge(
+  passage: Passage,
+  gate: ToolGate,
+  stage: GateStage,
+  input?: JsonValue,
+): Promise<GateVerdict> {
+  const { tool, needsApproval } = passage;
+  const look = { tool, needsApproval, stage, ...(input !== undefined && { input }) };
   try {
-    return await gate.before(gated);
+    return await showToGate(passage, look, (gated) => gate.before(gated));
   } catch (error) {
-    if (error instanceof MiddlewareTermination) throw error;
+    if (stopsTask(error)) throw error;
     return { decision: "deny", by: "gate", reason: `the gate failed: ${Fault.from(error).message}` };
   }
 }
 
 /** The approval stands, whether or not it could be remembered. */
 async function remember(
+  passage: Passage,
   gate: ToolGate | undefined,
-  gated: GatedCall,
   decision: ApprovalDecision,
 ): Promise<void> {
+  const { open, tool, needsApproval } = passage;
   try {
-    await gate?.remember?.(gated, decision);
+    await showToGate(
+      passage,
+      { tool, needsApproval, stage: "remember" },
+      async (gated) => await gate?.remember?.(gated, decision),
+    );
   } catch (error) {
-    gated.tell({ type: "hook_error", data: { hook: "remember", failure: Fault.from(error).toJSON() } });
+    open.tell({ type: "hook_error", data: { hook: "remember", failure: Fault.from(error).toJSON() } });
   }
 }

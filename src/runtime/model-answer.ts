@@ -4,6 +4,7 @@ import {
   classifyError,
   Fault,
   fromNanoUsd,
+  priceUsage,
   retryDelayMs,
   type ClassifiedError,
   type DeltaFilter,
@@ -15,8 +16,8 @@ import {
 } from "../kernel/index.ts";
 import { reserveCall, type Grant } from "./call-reservation.ts";
 import { DeltaStream } from "./delta-stream.ts";
+import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
-import { priceUsage } from "./price-usage.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
@@ -53,68 +54,82 @@ export interface Answer {
  * reported usage is charged in full (B3). What it resolves to has not been settled.
  */
 export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts: Attempts): Promise<Answer> {
-  const { runner } = open;
-  const { retry, random } = runner.owner;
-  for (let attempt = 1; ; attempt++) {
-    attempts.count++;
-    const result = await attemptCall(open, outgoing, attempts);
-    if ("charged" in result && result.charged) attempts.turns = 0;
-    const success = "response" in result;
-    const ended = { type: "retry_end", data: { attempt: attempt - 1, success } } as const;
-    if (success) {
+  const { runner, strand } = open;
+  const { model, request, inputTokens } = outgoing;
+  const { maxOutputTokens } = request;
+  for (let tries = 1; ; tries++) {
+    const attempt = ++attempts.count;
+    const { turns } = attempts;
+    const grant = await reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
+    let isSent = false;
+    let parts = 0;
+    try {
+      open.start();
+      await runner.log.flush();
+      if (runner.dropped) return await never();
+      runner.check(strand);
+      isSent = true;
+      const limited = limit(request, grant);
+      const response = await (runner.task.record.streaming
+        ? stream(open, { ...outgoing, request: limited }, attempt, () => parts++)
+        : model.generate(limited, { signal: strand.signal }));
+      if (runner.dropped) return await never();
       attempts.turns = 0;
-      if (attempt > 1) open.tell(ended);
-      return result;
+      if (tries > 1) open.tell({ type: "retry_end", data: { attempt: tries - 1, success: true } });
+      return { response, model, grant };
+    } catch (error) {
+      if (runner.dropped) return await never();
+      if (!isSent) {
+        runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+        throw error;
+      }
+      const { classified, charged } = fail(open, grant, error, parts);
+      if (charged) attempts.turns = 0;
+      await delay(open, retryDelay(open, tries, classified, error));
     }
-    const { kind, retryable, message, retryAfterMs } = result.error;
-    const fault = new Fault(`model_${kind}`, message, { cause: result.cause });
-    if (!retry.enabled || !retryable || fault.retry !== "backoff" || attempt > retry.maxRetries) {
-      if (attempt > 1) open.tell(ended);
-      throw fault;
-    }
-    if (attempt > 1) runner.tell(ended);
-    const delayMs = retryDelayMs(attempt, retry, random, retryAfterMs);
-    const start = { attempt, maxAttempts: retry.maxRetries, delayMs, kind, message };
-    runner.tell({ type: "retry_start", data: start });
-    await delay(open, delayMs);
   }
 }
 
-type Attempt =
-  | Answer
-  | { readonly error: ClassifiedError; readonly cause: unknown; readonly charged: boolean };
-
-async function attemptCall(open: OpenStep, outgoing: Outgoing, attempts: Attempts): Promise<Attempt> {
+/** B3: books what an attempt may have cost. Throws when it was stopped. */
+function fail(
+  open: OpenStep,
+  grant: Grant,
+  error: unknown,
+  parts: number,
+): { readonly classified: ClassifiedError; readonly charged: boolean } {
   const { runner, strand } = open;
-  const { model, request, inputTokens } = outgoing;
-  const { count: attempt, turns } = attempts;
-  const { maxOutputTokens } = request;
-  const grant = await reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
-  let parts = 0;
-  try {
-    open.start();
-    await runner.live(runner.log.flush());
-    runner.check(strand);
-  } catch (error) {
-    runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
-    throw error;
+  const classified = classifyError(error, { now: runner.owner.clock.now() });
+  // Refused before any body: nothing was billed. Anything else may have been.
+  const charged = classified.status === undefined || parts > 0;
+  if (charged) lose(runner, grant.id);
+  else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+  open.end();
+  const stop = strand.token.error;
+  if (stop !== undefined) throw stop;
+  if (error instanceof CancellationError) throw error;
+  return { classified, charged };
+}
+
+/** How long to wait before the next attempt; throws when there is to be none. Tells of both. */
+function retryDelay(
+  open: OpenStep,
+  tries: number,
+  { kind, retryable, message, retryAfterMs }: ClassifiedError,
+  cause: unknown,
+): number {
+  const { runner } = open;
+  const { retry, random } = runner.owner;
+  const fault = new Fault(`model_${kind}`, message, { cause });
+  const ended = { type: "retry_end", data: { attempt: tries - 1, success: false } } as const;
+  if (!retry.enabled || !retryable || fault.retry !== "backoff" || tries > retry.maxRetries) {
+    if (tries > 1) open.tell(ended);
+    throw fault;
   }
-  try {
-    const limited = { ...outgoing, request: limit(request, grant) };
-    const response = await runner.live(invoke(open, limited, attempt, () => parts++));
-    return { response, model, grant };
-  } catch (error) {
-    const classified = classifyError(error, { now: runner.owner.clock.now() });
-    // Refused before any body: nothing was billed. Anything else may have been.
-    const charged = classified.status === undefined || parts > 0;
-    if (charged) lose(runner, grant.id);
-    else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
-    open.end();
-    const stop = strand.token.error;
-    if (stop !== undefined) throw stop;
-    if (error instanceof CancellationError) throw error;
-    return { error: classified, cause: error, charged };
-  }
+  if (tries > 1) runner.tell(ended);
+  const delayMs = retryDelayMs(tries, retry, random, retryAfterMs);
+  const start = { attempt: tries, maxAttempts: retry.maxRetries, delayMs, kind, message };
+  runner.tell({ type: "retry_start", data: start });
+  return delayMs;
 }
 
 /** B1, B3: what the answer cost, taken from its reservation. */
@@ -147,15 +162,13 @@ export function conclude(
   return { message, stopReason, usage, model: named };
 }
 
-async function invoke(
+async function stream(
   open: OpenStep,
   { model, request, filters }: Outgoing,
   attempt: number,
   onPart: () => void,
 ): Promise<ModelResponse> {
-  const { runner, strand } = open;
-  const { signal } = strand;
-  if (!runner.task.record.streaming) return model.generate(request, { signal });
+  const { signal } = open.strand;
   const deltas = new DeltaStream(open, attempt, filters);
   deltas.begin();
   for await (const part of model.stream(request, { signal })) {
@@ -173,7 +186,7 @@ async function invoke(
 /** B3: it may have cost all that was held. */
 function lose(runner: TaskRunner, reservationId: string): void {
   const { taskId, tree, state } = runner;
-  const reservation = state.ledger.open[reservationId];
+  const reservation = state.ledger.open.find(({ id }) => id === reservationId);
   if (reservation === undefined) return;
   const { attempt, held, priced } = reservation;
   const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;

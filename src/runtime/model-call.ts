@@ -1,6 +1,7 @@
 import {
   Fault,
   systemMessage,
+  type DeltaFilter,
   type LlmReply,
   type LlmRequest,
   type Model,
@@ -8,37 +9,41 @@ import {
 } from "../kernel/index.ts";
 import { boundInput, type SentPrefix } from "./call-reservation.ts";
 import { callThrough } from "./chat-path.ts";
-import { callAnswered, conclude, payFor, type CalledModel } from "./model-answer.ts";
+import { callAnswered, conclude, payFor } from "./model-answer.ts";
 import type { OpenStep } from "./open-step.ts";
+import type { TaskRunner } from "./task-runner.ts";
 
 export type { SentPrefix } from "./call-reservation.ts";
 
 export interface ModelCall {
-  readonly open: OpenStep;
   readonly request: LlmRequest;
   readonly role: string;
   readonly sent: SentPrefix | undefined;
+  /** The provider's count of input is that of the transcript as it stands: not known of what middleware made of a request. */
+  counted: boolean;
 }
 
-/** One turn's model call, through what stands around it (F1). */
-export async function callModel(call: ModelCall): Promise<CalledModel> {
-  const { open, request, role, sent } = call;
-  const { agent } = open.runner;
-  const model = findModel(call);
+/** One turn's model call, through what stands around it (F1). What it resolves to is for the breath in which the step is recorded. */
+export async function callModel(open: OpenStep, call: ModelCall): Promise<() => LlmReply> {
+  const { request, role, sent } = call;
+  const { runner } = open;
+  const model = findModel(runner, role);
   const whole = modelRequest(request);
   const inputTokens = boundInput(request, sent);
-  const chat = agent.callPath?.chat;
-  if (chat !== undefined) return callThrough(chat, { open, model, whole, inputTokens, request, role });
-  const answer = await callAnswered(
-    open,
-    { model, request: whole, inputTokens, filters: [] },
-    { count: 0, turns: 1 },
-  );
-  const settle = (): LlmReply => conclude(open, answer, answer.response, payFor(open, answer));
-  return { settle, counted: true };
+  const chat = runner.agent.callPath?.chat;
+  if (chat !== undefined) {
+    const { settle, counted } = await callThrough(chat, { open, model, whole, inputTokens, request, role });
+    call.counted = counted;
+    return settle;
+  }
+  const outgoing = { model, request: whole, inputTokens, filters: noFilters };
+  const answer = await callAnswered(open, outgoing, { count: 0, turns: 1 });
+  return () => conclude(open, answer, answer.response, payFor(open, answer));
 }
 
-function findModel({ open: { runner }, role }: ModelCall): Model {
+const noFilters: readonly DeltaFilter[] = [];
+
+function findModel(runner: TaskRunner, role: string): Model {
   const model = runner.agent.models?.[role];
   if (model !== undefined) return model;
   const known = Object.keys(runner.agent.models ?? {}).join(", ");
@@ -50,6 +55,7 @@ function findModel({ open: { runner }, role }: ModelCall): Model {
 
 function modelRequest(request: LlmRequest): ModelRequest {
   const { transcript, instructions = "", ephemeral = [], role: _role, ...rest } = request;
-  const system = instructions === "" ? [] : [systemMessage(instructions)];
-  return { ...rest, messages: [...system, ...transcript, ...ephemeral] };
+  const said = transcript.slice();
+  const heard = ephemeral.length === 0 ? said : [...said, ...ephemeral];
+  return { ...rest, messages: instructions === "" ? heard : [systemMessage(instructions), ...heard] };
 }

@@ -28,12 +28,12 @@ import { activate } from "./activation.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
+import { openStore, type StoreAddress } from "./open-store.ts";
 import { StoredRunHandle } from "./run-handle.ts";
 import { RunOwner } from "./run-owner.ts";
 import { defaultRunRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
-import { memoryStore } from "./stores/memory/store.ts";
 import { submitRun } from "./submission.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
@@ -41,7 +41,9 @@ import { uuidSource } from "./uuid-source.ts";
 
 export interface RuntimeOptions {
   /** `"memory:"`, which is meant when none is named, `"sqlite:PATH"`, or a store. */
-  readonly store?: "memory:" | `sqlite:${string}` | Store;
+  readonly store?: StoreAddress | Store;
+  /** E1: keys the event chain of a store that is named by its address. */
+  readonly auditKey?: string;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly hash?: Hash;
@@ -72,24 +74,19 @@ export interface RuntimeOptions {
 /** Opens a runtime on a store and goes on with whatever was left there. */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { clock = systemClock, hash = sha256 } = options;
-  const store = await openStore(options.store ?? "memory:", hash, clock);
+  const store = await openOwn(options, hash, clock);
   const runtime = new LocalRuntime(store, { ...options, clock, hash });
   await runtime.start();
   return runtime;
 }
 
-/** A store's driver is loaded when it is asked for, not with this package. */
-async function openStore(store: string | Store, hash: Hash, clock: Clock): Promise<Store> {
-  if (typeof store !== "string") return store;
-  if (store === "memory:") return memoryStore({ hash });
-  const [scheme, path] = [store.slice(0, store.indexOf(":")), store.slice(store.indexOf(":") + 1)];
-  if (scheme === "sqlite" && path !== "") {
-    const { sqliteStore } = await import("./stores/sqlite/store.ts");
-    return sqliteStore({ path, hash, clock });
-  }
+function openOwn({ store = "memory:", auditKey }: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
+  if (typeof store === "string")
+    return openStore(store, { hash, clock, ...(auditKey === undefined ? {} : { auditKey }) });
+  if (auditKey === undefined) return Promise.resolve(store);
   throw new Fault(
     "invalid_argument",
-    `${JSON.stringify(store)} is not a store: use "memory:", "sqlite:PATH" or a store`,
+    "an auditKey is for a store named by its address: give this store its own",
   );
 }
 
@@ -166,7 +163,7 @@ class LocalRuntime implements Runtime {
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.register(agent);
-    return this.#handle(await submitRun(this.#owner, agent, input, options));
+    return this.#handle(await submitRun(this.#owner, agent, input, options), options.userId);
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
@@ -198,10 +195,10 @@ class LocalRuntime implements Runtime {
     await this.#store.close();
   }
 
-  #handle(record: RunRecord): RunHandle {
+  #handle(record: RunRecord, by?: string): RunHandle {
     const { store, clock, ids } = this.#owner;
     const observed = (): Promise<void> => this.#observed(record.runId);
-    return new StoredRunHandle({ store, clock, ids, record, observed });
+    return new StoredRunHandle({ store, clock, ids, record, observed, ...(by === undefined ? {} : { by }) });
   }
 
   async #drive(lease: Lease): Promise<Rest> {

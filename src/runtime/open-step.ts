@@ -1,4 +1,5 @@
 import type { EventDraft, StepAddress } from "../kernel/index.ts";
+import { never } from "./never.ts";
 import type { OpenCall, Strand } from "./strand.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
@@ -10,6 +11,8 @@ export interface OpenStepOptions {
   readonly again: boolean;
 }
 
+const nothing: readonly EventDraft[] = [];
+
 /** A step at work: what it tells commits with its record, and its call settles with it. */
 export class OpenStep {
   readonly runner: TaskRunner;
@@ -19,7 +22,7 @@ export class OpenStep {
   readonly openSeq: number;
   /** An earlier owner had begun it. */
   readonly again: boolean;
-  readonly told: EventDraft[] = [];
+  #told: EventDraft[] | undefined;
   #call: OpenCall | undefined;
 
   constructor({ runner, strand, address, openSeq, again }: OpenStepOptions) {
@@ -30,16 +33,32 @@ export class OpenStep {
     this.again = again;
   }
 
+  get told(): readonly EventDraft[] {
+    return this.#told ?? nothing;
+  }
+
   tell(draft: EventDraft): void {
-    this.told.push(draft);
+    (this.#told ??= []).push(draft);
+  }
+
+  /** Takes back what was told after the first `count`, for another record to tell. */
+  takeTold(count: number): readonly EventDraft[] {
+    return this.#told?.splice(count) ?? nothing;
   }
 
   /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
   async begin(): Promise<OpenCall> {
-    await this.runner.ready(this.strand);
+    const { runner, strand } = this;
+    const wait = runner.ready(strand);
+    if (wait !== undefined) await wait;
     const call = this.start();
-    await this.runner.live(this.runner.log.flush());
-    this.runner.check(this.strand);
+    try {
+      await runner.log.flush();
+    } catch (error) {
+      if (!runner.dropped) throw error;
+    }
+    if (runner.dropped) return never();
+    runner.check(strand);
     return call;
   }
 

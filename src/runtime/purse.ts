@@ -45,7 +45,7 @@ export class Purse {
     const { open, waiting } = this.#state.ledger;
     for (const each of waiting)
       if (each.taskId === taskId) this.book(taskId, { type: "withdraw", id: each.id });
-    for (const each of Object.values(open)) {
+    for (const each of open) {
       if (each.taskId === taskId) this.book(taskId, { type: "lose", id: each.id });
     }
   }

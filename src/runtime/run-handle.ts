@@ -1,4 +1,5 @@
 import {
+  Fault,
   formatTaskId,
   noUsage,
   type ApprovalDecision,
@@ -20,6 +21,7 @@ import {
   type TopUp,
 } from "../kernel/index.ts";
 import { forkRun } from "./fork.ts";
+import { signalWait } from "./wait-name.ts";
 
 export interface HandleOptions {
   readonly store: Store;
@@ -34,6 +36,9 @@ export interface HandleOptions {
 
 const root = formatTaskId(0);
 
+/** In whose name an order is given when nobody said. */
+export const unnamed = "user";
+
 export class StoredRunHandle implements RunHandle {
   readonly runId: RunId;
   readonly sessionId: SessionId;
@@ -43,6 +48,11 @@ export class StoredRunHandle implements RunHandle {
     this.#options = options;
     this.runId = options.record.runId;
     this.sessionId = options.record.sessionId;
+  }
+
+  as(by: string): RunHandle {
+    if (by === "") throw new Fault("invalid_argument", "an order is given in a name that is not empty");
+    return new StoredRunHandle({ ...this.#options, by });
   }
 
   events(options?: TailOptions): AsyncIterable<Event | Delta> {
@@ -55,7 +65,7 @@ export class StoredRunHandle implements RunHandle {
     let task: Event<"task_end"> | undefined;
     let fromSeq = 0;
     do {
-      for await (const event of this.events({ fromSeq })) {
+      for await (const event of this.events({ fromSeq, types: ["task_end", "run_end"] })) {
         if ("seq" in event) fromSeq = event.seq + 1;
         if (event.type === "run_end") end = event;
         if (event.type === "task_end" && event.taskId === root) task = event;
@@ -108,16 +118,16 @@ export class StoredRunHandle implements RunHandle {
   }
 
   signal(name: string, value: JsonValue = null, taskId = root): Promise<void> {
-    return this.#order({ type: "resolve", taskId, wait: `signal ${name}`, value });
+    return this.#order({ type: "resolve", taskId, wait: signalWait(name), value });
   }
 
   approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
-    return this.#order({ type: "approval", approvalId, decision });
+    return this.#order({ type: "approval", approvalId, decision }, decision.by);
   }
 
   async fork({ at, runId }: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle> {
-    const { store, clock, ids, record } = this.#options;
-    const fork = await forkRun({ store, clock, ids, origin: record, at, ...(runId && { runId }) });
+    const { store, clock, ids, record, by = unnamed } = this.#options;
+    const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...(runId && { runId }) });
     return new StoredRunHandle({ ...this.#options, record: fork });
   }
 
@@ -137,8 +147,9 @@ export class StoredRunHandle implements RunHandle {
     }
   }
 
-  async #order(body: MailBody): Promise<void> {
-    const { store, clock, ids, by = "user" } = this.#options;
+  async #order(body: MailBody, claimed = unnamed): Promise<void> {
+    // The name the handle was made for counts before one that a caller writes into an order.
+    const { store, clock, ids, by = claimed } = this.#options;
     await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
   }
 }

@@ -9,6 +9,8 @@ import {
   type LedgerCommand,
   type LedgerOutcome,
   type Lease,
+  type StepOpening,
+  type StepRecord,
   type Store,
   type TaskId,
 } from "../kernel/index.ts";
@@ -17,8 +19,12 @@ import type { RunState } from "./run-state.ts";
 /** What may be added to the next commit. */
 export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headcount" | "ledger">;
 
-/** A commit in the making. */
-type Draft = { -readonly [Key in keyof Commit]?: unknown };
+/** A commit in the making. Its lists grow in place: a step adds to it several times. */
+type Draft = {
+  -readonly [Key in keyof Commit]?: Commit[Key] extends readonly (infer Item)[] | undefined
+    ? Item[]
+    : Commit[Key];
+};
 
 export interface RunLogOptions {
   readonly store: Store;
@@ -45,7 +51,8 @@ export class RunLog {
   #draft: Draft = {};
   #dirty = false;
   #writing: Promise<void> | undefined;
-  #idle: NodeJS.Immediate | undefined;
+  /** The commit that was being made when it was last looked whether one is left to be written by itself. */
+  #watched: Draft | undefined;
   #broken: Fault | undefined;
 
   constructor({ store, lease, state, clock, onDurable, onBroken }: RunLogOptions) {
@@ -62,40 +69,52 @@ export class RunLog {
     for (const key in addition) this.#put(key as keyof Addition, addition[key as keyof Addition]);
   }
 
+  /** A step has begun. */
+  open(opening: StepOpening): void {
+    this.#state.open(opening, this.#clock.now());
+    (this.#draft.opens ??= []).push(opening);
+    this.#touch();
+  }
+
+  record(step: StepRecord): void {
+    this.#state.record(step, this.#clock.now());
+    (this.#draft.steps ??= []).push(step);
+    this.#touch();
+  }
+
   /** Gives the event its place; the seq is its own from now on. */
-  tell(taskId: TaskId, draft: EventDraft): Event {
+  tell(taskId: TaskId, { type, data }: EventDraft): Event {
     const { agentId, parentId } = this.#state.task(taskId).record;
     const { runId } = this.lease;
     const seq = this.#state.nextSeq;
-    const { type, data } = draft;
     const event = { seq, runId, taskId, agentId, parentId, type, at: this.#clock.now(), data } as Event;
     this.#state.noteEvent(event);
-    this.#put("events", [event]);
+    (this.#draft.events ??= []).push(event);
+    this.#touch();
     return event;
   }
 
   seat(command: HeadcountCommand): HeadcountOutcome {
     const outcome = this.#state.seat(command, this.#clock.now());
-    if (outcome.kind !== "ignored" && outcome.kind !== "refused") this.#put("headcount", [command]);
+    if (outcome.kind === "ignored" || outcome.kind === "refused") return outcome;
+    (this.#draft.headcount ??= []).push(command);
+    this.#touch();
     return outcome;
   }
 
   book(command: LedgerCommand): LedgerOutcome {
     const outcome = this.#state.book(command);
-    if (outcome.applied) this.#put("ledger", [command]);
+    if (!outcome.applied) return outcome;
+    (this.#draft.ledger ??= []).push(command);
+    this.#touch();
     return outcome;
   }
 
   /** Everything added so far is durable when this resolves. J3: refused when the lease is lost, also with nothing to write. */
-  async flush(): Promise<void> {
-    if (this.#broken !== undefined) throw this.#broken;
-    if (!this.#dirty && this.#writing === undefined) return this.#guard(this.#store.leases.check(this.lease));
-    while (this.#writing !== undefined) await this.#writing;
-    if (!this.#dirty) return;
-    this.#writing = this.#guard(this.#write()).finally(() => {
-      this.#writing = undefined;
-    });
-    return this.#writing;
+  flush(): Promise<void> {
+    if (this.#broken !== undefined) return Promise.reject(this.#broken);
+    if (this.#writing !== undefined) return this.#flushNext(this.#writing);
+    return this.#dirty ? this.#write() : this.#check();
   }
 
   /** What is being written has been, or has failed. */
@@ -106,42 +125,72 @@ export class RunLog {
   /** Nothing more is written. */
   stop(fault: Fault): void {
     this.#broken ??= fault;
-    if (this.#idle !== undefined) clearImmediate(this.#idle);
   }
 
-  /** Lists of one commit grow in place: a step adds to it several times. */
+  async #flushNext(writing: Promise<void>): Promise<void> {
+    await writing;
+    if (this.#dirty || this.#writing !== undefined) await this.flush();
+  }
+
   #put(key: keyof Draft, value: unknown): void {
-    const list = this.#draft[key];
-    if (!Array.isArray(value)) this.#draft[key] = value;
+    const draft = this.#draft as Record<string, unknown>;
+    const list = draft[key];
+    if (!Array.isArray(value)) draft[key] = value;
     else if (Array.isArray(list)) for (const item of value as unknown[]) list.push(item);
-    else this.#draft[key] = [...(value as unknown[])];
+    else draft[key] = [...(value as unknown[])];
+    this.#touch();
+  }
+
+  #touch(): void {
     if (this.#dirty) return;
     this.#dirty = true;
-    // Nothing may follow for long: then it is written by itself.
-    this.#idle = setImmediate(() => {
-      if (this.#dirty) this.flush().catch(() => undefined);
+    if (this.#watched === undefined) this.#watch();
+  }
+
+  /** Nothing may follow for long: then it is written by itself, after a turn of the event loop in which nobody wrote it. */
+  #watch(): void {
+    const draft = this.#draft;
+    this.#watched = draft;
+    setImmediate(() => {
+      this.#watched = undefined;
+      if (!this.#dirty || this.#broken !== undefined) return;
+      if (this.#draft === draft) this.flush().catch(() => undefined);
+      else this.#watch();
     });
   }
 
-  async #write(): Promise<void> {
-    const draft = this.#draft as Partial<Commit>;
-    const commit: Commit = { ...draft, number: this.#state.nextCommit, at: this.#clock.now() };
+  #write(): Promise<void> {
+    const draft = this.#draft;
+    draft.number = this.#state.nextCommit++;
+    draft.at = this.#clock.now();
     this.#draft = {};
     this.#dirty = false;
-    if (this.#idle !== undefined) clearImmediate(this.#idle);
-    this.#state.nextCommit++;
-    await this.#store.journal.append(this.lease, commit);
-    if (commit.events !== undefined) this.#onDurable(commit.events);
+    this.#writing = this.#store.journal.append(this.lease, draft as Commit).then(this.#written, this.#failed);
+    return this.#writing;
   }
 
-  async #guard(work: Promise<unknown>): Promise<void> {
+  readonly #written = ({ events }: Commit): void => {
+    this.#writing = undefined;
+    if (events !== undefined) this.#onDurable(events);
+  };
+
+  readonly #failed = (error: unknown): never => {
+    this.#writing = undefined;
+    throw this.#break(error);
+  };
+
+  async #check(): Promise<void> {
     try {
-      await work;
+      await this.#store.leases.check(this.lease);
     } catch (error) {
-      const fault = Fault.from(error);
-      this.stop(fault);
-      this.#onBroken(fault);
-      throw fault;
+      throw this.#break(error);
     }
+  }
+
+  #break(error: unknown): Fault {
+    const fault = Fault.from(error);
+    this.stop(fault);
+    this.#onBroken(fault);
+    return fault;
   }
 }

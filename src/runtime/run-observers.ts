@@ -1,4 +1,4 @@
-import type { Agent, AgentId, Event, EventObserver } from "../kernel/index.ts";
+import { deepFreeze, type Agent, type AgentId, type Event, type EventObserver } from "../kernel/index.ts";
 
 /** Shows the events of one run to whoever observes their agents here, once they are durable. */
 export class RunObservers {
@@ -14,7 +14,8 @@ export class RunObservers {
       const observer = this.#findAgent(event.agentId)?.callPath?.observer;
       if (observer === undefined) continue;
       this.#shown.add(observer);
-      observer.observe(event);
+      // E1: a store may hold this very event.
+      observer.observe(deepFreeze(event));
     }
   }
 

@@ -16,7 +16,7 @@ import { RunLog } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
 import { RunTree } from "./run-tree.ts";
 import { taskOfApproval } from "./tool-approval.ts";
-import { approvalWait } from "./wait-name.ts";
+import { approvalWait, signalOf } from "./wait-name.ts";
 import { Waits } from "./waits.ts";
 
 const root = formatTaskId(0);
@@ -198,13 +198,17 @@ export class RunOwner {
 
   #obey({ body, from }: PlacedMail): void {
     switch (body.type) {
-      case "resolve":
+      case "resolve": {
+        const signal = signalOf(body.wait);
+        if (signal !== undefined && this.#state.tasks.has(body.taskId))
+          this.#log.tell(body.taskId, { type: "task_signal", data: { name: signal, by: from } });
         this.#resolve(body.taskId, body.wait, body.value);
         break;
+      }
       case "approval": {
         const { approvalId, decision } = body;
         const taskId = taskOfApproval(approvalId) as TaskId;
-        this.#resolve(taskId, approvalWait(approvalId), decision);
+        this.#resolve(taskId, approvalWait(approvalId), { ...decision, by: from });
         break;
       }
       case "cancel":
@@ -231,6 +235,7 @@ export class RunOwner {
         break;
       case "steer":
       case "follow_up":
+        this.#log.tell(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
         this.#resolve(root, body.type, body.input);
         break;
     }

@@ -19,6 +19,7 @@ import {
   type Message,
   type SessionChange,
   type StepAddress,
+  type StepOpening,
   type StepRecord,
   type TaskChange,
   type TaskId,
@@ -133,24 +134,39 @@ export class RunState {
    * Everything but events, seats and money, which have outcomes of their own. A commit's voids are of records that stood before
    * it; what it records itself stands.
    */
-  apply(
-    { tasks = [], opens = [], steps = [], voids = [], resolves = [], sessions = [], mailThrough }: RunChange,
-    at: number,
-  ): void {
-    for (const change of sessions) this.#noteEntries(change);
-    for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
-    for (const change of tasks) this.#change(change, at);
-    for (const { taskId, wait, value } of resolves) {
+  apply({ tasks, opens, steps, voids, resolves, sessions, mailThrough }: RunChange, at: number): void {
+    for (const change of sessions ?? []) this.#noteEntries(change);
+    for (const { taskId, address } of voids ?? []) this.task(taskId).steps.delete(address);
+    for (const change of tasks ?? []) this.#change(change, at);
+    for (const { taskId, wait, value } of resolves ?? []) {
       const key = `${taskId} ${wait}`;
       this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), value]);
     }
-    for (const { taskId, address, seq } of opens) {
-      const task = this.task(taskId);
-      task.opened.set(address, seq);
-      if (asksPerson(address)) this.#setClock(task, at);
-    }
-    for (const step of steps) this.#record(step, at);
+    if (opens !== undefined) for (const opening of opens) this.open(opening, at);
+    if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
+  }
+
+  open({ taskId, address, seq }: StepOpening, at: number): void {
+    const task = this.task(taskId);
+    task.opened.set(address, seq);
+    if (asksPerson(address)) this.#setClock(task, at);
+  }
+
+  record(step: StepRecord, at: number): void {
+    const task = this.task(step.taskId);
+    const { kind, name, address, outcome } = step;
+    task.steps.set(address, step);
+    if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
+    const taken = resolutionTaken(step);
+    if (taken !== undefined) this.#take(step.taskId, taken);
+    if (outcome.kind === "failed") return;
+    if (kind === "llm")
+      this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
+    if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
+    if (kind !== "drain") return;
+    for (const message of outcome.value as unknown as readonly Message[])
+      task.drained.set(message.id, message);
   }
 
   /** W2: the first of the values that came for a wait and that no step has taken. */
@@ -216,22 +232,6 @@ export class RunState {
         break;
     }
     this.#setClock(task, at);
-  }
-
-  #record(step: StepRecord, at: number): void {
-    const task = this.task(step.taskId);
-    const { kind, name, address, outcome } = step;
-    task.steps.set(address, step);
-    if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
-    const taken = resolutionTaken(step);
-    if (taken !== undefined) this.#take(step.taskId, taken);
-    if (outcome.kind === "failed") return;
-    if (kind === "llm")
-      this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
-    if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
-    if (kind !== "drain") return;
-    for (const message of outcome.value as unknown as readonly Message[])
-      task.drained.set(message.id, message);
   }
 
   #create(record: TaskRecord, at: number): void {

@@ -203,7 +203,7 @@ export class RunTree implements TaskTree {
   /** B3, H2: what the last owner had open is lost, and whoever was pausing has no call open any more. */
   recover(): void {
     const { ledger, headcount } = this.#state;
-    const lost = Object.values(ledger.open);
+    const lost = ledger.open;
     const pausing = Object.values(headcount.tasks).some(({ status }) => status === "pausing");
     if (lost.length === 0 && !pausing && ledger.waiting.length === 0) return;
     this.#log.tell(root, { type: "run_recover", data: { epoch: this.#lease.epoch } });

@@ -1,20 +1,21 @@
 import {
-  canonicalJson,
   CancellationError,
   Fault,
+  JsonDigest,
   reviveFault,
-  sealJson,
+  sealedOutcome,
   stepAt,
   type EventDraft,
-  type Hash,
+  type JsonValue,
   type StepAddress,
   type StepKind,
   type StepOutcome,
   type StepScope,
 } from "../kernel/index.ts";
-import { OpenStep } from "./open-step.ts";
+import { never } from "./never.ts";
+import type { OpenStep } from "./open-step.ts";
 import type { Strand } from "./strand.ts";
-import { never, type StepIdentity, type TaskRunner } from "./task-runner.ts";
+import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 
 /**
  * What a step does. A function it resolves to is called in the breath in which the step is recorded: what it does and the record
@@ -28,7 +29,7 @@ export class ScopeSteps {
   readonly scope: StepScope;
   readonly strand: Strand;
   #index = 0;
-  #open: string | undefined;
+  #open: Call | undefined;
   /** E4: told by the code since its last step. */
   #told: EventDraft[] = [];
 
@@ -43,7 +44,8 @@ export class ScopeSteps {
   }
 
   identify(kind: StepKind, name: string, input: unknown): StepIdentity {
-    return { address: this.next(), kind, name, digest: (hash: Hash) => hash(canonicalJson(input)) };
+    const digest = input === null ? JsonDigest.ofNull : new JsonDigest(input);
+    return { address: this.next(), kind, name, digest };
   }
 
   idempotencyKey(address: StepAddress): string {
@@ -51,12 +53,15 @@ export class ScopeSteps {
   }
 
   tell(...drafts: readonly EventDraft[]): void {
-    this.#told.push(...drafts);
+    for (const draft of drafts) this.#told.push(draft);
   }
 
   /** What was told since the last step, for whoever comes after this scope. */
   takeTold(): readonly EventDraft[] {
-    return this.#told.splice(0);
+    if (this.#told.length === 0) return nothing;
+    const told = this.#told;
+    this.#told = [];
+    return told;
   }
 
   /** C2. */
@@ -66,24 +71,25 @@ export class ScopeSteps {
   }
 
   journaled<Value>(step: StepIdentity, body: Body<Value>, start?: EventDraft): Promise<Value> {
-    return this.alone(`${step.kind} ${step.name}`, () => this.recorded(step, body, start));
+    return this.alone(step, () => this.recorded(step, body, start));
   }
 
   /** J2: one journaled call at a time in a scope, at the first run already. */
-  async alone<Value>(name: string, body: () => Promise<Value>): Promise<Value> {
-    const { runner, strand } = this;
-    if (runner.dropped || strand.givenUp) return never();
+  async alone<Value>(call: Call, body: () => Promise<Value>): Promise<Value> {
+    if (this.#isOver) return never();
     if (this.#open !== undefined) {
       throw new Fault(
         "journal_ambiguous",
-        `${name} was called while ${this.#open} is open: await it first, or use ctx.parallel, ctx.tools, ctx.joinAll or ctx.race`,
+        `${shown(call)} was called while ${shown(this.#open)} is open: await it first, or use ctx.parallel, ctx.tools, ctx.joinAll or ctx.race`,
       );
     }
-    this.#open = name;
+    this.#open = call;
     try {
-      return await runner.live(body(), strand);
+      const value = await body();
+      return this.#isOver ? await never() : value;
     } catch (error) {
-      if (error instanceof CancellationError) runner.noteStop(error);
+      if (this.#isOver) return await never();
+      if (error instanceof CancellationError) this.runner.noteStop(error);
       // J4: the task is failing; its code is not asked.
       if (Fault.is(error) && error.code === "journal_mismatch") return await never();
       throw error;
@@ -94,57 +100,64 @@ export class ScopeSteps {
 
   /** J1, J5: the recorded outcome, or the body's, recorded. Both leave by the same lines. */
   async recorded<Value>(step: StepIdentity, body: Body<Value>, start?: EventDraft): Promise<Value> {
-    const { runner } = this;
+    const { runner, strand } = this;
     const told = this.takeTold();
     const found = runner.find(step);
-    const outcome = found ?? (await runner.live(this.#perform(step, body, told, start)));
-    if (outcome.kind === "failed") {
-      const fault = reviveFault(outcome.failure);
-      runner.noteOrigins(fault, [step.address]);
-      throw fault;
-    }
-    return outcome.value as Value;
-  }
-
-  async #perform(
-    step: StepIdentity,
-    body: Body<unknown>,
-    told: readonly EventDraft[],
-    start: EventDraft | undefined,
-  ): Promise<StepOutcome> {
-    const { runner, strand } = this;
-    const { address } = step;
+    if (found !== undefined) return this.#delivered(step, found) as Value;
     try {
-      await runner.seated(strand);
+      const wait = runner.seated(strand);
+      if (wait !== undefined) await wait;
     } catch (error) {
       this.#told.unshift(...told);
       throw error;
     }
-    const opening = runner.open(address, start === undefined ? told : [...told, start]);
-    const open = new OpenStep({ runner, strand, address, ...opening });
+    const open = runner.open(step.address, strand, told, start);
     try {
-      const done = await body(open);
-      if (runner.dropped) return await never();
-      const outcome = outcomeOf(step, () => (typeof done === "function" ? done() : done));
+      let outcome: StepOutcome;
+      try {
+        const done = await body(open);
+        if (runner.dropped) return await never();
+        outcome = outcomeOf(step, done);
+      } catch (error) {
+        if (runner.dropped) return await never();
+        outcome = failureOf(error);
+      }
       runner.record(step, outcome, open.told);
-      return outcome;
-    } catch (error) {
-      if (runner.dropped) return await never();
-      const outcome = failureOf(error);
-      runner.record(step, outcome, open.told);
-      return outcome;
+      return this.#delivered(step, outcome) as Value;
     } finally {
       open.end();
     }
   }
+
+  #delivered({ address }: StepIdentity, outcome: StepOutcome): JsonValue {
+    if (outcome.kind === "ok") return outcome.value;
+    const fault = reviveFault(outcome.failure);
+    this.runner.noteOrigins(fault, [address]);
+    throw fault;
+  }
+
+  /** Nothing here is answered any more. */
+  get #isOver(): boolean {
+    return this.runner.dropped || this.strand.givenUp;
+  }
+}
+
+/** What is open in a scope: a step, or a call of several. */
+type Call = StepIdentity | string;
+
+const nothing: readonly EventDraft[] = [];
+
+function shown(call: Call): string {
+  return typeof call === "string" ? call : `${call.kind} ${call.name}`;
 }
 
 /** J10: what is not JSON is refused here, before it is recorded anywhere. */
-function outcomeOf({ kind, name }: StepIdentity, settle: () => unknown): StepOutcome {
+function outcomeOf({ kind, name }: StepIdentity, done: unknown): StepOutcome {
   try {
-    const value = settle() ?? null;
-    sealJson(value, `the value of ${kind} ${name}`);
-    return { kind: "ok", value };
+    const value: unknown = (typeof done === "function" ? (done as () => unknown)() : done) ?? null;
+    // A tool's result was looked at by its call, where what is wrong with it is told to the model (T2).
+    if (kind === "tool") return Object.freeze({ kind: "ok", value: value as JsonValue });
+    return sealedOutcome(value, `the value of ${kind} ${name}`);
   } catch (error) {
     return failureOf(error);
   }

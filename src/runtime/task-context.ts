@@ -1,15 +1,15 @@
 import {
   assertJson,
   branchScope,
-  canonicalJson,
   Fault,
+  JsonDigest,
+  sealJson,
   stepAt,
   type AgentId,
   type AskOutcome,
   type Branch,
   type BranchResults,
   type EventDraft,
-  type Hash,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -21,6 +21,7 @@ import {
   type SpawnOutcome,
   type Standing,
   type StepAddress,
+  type StepContext,
   type StepScope,
   type TaskHandle,
   type TaskId,
@@ -31,8 +32,8 @@ import {
   type TopicId,
 } from "../kernel/index.ts";
 import { callModel, type SentPrefix } from "./model-call.ts";
-import type { OpenStep } from "./open-step.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
+import { ScopeInside } from "./scope-inside.ts";
 import { ScopeSteps } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
@@ -44,7 +45,7 @@ import type { Due } from "./waits.ts";
 export class TaskContext implements RunContext {
   readonly #runner: TaskRunner;
   readonly #steps: ScopeSteps;
-  readonly #messages: OutgoingMessages;
+  #outgoing: OutgoingMessages | undefined;
   /** Where the tools of the last model call have their addresses. */
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
@@ -53,7 +54,10 @@ export class TaskContext implements RunContext {
   constructor(runner: TaskRunner, scope: StepScope | number, strand: Strand = runner.strand) {
     this.#runner = runner;
     this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
-    this.#messages = new OutgoingMessages(this.#steps);
+  }
+
+  get #messages(): OutgoingMessages {
+    return (this.#outgoing ??= new OutgoingMessages(this.#steps));
   }
 
   get meta(): RunMeta {
@@ -90,6 +94,7 @@ export class TaskContext implements RunContext {
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
   tell(draft: EventDraft): void {
+    sealJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
   }
 
@@ -104,21 +109,15 @@ export class TaskContext implements RunContext {
   async llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
-    const digest = (hash: Hash): string => hash(`${role}\n${transcript.digest(hash)}`);
-    const step: StepIdentity = { address, kind: "llm", name: role, digest };
+    const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
     const start: EventDraft = { type: "message_start", data: { role: "assistant", attempt: 1 } };
-    const sent = this.#sent.get(role);
     // Of a recorded answer it is not known what middleware had made of its request.
-    let counted = this.#runner.agent.callPath?.chat === undefined;
-    const body = async (open: OpenStep): Promise<() => LlmReply> => {
-      const called = await callModel({ open, request, role, sent });
-      ({ counted } = called);
-      return called.settle;
-    };
-    const reply = await this.#steps.journaled<LlmReply>(step, body, start);
+    const counted = this.#runner.agent.callPath?.chat === undefined;
+    const call = { request, role, sent: this.#sent.get(role), counted };
+    const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
     this.#lastLlm = address;
     this.#toolsCalled = 0;
-    if (counted) this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    if (call.counted) this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
     else this.#sent.delete(role);
     return reply;
   }
@@ -133,7 +132,10 @@ export class TaskContext implements RunContext {
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
-    return this.#steps.alone("tools", () => this.#callTools(scope, first, calls));
+    const [only] = calls;
+    if (only === undefined || calls.length > 1)
+      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls));
+    return this.#steps.alone("tools", () => this.#callTool(stepAt(scope, first), only)).then(listOf);
   }
 
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
@@ -262,15 +264,27 @@ export class TaskContext implements RunContext {
 
   step<Value extends JsonValue>(
     name: string,
-    body: (step: { readonly idempotencyKey: string; readonly signal: AbortSignal }) => Promise<Value>,
+    body: (step: StepContext) => Promise<Value>,
     { input = null }: { readonly input?: JsonValue } = {},
   ): Promise<Value> {
     const step = this.#steps.identify("step", name, input);
     return this.#steps.journaled<Value>(step, async (open) => {
       assertJson(input, `the input of step ${name}`);
-      await open.begin();
+      const call = await open.begin();
+      const inside = new ScopeInside(
+        () => new TaskContext(this.#runner, step.address, new Strand(open.strand, call)),
+      );
+      const { signal } = this;
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      return body({ idempotencyKey, signal: this.signal });
+      const value = await body({
+        idempotencyKey,
+        signal,
+        get ctx() {
+          return inside.ctx;
+        },
+      });
+      for (const draft of inside.takeTold()) open.tell(draft);
+      return value;
     });
   }
 
@@ -323,13 +337,17 @@ export class TaskContext implements RunContext {
     return this.#valuesOf(await Promise.all(settled));
   }
 
-  async #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
-    const digest = (hash: Hash): string => hash(canonicalJson(call.input));
-    const step: StepIdentity = { address, kind: "tool", name: call.toolName, digest };
+  #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
+    const step: StepIdentity = {
+      address,
+      kind: "tool",
+      name: call.toolName,
+      digest: new JsonDigest(call.input),
+    };
     const { callId, toolName, input } = call;
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
     const idempotencyKey = this.#steps.idempotencyKey(address);
-    const result = await this.#steps.recorded<ToolResult>(
+    const done = this.#steps.recorded<ToolResult>(
       step,
       (open) =>
         callTool({
@@ -337,12 +355,20 @@ export class TaskContext implements RunContext {
           call,
           idempotencyKey,
           steps: this.#steps,
-          scoped: (strand) => new TaskContext(this.#runner, address, strand),
+          scoped: (strand, branch) =>
+            new TaskContext(
+              this.#runner,
+              branch === undefined ? address : branchScope(address, branch),
+              strand,
+            ),
         }),
       start,
     );
-    this.#runner.noteCall({ call, result });
-    return result;
+    if (this.#runner.agent.callPath?.gate === undefined) return done;
+    return done.then((result) => {
+      this.#runner.settledCalls.push({ call, result });
+      return result;
+    });
   }
 
   /** J2: the first fault in the order of declaration. J5: all that came with it are voided with it. */
@@ -387,6 +413,10 @@ export class ContinueAsNew {
 /** Every journal of a task has addresses of its own, so that idempotency keys are never used twice. */
 function journalScope(journal: number): StepScope {
   return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
+}
+
+function listOf<Value>(value: Value): readonly Value[] {
+  return [value];
 }
 
 function settle<Value>(work: Promise<Value>): Promise<PromiseSettledResult<Value>> {

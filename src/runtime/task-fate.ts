@@ -1,7 +1,7 @@
 import {
-  assertJson,
   CancellationError,
   Fault,
+  sealJson,
   type EventDraft,
   type JsonValue,
   type StepAddress,
@@ -38,7 +38,7 @@ export async function fateOf(
     const ending = await runner.run(() => agent.run(ctx, inbox));
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
-    assertJson(output, `what ${agent.id} returned`);
+    sealJson(output, `what ${agent.id} returned`);
     const waited = childrenEnded();
     if (waited !== undefined) await runner.waiting(strand, waited);
     const { stop } = runner;

@@ -19,6 +19,8 @@ import {
 } from "../kernel/index.ts";
 import { deadlineOf } from "./child-task.ts";
 import type { OwnerContext } from "./owner-context.ts";
+import { never } from "./never.ts";
+import { OpenStep } from "./open-step.ts";
 import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
@@ -169,30 +171,26 @@ export class TaskRunner {
   }
 
   /** E4: tells of a step's beginning, unless an earlier owner did. */
-  open(
-    address: StepAddress,
-    starts: readonly EventDraft[],
-  ): { readonly openSeq: number; readonly again: boolean } {
+  open(address: StepAddress, strand: Strand, told: readonly EventDraft[], start?: EventDraft): OpenStep {
     const known = this.task.opened.get(address);
-    if (known !== undefined) return { openSeq: known, again: true };
+    if (known !== undefined)
+      return new OpenStep({ runner: this, strand, address, openSeq: known, again: true });
     let seq = -1;
-    for (const draft of starts) seq = this.tell(draft);
-    if (starts.length > 0) this.log.add({ opens: [{ taskId: this.taskId, address, seq }] });
-    return { openSeq: seq, again: false };
+    for (const draft of told) seq = this.tell(draft);
+    if (start !== undefined) seq = this.tell(start);
+    if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq });
+    return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false });
   }
 
   findTool(name: string): Tool | undefined {
     return this.agent.tools?.find((tool) => tool.name === name);
   }
 
-  noteCall(settled: SettledCall): void {
-    if (this.agent.callPath?.gate !== undefined) this.settledCalls.push(settled);
-  }
-
   record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {
     for (const draft of told) this.tell(draft);
-    const record: StepRecord = { ...step, taskId: this.taskId, outcome };
-    this.log.add({ steps: [record] });
+    const { address, kind, name, digest } = step;
+    const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
+    this.log.record(record);
     this.tree.recorded(record);
     if (this.task.steps.size === longJournal)
       this.tell({ type: "journal_warning", data: { steps: longJournal } });
@@ -228,19 +226,17 @@ export class TaskRunner {
     this.#stop ??= stop;
   }
 
-  /** C2, H7: resolves once the task has a seat; throws once it is stopped. */
-  async seated(strand: Strand): Promise<void> {
-    while (this.tree.seatOf(this.taskId) !== "seated" && !strand.token.cancelled) await this.#park(strand);
+  /** C2, H7: resolves once the task has a seat; nothing to wait for if it has one. Throws once it is stopped. */
+  seated(strand: Strand): Promise<void> | undefined {
+    if (this.tree.seatOf(this.taskId) !== "seated") return this.#sit(strand);
     this.check(strand);
+    return undefined;
   }
 
   /** Also with a slot, so that a call may begin. */
-  async ready(strand: Strand): Promise<void> {
-    await this.seated(strand);
-    while (!this.#hasSlot) {
-      await this.#activate();
-      await this.seated(strand);
-    }
+  ready(strand: Strand): Promise<void> | undefined {
+    if (this.#hasSlot && this.tree.seatOf(this.taskId) === "seated") return this.seated(strand);
+    return this.#getReady(strand);
   }
 
   /** After a wait: whether it has kept its seat and was not stopped; it gets a slot again first. */
@@ -288,12 +284,12 @@ export class TaskRunner {
     }
   }
 
-  /** A pause between two tries: the slot is free for others meanwhile, and a stop ends it. */
-  async resting(strand: Strand, work: Promise<void>): Promise<void> {
+  /** A pause that this process must see the end of: the slot is free for others meanwhile, and a stop ends it. */
+  async resting<Value>(strand: Strand, work: Promise<Value>): Promise<Value> {
     this.#slotsWanted++;
     if (!this.atWork) this.#giveSlot();
     try {
-      await this.live(unlessStopped(work, strand.token));
+      return await this.live(unlessStopped(work, strand.token));
     } finally {
       this.#slotsWanted--;
     }
@@ -321,6 +317,19 @@ export class TaskRunner {
     this.#giveSlot();
     this.token.dispose();
     void this.#closeResources();
+  }
+
+  async #sit(strand: Strand): Promise<void> {
+    while (this.tree.seatOf(this.taskId) !== "seated" && !strand.token.cancelled) await this.#park(strand);
+    this.check(strand);
+  }
+
+  async #getReady(strand: Strand): Promise<void> {
+    await this.seated(strand);
+    while (!this.#hasSlot) {
+      await this.#activate();
+      await this.seated(strand);
+    }
   }
 
   async #park(strand: Strand): Promise<void> {
@@ -395,10 +404,6 @@ export class TaskRunner {
 
 /** J8. */
 const longJournal = 5_000;
-
-export function never(): Promise<never> {
-  return new Promise<never>(() => {});
-}
 
 function unlessStopped<Value>(work: Promise<Value>, token: CancellationToken): Promise<Value> {
   return new Promise((resolve, reject) => {

@@ -1,10 +1,9 @@
 import {
-  canonicalJson,
   Fault,
+  JsonDigest,
   type ApprovalDecision,
   type ApprovalHandler,
   type ApprovalRequest,
-  type Hash,
   type StepAddress,
   type ToolCall,
 } from "../kernel/index.ts";
@@ -29,15 +28,17 @@ export function askForApproval(
 ): Promise<ApprovalDecision> {
   const { runner, strand } = steps;
   const { taskId, owner, facts } = runner;
-  const approvalId = `${taskId}/${callAddress}`;
+  const digest = new JsonDigest(input);
+  const inputDigest = digest.digest(owner.hash);
+  // An answer names the arguments it is for: one that was given for others, before the call was made anew, answers nothing.
+  const approvalId = `${taskId}/${callAddress}/${inputDigest.slice(0, digitsNamed)}`;
   const name = approvalWait(approvalId);
-  const digest = (hash: Hash): string => hash(canonicalJson(input));
   const request: ApprovalRequest = {
     approvalId,
     toolName,
     callId,
     input,
-    inputDigest: digest(owner.hash),
+    inputDigest,
     reason,
   };
   const step = { address: approvalAddress(callAddress), kind: "approval", name, digest } as const;
@@ -45,7 +46,10 @@ export function askForApproval(
     step,
     async (open) => {
       const decision = answer
-        ? await handled(() => answer(request, facts))
+        ? await runner.resting(
+            strand,
+            handled(() => answer(request, facts)),
+          )
         : await decided(runner, strand, name);
       open.tell({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
@@ -53,6 +57,9 @@ export function askForApproval(
     { type: "approval_request", data: request },
   );
 }
+
+/** Of a digest: enough that nobody meets two arguments that share them. */
+const digitsNamed = 16;
 
 async function decided(runner: TaskRunner, strand: Strand, name: string): Promise<ApprovalDecision> {
   const wait = runner.tree.wait(runner.taskId, name);

@@ -1,94 +1,100 @@
 import {
-  BudgetExhaustedError,
-  CancellationError,
+  deepFreeze,
   Fault,
-  MiddlewareTermination,
-  type EventDraft,
+  sealJson,
+  stopsTask,
   type FunctionContext,
-  type GatedCall,
   type JsonObject,
   type JsonValue,
-  type RunContext,
   type Tool,
-  type ToolCall,
+  type ToolContext,
   type ToolGate,
   type ToolResult,
 } from "../kernel/index.ts";
+import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
-import type { OpenStep } from "./open-step.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
-import { Strand, type OpenCall } from "./strand.ts";
-import { passGate } from "./gate-passage.ts";
+import { Strand } from "./strand.ts";
+import { passGate, type Passed } from "./gate-passage.ts";
 
-export interface ToolCallOptions {
-  readonly open: OpenStep;
-  readonly call: ToolCall;
+export interface ToolCallOptions extends GatedCallOptions {
   readonly idempotencyKey: string;
   /** Of the code that calls the tool. */
   readonly steps: ScopeSteps;
-  /** For a body that takes steps of its own, scoped under this call (J7). */
-  readonly scoped: (strand: Strand) => RunContext & { takeTold(): readonly EventDraft[] };
 }
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
 export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const { open, call } = options;
-  const { clock } = open.runner.owner;
+  const { runner } = open;
   const { callId, toolName } = call;
+  const { clock } = runner.owner;
   const startedAt = clock.now();
-  const result = await execute(options);
+  const tool = runner.findTool(toolName);
+  const result =
+    tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
   const durationMs = clock.now() - startedAt;
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs } });
   return result;
 }
 
-async function execute(options: ToolCallOptions): Promise<ToolResult> {
-  const { open, call, steps } = options;
-  const { runner } = open;
-  const { callId, toolName } = call;
-  const tool = runner.findTool(toolName);
-  if (tool === undefined) {
-    const known = (runner.agent.tools ?? []).map(({ name }) => name).join(", ");
-    return failure(`there is no tool ${toolName}; there are: ${known || "none"}`);
-  }
-  const { tools: allowed } = runner.task.record;
-  if (allowed !== null && !allowed.includes(toolName)) {
-    const reason = "not one of this task's tools";
-    open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
-    return failure(
-      `${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`,
-    );
-  }
-  try {
-    const parsed = await tool.parse(call.input);
-    const gated = gatedCall(options, tool, await tool.needsApproval(parsed));
-    const passed = await passGate({ steps, open, gated });
-    if ("refusal" in passed) return failure(passed.refusal);
-    const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
-    const result = await perform(options, tool, passed.input ?? call.input, input);
-    return await reviewed(gated, runner.agent.callPath?.gate, result);
-  } catch (error) {
-    if (stopsRun(error)) throw error;
-    return failure(Fault.from(error).message);
-  }
+function notThere({ open, call }: ToolCallOptions): ToolResult {
+  const known = (open.runner.agent.tools ?? []).map(({ name }) => name).join(", ");
+  return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 
-function gatedCall({ open, call }: ToolCallOptions, tool: Tool, needsApproval: boolean): GatedCall {
-  const { agentId, taskId, facts, settledCalls } = open.runner;
-  const tell = (event: EventDraft): void => open.tell(event);
-  return { call, tool, needsApproval, agentId, taskId, facts, history: settledCalls, tell };
+function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): ToolResult | undefined {
+  const { tools: allowed } = open.runner.task.record;
+  if (allowed === null || allowed.includes(toolName)) return undefined;
+  const reason = "not one of this task's tools";
+  open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
+  return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
 }
+
+async function execute(options: ToolCallOptions, tool: Tool): Promise<ToolResult> {
+  const { open, call } = options;
+  const gate = open.runner.agent.callPath?.gate;
+  let needsApproval = false;
+  let result: ToolResult;
+  try {
+    const parsed = await tool.parse(call.input);
+    const asks = tool.needsApproval(parsed);
+    needsApproval = asks !== false && (await asks);
+    const isGated = needsApproval || gate !== undefined;
+    const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
+    if ("refusal" in passed) return failure(passed.refusal);
+    const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
+    result = await perform(options, tool, passed.input ?? call.input, input);
+    // J1, J10.
+    sealJson(result, `the result of tool ${tool.name}`);
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    result = failure(Fault.from(error).message);
+  }
+  return gate === undefined
+    ? result
+    : reviewed(options, { tool, needsApproval, stage: "after" }, gate, result);
+}
+
+const freely: Passed = Object.freeze({});
 
 /** What the model is given in place of the result. A gate that fails here lets nothing out. */
 async function reviewed(
-  gated: GatedCall,
-  gate: ToolGate | undefined,
+  options: ToolCallOptions,
+  look: Look,
+  gate: ToolGate,
   result: ToolResult,
 ): Promise<ToolResult> {
-  return gate === undefined ? result : gate.after(gated, result);
+  try {
+    const given = await showToGate(options, look, (gated) => gate.after(gated, result));
+    sealJson(given, `what the gate made of the result of tool ${look.tool.name}`);
+    return given;
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    return failure(`[withheld: the gate failed: ${Fault.from(error).message}]`);
+  }
 }
 
-/** A tool that suspends has no call open while it waits. */
 async function perform(
   options: ToolCallOptions,
   tool: Tool,
@@ -97,7 +103,7 @@ async function perform(
 ): Promise<ToolResult> {
   const { open, call, idempotencyKey } = options;
   const layers = open.runner.agent.callPath?.function;
-  if (layers === undefined) return execution(options, tool, input);
+  if (layers === undefined) return run(options, tool, input);
   const context: FunctionContext = {
     ...layerContext(open),
     functionName: tool.name,
@@ -108,7 +114,7 @@ async function perform(
   };
   await layers.process(context, async () => {
     const changed = context.arguments !== raw;
-    context.result = await execution(options, tool, changed ? await tool.parse(context.arguments) : input);
+    context.result = await run(options, tool, changed ? await tool.parse(context.arguments) : input);
   });
   if (context.result !== undefined) return context.result;
   throw new Fault(
@@ -117,48 +123,45 @@ async function perform(
   );
 }
 
-async function execution(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
-  const { open } = options;
-  if (tool.suspends) return body(options, tool, input, new Strand(open.strand));
+/** A tool that suspends has no call open while it waits. What most bodies do not ask for is made when one does. */
+async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
+  const { open, call, idempotencyKey, scoped } = options;
+  const { meta, facts } = open.runner;
   open.end();
-  const call: OpenCall = await open.begin();
-  const strand = new Strand(open.strand, call);
-  return withTimeout(options, tool, strand, body(options, tool, input, strand));
-}
-
-async function body(
-  { open, call, idempotencyKey, scoped }: ToolCallOptions,
-  tool: Tool,
-  input: unknown,
-  strand: Strand,
-): Promise<ToolResult> {
-  const { runner } = open;
-  const { meta, facts, log, taskId } = runner;
-  const { callId } = call;
-  const { runId } = log.lease;
-  const progress = (update: JsonValue): void =>
-    runner.owner.store.events.putDelta(log.lease, {
-      type: "tool_execution_update",
-      runId,
-      taskId,
-      callId,
-      update,
-    });
-  const ctx = scoped(strand);
-  const { signal } = strand;
-  const result = await tool.execute(input, { meta, facts, signal, idempotencyKey, callId, progress, ctx });
-  for (const draft of ctx.takeTold()) open.tell(draft);
+  const strand = new Strand(open.strand, tool.suspends ? undefined : await open.begin());
+  let ctx: ReturnType<ToolCallOptions["scoped"]> | undefined;
+  const context: ToolContext = {
+    meta,
+    facts,
+    idempotencyKey,
+    callId: call.callId,
+    progress: (update) => show(options, update),
+    get signal() {
+      return strand.signal;
+    },
+    get ctx() {
+      return (ctx ??= scoped(strand));
+    },
+  };
+  const work = tool.execute(input, context);
+  const result = await (tool.timeoutMs === null ? work : inTime(options, tool.timeoutMs, strand, work));
+  for (const draft of ctx?.takeTold() ?? []) open.tell(draft);
   return result;
 }
 
+function show({ open, call: { callId } }: ToolCallOptions, update: JsonValue): void {
+  const { taskId, log, owner } = open.runner;
+  const { runId } = log.lease;
+  owner.store.events.putDelta(log.lease, { type: "tool_execution_update", runId, taskId, callId, update });
+}
+
 /** A body that takes too long is told to stop, and never answered again. */
-function withTimeout(
+function inTime(
   { open, call }: ToolCallOptions,
-  { timeoutMs }: Tool,
+  timeoutMs: number,
   strand: Strand,
   work: Promise<ToolResult>,
 ): Promise<ToolResult> {
-  if (timeoutMs === null) return work;
   const { clock } = open.runner.owner;
   return new Promise((resolve, reject) => {
     const cancel = clock.schedule(clock.now() + timeoutMs, () => {
@@ -166,18 +169,19 @@ function withTimeout(
       reject(new Fault("tool_timeout", late));
       strand.giveUp(late);
     });
-    work.then(resolve, reject).finally(cancel);
+    work.then(
+      (result) => {
+        cancel();
+        return resolve(result);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
   });
 }
 
 function failure(text: string): ToolResult {
-  return { output: { type: "text", text }, isError: true };
-}
-
-function stopsRun(error: unknown): boolean {
-  return (
-    error instanceof CancellationError ||
-    error instanceof BudgetExhaustedError ||
-    error instanceof MiddlewareTermination
-  );
+  return deepFreeze({ output: { type: "text", text }, isError: true });
 }

@@ -5,6 +5,11 @@ export function signalWait(name: string): string {
   return `signal ${name}`;
 }
 
+/** The signal a wait is for; `undefined` for a wait of another kind. */
+export function signalOf(wait: string): string | undefined {
+  return wait.startsWith(signalWait("")) ? wait.slice(signalWait("").length) : undefined;
+}
+
 /** An ask waits under its own step, so that a replay asks under the same name and no other ask does (J2). */
 export function replyWait(address: StepAddress): string {
   return `reply ${address}`;

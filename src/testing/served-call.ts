@@ -77,6 +77,7 @@ export function servedTool(server: ServerAddress, name: string): Tool {
     inputSchema: anyObject,
     risk: "safe",
     destructive: false,
+    edits: false,
     concurrency: "parallel",
     timeoutMs: null,
     suspends: false,

@@ -51,7 +51,7 @@ describe("tool()", () => {
     });
   });
 
-  test("results are shaped: a text, JSON, nothing, or a whole result; anything else is refused", async () => {
+  test("results are shaped: a text, JSON, nothing, or a whole result", async () => {
     const returning = (value: unknown) =>
       tool({
         name: "give",
@@ -64,7 +64,6 @@ describe("tool()", () => {
     expect(await returning([1])).toEqual({ output: { type: "json", value: [1] }, isError: false });
     const whole = { output: { type: "text", text: "no" }, isError: true, terminate: true };
     expect(await returning(whole)).toEqual(whole);
-    await expect(returning(new Map())).rejects.toMatchObject({ code: "not_json" });
   });
 
   test("fails closed: a risky tool counts as destructive unless told", () => {

@@ -160,6 +160,13 @@ const plants: readonly Plant[] = [
     ...deepImport,
   },
   {
+    rule: "surfaces go through a layer's index",
+    file: "src/surfaces/planted-deep-import.ts",
+    source: `export { sha256 as planted } from "../runtime/sha256.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "go through a layer's index",
+  },
+  {
     rule: "published suites import no test runner",
     file: "src/testing/planted-runner.ts",
     source: `import { expect } from "vitest";\n\nexport const planted: unknown = expect;\n`,

@@ -1,45 +1,41 @@
 import { expect, test } from "vitest";
-import { chainHead, contentHash, eventDraft, type Event } from "../../src/kernel/index.ts";
+import { chainHead, chainStart, formatRunId, type ChainLink } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
-import { placed, runRecord } from "../../src/testing/store-fixtures.ts";
+import { runRecord } from "../../src/testing/store-fixtures.ts";
 
-const { runId } = runRecord();
+const start = chainStart(runRecord());
 
-function turn(seq: number): Event {
-  return placed(runId, seq, eventDraft("turn_start", { turn: seq }));
+function link(number: number, content = `content ${number}`): ChainLink {
+  return { number, at: 10 + number, nextSeq: 2 * number, content };
 }
 
-function headOf(events: readonly Event[]): string {
-  return events.reduce((head, event) => chainHead(head, contentHash(event, sha256), sha256), "");
+function headOf(links: readonly ChainLink[], from = start): string {
+  return links.reduce((head, each) => chainHead(head, each, sha256), from);
 }
 
-test("E1: an event's content hash covers everything in it", () => {
-  const event = turn(1);
-  const changed: Event[] = [
-    { ...event, seq: 2 },
-    { ...event, at: 9 },
-    { ...event, data: { turn: 9 } } as Event,
-    { ...event, type: "turn_end" } as unknown as Event,
-  ];
-  const hashes = [event, ...changed].map((each) => contentHash(each, sha256));
-  expect(new Set(hashes).size).toBe(hashes.length);
+test("E1: a head covers all that is said of a commit", () => {
+  const changed = [{ number: 2 }, { at: 12 }, { nextSeq: 3 }, { content: "other" }];
+  const heads = [link(1), ...changed.map((change) => ({ ...link(1), ...change }))].map((each) =>
+    headOf([each]),
+  );
+  expect(new Set(heads).size).toBe(heads.length);
 });
 
-test("E1: the order of an event's keys does not matter", () => {
-  const reordered = Object.fromEntries(Object.entries(turn(1)).toReversed()) as unknown as Event;
-  expect(contentHash(reordered, sha256)).toBe(contentHash(turn(1), sha256));
-});
-
-test("E1: a head covers every event before it: edited, removed, added or reordered, it is another", () => {
-  const events = [turn(0), turn(1), turn(2)];
-  const [first, second, third] = events as [Event, Event, Event];
-  const others = [
+test("E1: a head covers every commit before it: edited, removed, added or reordered, it is another", () => {
+  const [first, second, third] = [link(0), link(1), link(2)];
+  const logs = [
+    [first, second, third],
     [first, second],
     [first, third, second],
     [second, third],
-    [first, turn(7), third],
-    [...events, turn(3)],
+    [first, link(1, "other"), third],
+    [first, second, third, link(3)],
   ];
-  const heads = [events, ...others].map(headOf);
+  const heads = logs.map((links) => headOf(links));
   expect(new Set(heads).size).toBe(heads.length);
+});
+
+test("E1: the log of one run is not that of another", () => {
+  const other = chainStart({ ...runRecord(), runId: formatRunId("other") });
+  expect(headOf([link(0)], other) === headOf([link(0)])).toBe(false);
 });

@@ -84,9 +84,8 @@ export class LedgerOracle {
         return [taskId, { ...fields, spent, reserved, lost, unpriced, children }];
       }),
     );
-    const holds = Object.fromEntries(this.#holds.map((hold) => [hold.id, hold]));
     const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
-    return { unknownPrice, accounts, open: holds, waiting, overrun };
+    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun };
   }
 
   #book(command: LedgerCommand): boolean {
@@ -448,7 +447,7 @@ export function anyCommand(seed: number, { open: holds, waiting }: Ledger): Ledg
   const [task, letter] = [pick(0, 1, 2, 3, 4, 3, 4, 5), pick(...letters)];
   const [few, some, turns] = [pick(0, 1, 2, 3), pick(0, 1, 3, 5, 7, 9, 12, 14), pick(1, 0, 2)];
   const [costUsd, usdPerToken] = [pick(0, 1e-9, 3e-9, 2e-9, null), pick(0, 1e-9, 2e-9)];
-  const { id, held, priced } = pick<typeof nobody>(...Object.values(holds), nobody);
+  const { id, held, priced } = pick<typeof nobody>(...holds, nobody);
   const above = Math.max(0, pick(...Array(16).keys()) - 14);
   const part = (amount: number): number => Math.floor((amount * some) / 14) + above;
   const commands: Readonly<Record<LedgerCommand["type"], LedgerCommand>> = {

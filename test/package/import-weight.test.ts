@@ -25,10 +25,23 @@ test("importing reeve loads no package, driver or server", async () => {
   expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
 });
 
+test("importing the middleware loads no package, driver or server", async () => {
+  const loaded = await load("reeve/middleware");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/middleware\.js$/u));
+  expect(loaded.filter(isPackage)).toEqual([]);
+  expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
+});
+
 test("importing the kernel loads the kernel alone: no Node module, no package, no other layer", async () => {
   const loaded = await load("reeve/kernel");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/kernel\/index\.js$/u));
   expect(loaded.filter((url) => !url.includes("/dist/kernel/"))).toEqual([]);
+});
+
+test("importing the guardrails loads the agents' layer and the kernel alone", async () => {
+  const loaded = await load("reeve/guardrails");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/agents\/guardrails\/index\.js$/u));
+  expect(loaded.filter((url) => !/\/dist\/(?:kernel|agents)\//u.test(url))).toEqual([]);
 });
 
 test("importing the test doubles and contract suites loads no package", async () => {

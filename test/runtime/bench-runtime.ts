@@ -85,6 +85,7 @@ export function simpleTool(options: SimpleTool): Tool {
     inputSchema: { type: "object" },
     risk: "safe",
     destructive: false,
+    edits: false,
     concurrency: sequential ? "sequential" : "parallel",
     timeoutMs,
     suspends,

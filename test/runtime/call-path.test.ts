@@ -281,7 +281,8 @@ it("waits for a person over a restart without judging anew, and asks a handler h
   expect(asked.data).toMatchObject({ input: { at: 11 }, reason: "first" });
   await handle?.approve(asked.data.approvalId, { decision: "approved", remember: true });
   expect((await handle?.result())?.output).toBe('wrote {"at":11} | wrote {"at":2,"handled":true}');
-  expect({ judged, remembered }).toEqual({ judged: 2, remembered: ["ada"] });
+  // Each call once, and once more the arguments that were edited.
+  expect({ judged, remembered }).toEqual({ judged: 3, remembered: ["ada"] });
 });
 
 it("shows an agent's events to its observer once each, and gives the result out after it is through (R13)", async () => {

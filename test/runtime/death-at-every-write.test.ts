@@ -6,9 +6,14 @@ import {
   Transcript,
   userMessage,
   type Agent,
+  type ApprovalDecision,
   type Event,
+  type Guardrail,
+  type ModelRequest,
   type RunContext,
 } from "../../src/kernel/index.ts";
+import { llmJudge } from "../../src/agents/guardrails/index.ts";
+import { permissions, soloAgent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, agentId, simpleTool, text } from "./bench-runtime.ts";
 import { live, type Life, type Workload } from "./death.ts";
@@ -165,14 +170,56 @@ function approval(world: World): Workload {
   );
   return {
     agents: () => [clerk],
-    outside: async (handle, events) => {
-      const request = events.find(({ type }) => type === "approval_request") as
-        | Event<"approval_request">
-        | undefined;
-      if (request === undefined) return;
-      const { approvalId } = request.data;
-      await handle.approve(approvalId, { decision: "approved" });
-    },
+    outside: approving({ decision: "approved" }),
+  };
+}
+
+function approving(decision: ApprovalDecision): NonNullable<Workload["outside"]> {
+  return async (handle, events) => {
+    const request = events.find(({ type }) => type === "approval_request") as
+      | Event<"approval_request">
+      | undefined;
+    if (request !== undefined) await handle.approve(request.data.approvalId, decision);
+  };
+}
+
+/** A gate that judges with a model before and after the call, and asks a person between; guardrails at both ends of the run. */
+function guarded(world: World): Workload {
+  const wire = simpleTool({
+    name: "wire",
+    needsApproval: true,
+    execute: async (input) => (count(world, `wire ${JSON.stringify(input)}`), text("sent")),
+  });
+  const verdict = () => (count(world, "judge"), '{"verdict": "reject", "reason": "hm"}');
+  const judge = (): Guardrail =>
+    llmJudge({
+      criteria: "none",
+      stages: { input: "warn", tool_call: "warn", tool_result: "warn", output: "warn" },
+      model: scriptedModel(Array(9).fill(verdict)),
+    });
+  const ends: Guardrail = {
+    name: "ends",
+    onInput: () => (count(world, "input"), { decision: "warn", reason: "noted" }),
+    onOutput: () => (count(world, "output"), { decision: "warn", reason: "noted" }),
+  };
+  const talk = (request: ModelRequest) => {
+    count(world, "model");
+    if (request.messages.some(({ role }) => role === "tool")) return "done";
+    return { toolCalls: [{ name: "wire", input: { usd: 5 } }] };
+  };
+  return {
+    agents: () => [
+      soloAgent({
+        name: "clerk",
+        model: scriptedModel(Array(9).fill(talk)),
+        tools: [wire],
+        guardrails: [ends, judge()],
+        permissions: permissions({ onAsk: "wait" }),
+      }),
+    ],
+    input: "go",
+    options: { prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 2e-6 }) } },
+    outside: approving({ decision: "approved", input: { usd: 4 } }),
   };
 }
 
@@ -210,7 +257,17 @@ function continuing(world: World): Workload {
   return { agents: () => [counter] };
 }
 
-const workloads = { toolLoop, spawnTree, askAndReply, waiting, preemption, approval, branches, continuing };
+const workloads = {
+  toolLoop,
+  spawnTree,
+  askAndReply,
+  waiting,
+  preemption,
+  approval,
+  guarded,
+  branches,
+  continuing,
+};
 
 /** Events that a death adds, and those whose place among their neighbours depends on who was quicker. */
 function told({ events }: Life): string[] {

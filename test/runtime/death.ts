@@ -17,6 +17,7 @@ import { readAll, until } from "./bench-runtime.ts";
 export interface Workload {
   /** Made anew for every worker, as another process would. */
   readonly agents: () => readonly [Agent, ...Agent[]];
+  readonly input?: JsonValue;
   readonly submit?: SubmitOptions;
   readonly options?: RuntimeOptions;
   /** What someone outside does, again and again until the run has ended. */
@@ -39,7 +40,7 @@ const effects: ReadonlySet<StepKind> = new Set(["llm", "tool", "step"]);
 
 /** Runs a workload on a worker that dies at its n-th write, and then on one that does not. */
 export async function live(
-  { agents, submit = {}, options = {}, outside }: Workload,
+  { agents, input = null, submit = {}, options = {}, outside }: Workload,
   {
     asked,
     ...death
@@ -66,7 +67,7 @@ export async function live(
   };
   const common = { clock, pollMs: 50, suspendAfterMs: 100, ...options };
   const [first] = agents();
-  const { record: run, first: commit } = newRun({ clock, ids: sequentialIds("s") }, first, null, submit);
+  const { record: run, first: commit } = newRun({ clock, ids: sequentialIds("s") }, first, input, submit);
   await real.journal.create(run, commit);
   const record = run.runId;
   const handle = new StoredRunHandle({ store: real, clock, ids: sequentialIds("h"), record: run });

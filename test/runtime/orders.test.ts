@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Priority, Transcript, userMessage, type TaskId } from "../../src/kernel/index.ts";
+import { formatRunId, Priority, Transcript, userMessage, type TaskId } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, gate, setUp, settle, typesOf, until } from "./bench-runtime.ts";
 

@@ -189,3 +189,48 @@ it("stops a tool that takes too long, and gives the model a result it can react 
   expect((await run.result()).output).toEqual([true, "stuck took longer than 100 ms"]);
   expect(signal?.aborted).toBe(true);
 });
+
+it("takes steps inside a step, none of which runs again once the step is recorded (J2, J7)", async () => {
+  const { runtime, open } = await setUp({ suspendAfterMs: 0 });
+  const ran: string[] = [];
+  const worker = agent("worker", async (ctx) => {
+    const value = await ctx.step("outer", async (outer) => {
+      ran.push("outer");
+      const one = await outer.ctx.step("one", async () => (ran.push("one"), 1));
+      outer.ctx.tell({ type: "turn_start", data: { turn: 7 } });
+      return one + (await outer.ctx.step("two", async () => (ran.push("two"), 2)));
+    });
+    await ctx.waitForSignal("go");
+    return value;
+  });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await runtime.close();
+  const second = await open();
+  second.register(worker);
+  const found = await second.find(run.runId);
+  await found?.signal("go");
+  expect((await found?.result())?.output).toBe(3);
+  expect(ran).toEqual(["outer", "one", "two"]);
+});
+
+it("tells the model of a tool's result that is not JSON, and keeps one that is from changing (J1, J10, T2)", async () => {
+  const { runtime } = await setUp();
+  const rows = { list: [1] };
+  const odd = simpleTool({ name: "odd", execute: async () => new Map() as never });
+  const good = simpleTool({
+    name: "good",
+    execute: async () => ({ output: { type: "json", value: rows }, isError: false }),
+  });
+  const worker = agent(
+    "worker",
+    async (ctx) => {
+      const { isError, output } = await ctx.tool({ callId: "1", toolName: "odd", input: {} });
+      await ctx.tool({ callId: "2", toolName: "good", input: {} });
+      return [isError, output.type === "text" ? output.text : "", Object.isFrozen(rows.list)];
+    },
+    { tools: [odd, good] },
+  );
+  const { output } = await (await runtime.submit(worker, null)).result();
+  expect(output).toEqual([true, expect.stringContaining("the result of tool odd"), true]);
+});

@@ -10,7 +10,7 @@ import {
   type SpawnOptions,
 } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { agent, gate, setUp, settle, typesOf, until } from "./bench-runtime.ts";
+import { agent, gate, setUp, settle, simpleTool, text, typesOf, until } from "./bench-runtime.ts";
 
 async function hire(ctx: RunContext, who: Agent, options: SpawnOptions = {}): Promise<TaskHandle> {
   const spawned = await ctx.spawn(who.id, null, options);
@@ -85,6 +85,7 @@ it("pauses a victim that is inside a tool whose body waits to take a step (H2, J
     inputSchema: { type: "object" as const },
     risk: "safe" as const,
     destructive: false,
+    edits: false,
     concurrency: "parallel" as const,
     timeoutMs: null,
     suspends: false,
@@ -117,6 +118,50 @@ it("pauses a victim that is inside a tool whose body waits to take a step (H2, J
     { colleagues: [low, high] },
   );
   expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toEqual(["inner", "urgent"]);
+});
+
+type Inner = (ctx: RunContext) => Promise<string>;
+
+it.for<{ readonly what: string; readonly low: (inner: Inner) => Agent }>([
+  { what: "a step", low: (inner) => agent("low", (ctx) => ctx.step("outer", (step) => inner(step.ctx))) },
+  {
+    what: "a gate after a call",
+    low: (inner) =>
+      agent(
+        "low",
+        async (ctx) => JSON.stringify(await ctx.tool({ callId: "1", toolName: "plain", input: {} })),
+        {
+          tools: [simpleTool({ name: "plain", execute: async () => text("plain") })],
+          callPath: {
+            gate: {
+              before: async () => ({ decision: "allow" }),
+              after: async (call) => text(await inner(call.ctx)),
+            },
+          },
+        },
+      ),
+  },
+])("pauses a victim inside $what that waits to take a step of its own (H2, J7)", async (each) => {
+  const { runtime } = await setUp();
+  const before = gate();
+  const low = each.low(async (ctx) => {
+    await before.promise;
+    return ctx.step("inner", async () => "inner");
+  });
+  const high = agent("high", async (ctx) => ctx.step("urgent", async () => "urgent"));
+  const boss = agent(
+    "boss",
+    async (ctx) => {
+      const one = await hire(ctx, low, { priority: Priority.LOW });
+      await ctx.step("let it begin", async () => (await settle(), null));
+      const two = await hire(ctx, high, { priority: Priority.HIGH });
+      await ctx.step("let it be asked", async () => (before.resolve(), null));
+      return (await ctx.joinAll([one, two])).map(({ output }) => output);
+    },
+    { colleagues: [low, high] },
+  );
+  const { output } = await (await runtime.submit(boss, null, twoSeats)).result();
+  expect(output).toEqual([expect.stringContaining("inner"), "urgent"]);
 });
 
 it("ends a task that returns partial when it is paused, and tells whoever asked (H5)", async () => {

@@ -14,6 +14,7 @@ import {
   type ToolHost,
   type ToolResult,
   type ToolResultPart,
+  type Transcript,
 } from "../../kernel/index.ts";
 
 /** All that ReAct needs of an invocation. */
@@ -21,6 +22,8 @@ export interface ReActDependencies {
   readonly ctx: Pick<RunContext, "check" | "llm" | "tools">;
   readonly tools: Pick<ToolHost, "list">;
   readonly maxTurns: Dependencies["maxTurns"];
+  /** What the model is shown of the conversation; all of it where there is none (F1). */
+  readonly window?: { of(conversation: Transcript): Promise<Transcript> };
 }
 
 /** Think, act, look, again: until the model asks for no tool, or the turns are used up. */
@@ -34,7 +37,7 @@ export class ReAct implements Architecture {
       const turn = ++session.turns;
       yield eventDraft("turn_start", { turn });
       const reply = await deps.ctx.llm({
-        transcript: session.messages,
+        transcript: deps.window === undefined ? session.messages : await deps.window.of(session.messages),
         instructions: session.instructions,
         tools: deps.tools.list(),
       });

@@ -1,10 +1,10 @@
 import {
   copyJson,
   Fault,
+  formatIssue,
   type JsonSchema,
   type JsonValue,
   type Schema,
-  type SchemaIssue,
   type StandardSchema,
 } from "../../kernel/index.ts";
 
@@ -12,7 +12,7 @@ import {
 export interface SchemaReader<Value> {
   readonly jsonSchema: JsonSchema;
   /** T1: throws `invalid_argument`, telling the model what to mend. */
-  readonly parse: (input: JsonValue) => Promise<Value>;
+  readonly parse: (input: JsonValue) => Value | Promise<Value>;
 }
 
 export function schemaReader<Value>(toolName: string, schema: Schema): SchemaReader<Value> {
@@ -42,25 +42,40 @@ function readStandard<Value>(toolName: string, schema: StandardSchema): SchemaRe
 }
 
 function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaReader<Value> {
-  let validator: Promise<(input: JsonValue) => readonly string[]> | undefined;
+  const check = jsonSchemaCheck(`the input schema of tool ${toolName}`, schema);
+  const read = (input: JsonValue, problems: readonly string[]): Value => {
+    if (problems.length > 0) throw refusal(toolName, problems);
+    // A copy: what is recorded of the call must not change when the body changes its input.
+    return copyJson(input) as Value;
+  };
   return {
     jsonSchema: schema,
-    parse: async (input) => {
-      validator ??= compile(toolName, schema);
-      const check = await validator;
+    parse: (input) => {
       const problems = check(input);
-      if (problems.length > 0) throw refusal(toolName, problems);
-      // A copy: what is recorded of the call must not change when the body changes its input.
-      return copyJson(input) as Value;
+      return problems instanceof Promise
+        ? problems.then((found) => read(input, found))
+        : read(input, problems);
     },
   };
 }
 
-/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
-async function compile(
-  toolName: string,
+/** What is wrong with a value by a plain JSON Schema, which is compiled when it is first used; at once from then on. */
+export function jsonSchemaCheck(
+  what: string,
   schema: JsonSchema,
-): Promise<(input: JsonValue) => readonly string[]> {
+): (value: unknown) => readonly string[] | Promise<readonly string[]> {
+  let problems: ((value: unknown) => readonly string[]) | undefined;
+  return (value) => {
+    if (problems !== undefined) return problems(value);
+    return compile(what, schema).then((compiled) => {
+      problems = compiled;
+      return compiled(value);
+    });
+  };
+}
+
+/** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
+async function compile(what: string, schema: JsonSchema): Promise<(value: unknown) => readonly string[]> {
   const options = { allErrors: true, strict: false, logger: false } as const;
   try {
     const draft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
@@ -75,15 +90,8 @@ async function compile(
       );
     };
   } catch (cause) {
-    throw new Fault("invalid_argument", `the input schema of tool ${toolName} is not a JSON Schema`, {
-      cause,
-    });
+    throw new Fault("invalid_argument", `${what} is not a JSON Schema`, { cause });
   }
-}
-
-function formatIssue({ message, path = [] }: SchemaIssue): string {
-  const keys = path.map((key) => String(typeof key === "object" ? key.key : key));
-  return `${keys.join(".")} ${message}`.trim();
 }
 
 function refusal(toolName: string, problems: readonly string[]): Fault {

@@ -1,5 +1,4 @@
 import {
-  sealJson,
   Fault,
   type Infer,
   type JsonValue,
@@ -24,6 +23,8 @@ export interface ToolOptions<Input extends Schema> {
   readonly risk?: ToolRisk;
   /** Unless told, only a tool of risk `safe` counts as harmless. */
   readonly destructive?: boolean;
+  /** It edits files and does nothing else; permissions in the mode `acceptEdits` let it through. */
+  readonly edits?: boolean;
   readonly concurrency?: ToolConcurrency;
   readonly timeoutMs?: number | null;
   readonly suspends?: boolean;
@@ -57,6 +58,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     inputSchema: jsonSchema,
     risk,
     destructive: options.destructive ?? risk !== "safe",
+    edits: options.edits ?? false,
     concurrency: options.concurrency ?? "parallel",
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
@@ -64,18 +66,12 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       typeof needsApproval === "function" ? needsApproval(input) : needsApproval,
     parse,
     execute: async (input: Infer<Input>, context: ToolContext) =>
-      toolResult(name, await options.execute(input, context)),
+      toolResult(await options.execute(input, context)),
   });
 }
 
-function toolResult(name: string, value: ToolReturn): ToolResult {
-  if (isResult(value)) {
-    sealJson(value, `the result of tool ${name}`);
-    return value;
-  }
-  const result = { output: toolOutput(value ?? ""), isError: false };
-  sealJson(result, `the result of tool ${name}`);
-  return result;
+function toolResult(value: ToolReturn): ToolResult {
+  return isResult(value) ? value : { output: toolOutput(value ?? ""), isError: false };
 }
 
 function toolOutput(value: JsonValue): ToolOutput {

@@ -7,8 +7,8 @@ export interface RunEnd {
 }
 
 /** K1: how a commit leaves its run: ended, going on again (`null`), or as it was. */
-export function endIn({ at, events = [], tasks = [] }: Commit): RunEnd | null | undefined {
-  const last = events.at(-1);
+export function endIn({ at, events, tasks }: Commit): RunEnd | null | undefined {
+  const last = events?.at(-1);
   if (last?.type === "run_end") return { status: last.data.status, at };
-  return tasks.some(({ type }) => type === "reopen") ? null : undefined;
+  return tasks?.some(({ type }) => type === "reopen") === true ? null : undefined;
 }

@@ -1,6 +1,7 @@
 import {
   chainHead,
-  contentHash,
+  chainStart,
+  deepFreeze,
   type Delta,
   type Event,
   type EventLog,
@@ -11,7 +12,8 @@ import {
   type TailOptions,
 } from "../../../kernel/index.ts";
 import { Bell } from "../bell.ts";
-import type { RunRow, Tables } from "./tables.ts";
+import { TailFilter } from "../tail-filter.ts";
+import { eventsContent, type RunRow, type Tables } from "./tables.ts";
 
 export class MemoryEventLog implements EventLog {
   readonly #tables: Tables;
@@ -24,13 +26,18 @@ export class MemoryEventLog implements EventLog {
 
   async *read(runId: RunId, fromSeq = 0): AsyncIterable<Event> {
     const { events } = this.#tables.run(runId);
-    yield* events.slice(fromSeq);
+    for (const event of events.slice(fromSeq)) yield deepFreeze(event);
   }
 
-  async *tail(runId: RunId, { fromSeq = 0, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
+  /** E1: nobody who is handed an event can change it for the others. */
+  async *tail(runId: RunId, { fromSeq = 0, types, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
     const row = this.#tables.run(runId);
     const bell = new Bell();
-    row.watchers.add(bell.ring);
+    const filter = new TailFilter(types);
+    const watcher = (events?: readonly Event[]): void => {
+      if (events === undefined || filter.wakesFor(events)) bell.ring();
+    };
+    row.watchers.add(watcher);
     signal?.addEventListener("abort", bell.ring);
     try {
       let next = fromSeq;
@@ -40,11 +47,15 @@ export class MemoryEventLog implements EventLog {
         if (signal?.aborted === true || this.#tables.runs.get(runId) !== row) return;
         // Cleared before looking, so that what comes while the consumer is busy rings again.
         bell.clear();
-        const events = row.events.slice(next);
-        next += events.length;
-        yield* events;
-        if (next < row.events.length) continue;
+        for (; next < row.events.length; next++) {
+          const event = row.events[next];
+          if (event !== undefined && filter.shows(event)) yield deepFreeze(event);
+        }
         if (hasEnded(row)) return;
+        if (!filter.showsDeltas) {
+          await bell.rung();
+          continue;
+        }
         const from = seen.batch === row.deltaBatch ? seen.count : 0;
         seen = { batch: row.deltaBatch, count: row.deltas.length };
         for (const delta of row.deltas.length > from ? row.deltas.slice(from) : none) {
@@ -55,7 +66,7 @@ export class MemoryEventLog implements EventLog {
         await bell.rung();
       }
     } finally {
-      row.watchers.delete(bell.ring);
+      row.watchers.delete(watcher);
       signal?.removeEventListener("abort", bell.ring);
     }
   }
@@ -68,25 +79,29 @@ export class MemoryEventLog implements EventLog {
     const row = this.#tables.runs.get(runId);
     if (row === undefined || row.epoch !== epoch || row.owner !== workerId) return;
     row.deltas.push(delta);
-    for (const tell of row.watchers) tell();
+    for (const tell of row.watchers) tell(nothing);
   }
 
   /** Nothing outside this process can edit these events, so the chain is made when asked for (F1). */
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
-    const { events, erasedContents } = this.#tables.run(runId);
-    let last = "";
-    for (const [seq, event] of events.entries()) {
-      if (event.seq !== seq) return { ok: false, seq, problem: `event ${event.seq} stands in its place` };
-      last = chainHead(last, erasedContents.get(seq) ?? contentHash(event, this.#hash), this.#hash);
+    const { record, commits, erasedContents } = this.#tables.run(runId);
+    let last = chainStart(record);
+    let nextSeq = 0;
+    for (const commit of commits) {
+      const { number, at, events = [] } = commit;
+      nextSeq += events.length;
+      const content = erasedContents.get(number) ?? eventsContent(commit, this.#hash);
+      last = chainHead(last, { number, at, nextSeq, content }, this.#hash);
     }
     if (head !== undefined && head !== last) {
-      return { ok: false, seq: events.length, problem: "the log does not end in the head kept elsewhere" };
+      return { ok: false, seq: nextSeq, problem: "the log does not end in the head kept elsewhere" };
     }
-    return { ok: true, events: events.length, head: last, keyed: false };
+    return { ok: true, events: nextSeq, head: last, keyed: false };
   }
 }
 
 const none: readonly Delta[] = [];
+const nothing: readonly Event[] = [];
 
 function hasEnded({ events }: RunRow): boolean {
   return events.at(-1)?.type === "run_end";

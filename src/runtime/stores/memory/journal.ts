@@ -1,6 +1,5 @@
 import {
-  assertJson,
-  contentHash,
+  assertOutcome,
   deepFreeze,
   eraseCommit,
   Fault,
@@ -26,7 +25,7 @@ import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import type { MemorySessions } from "./sessions.ts";
-import type { RunRow, Tables } from "./tables.ts";
+import { eventsContent, type RunRow, type Tables } from "./tables.ts";
 import type { MemoryTopics } from "./topics.ts";
 
 /** What a commit changes besides its run. */
@@ -37,6 +36,8 @@ interface Neighbours {
   readonly topics: MemoryTopics;
   readonly blobs: MemoryBlobs;
 }
+
+const nothing: readonly Event[] = [];
 
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
@@ -70,8 +71,11 @@ export class MemoryJournal implements Journal {
       readyAt: this.#tables.tick(),
       watchers: new Set(),
     };
+    // Its input is the caller's own.
+    deepFreeze(first);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
+    this.#tables.live.add(row);
     this.#tables.announce(record.runId);
     return { kind: "created" };
   }
@@ -99,7 +103,7 @@ export class MemoryJournal implements Journal {
     const standing = row.commits[commit.number];
     if (standing !== undefined) return standing;
     this.#write(row, commit);
-    for (const tell of row.watchers) tell();
+    for (const tell of row.watchers) tell(commit.events ?? nothing);
     return commit;
   }
 
@@ -115,7 +119,10 @@ export class MemoryJournal implements Journal {
   async delete(runId: RunId): Promise<void> {
     await this.#neighbours.blobs.delete(runId);
     const row = this.#tables.runs.get(runId);
-    if (row !== undefined) this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
+    if (row !== undefined) {
+      this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
+      this.#tables.live.delete(row);
+    }
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
   }
@@ -146,52 +153,38 @@ export class MemoryJournal implements Journal {
 
   /** Refuses before it changes anything. */
   #write(row: RunRow, commit: Commit): void {
-    const {
-      number,
-      steps = [],
-      events = [],
-      sessions = [],
-      mail = [],
-      inbox = [],
-      topics = [],
-      mailThrough,
-    } = commit;
+    const { number, steps, events, sessions, mail, inbox, topics, mailThrough } = commit;
     if (number !== row.commits.length) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${row.commits.length}`);
     }
-    for (const { address, outcome } of steps) {
-      if (outcome.kind === "ok") assertJson(outcome.value, `the value of step ${address}`);
-    }
-    for (const [index, { seq }] of events.entries()) {
-      const next = row.events.length + index;
+    if (steps !== undefined) for (const step of steps) assertOutcome(step);
+    let next = row.events.length;
+    for (const { seq } of events ?? nothing) {
       if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+      next++;
     }
-    this.#neighbours.sessions.applyNow(sessions);
-    // J1: whoever is handed a record or an event cannot change it.
-    for (const { outcome } of steps) deepFreeze(outcome);
-    for (const event of events) deepFreeze(event);
+    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
+    // J1: whoever is handed a record cannot change it.
+    if (steps !== undefined) for (const { outcome } of steps) deepFreeze(outcome);
     row.commits.push(commit);
-    row.events.push(...events);
+    if (events !== undefined) for (const event of events) row.events.push(event);
     const end = endIn(commit);
     if (end !== undefined) row.end = end;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
-    for (const each of mail) this.#neighbours.mailbox.putNow(each);
-    this.#neighbours.inbox.applyNow(inbox);
-    this.#neighbours.topics.applyNow(topics);
+    for (const each of mail ?? []) this.#neighbours.mailbox.putNow(each);
+    if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
+    if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
-    this.#dropShown(row, events);
+    if (row.deltas.length > 0) this.#dropShown(row, events ?? nothing);
   }
 
   #erase({ commits, events, erasedContents }: RunRow, erasures: readonly Erasure[]): void {
     for (const [number, commit] of commits.entries()) {
       const erased = eraseCommit(commit, erasures);
+      if (erased === commit) continue;
+      if (!erasedContents.has(number)) erasedContents.set(number, eventsContent(commit, this.#hash));
       commits[number] = erased;
-      for (const event of erased.events ?? []) {
-        const whole = events[event.seq];
-        if (whole === undefined || whole === event) continue;
-        erasedContents.set(event.seq, erasedContents.get(event.seq) ?? contentHash(whole, this.#hash));
-        events[event.seq] = deepFreeze(event);
-      }
+      for (const event of erased.events ?? []) events[event.seq] = event;
     }
   }
 
@@ -203,7 +196,7 @@ export class MemoryJournal implements Journal {
       if (event.type === "message_end") messages.add(event.taskId);
       if (event.type === "tool_execution_end") calls.add(`${event.taskId} ${event.data.callId}`);
     }
-    if (messages.size + calls.size === 0 || row.deltas.length === 0) return;
+    if (messages.size + calls.size === 0) return;
     row.deltas = row.deltas.filter((delta) =>
       delta.type === "tool_execution_update"
         ? !calls.has(`${delta.taskId} ${delta.callId}`)

@@ -18,9 +18,7 @@ export class MemoryLeases implements Leases {
 
   async claim(options: ClaimOptions): Promise<readonly Lease[]> {
     const { workerId, limit, now } = options;
-    const ready = [...this.#tables.runs.values()].filter(
-      (row) => this.#isReady(row, now) && isWanted(row, options),
-    );
+    const ready = [...this.#tables.live].filter((row) => this.#isReady(row, now) && isWanted(row, options));
     return this.#inTurn(ready)
       .slice(0, limit)
       .map((row) => {
@@ -42,6 +40,7 @@ export class MemoryLeases implements Leases {
     const row = this.#tables.owned(lease);
     row.owner = null;
     row.rest = rest;
+    if (rest.kind === "ended") this.#tables.live.delete(row);
     if (rest.kind === "ended") row.end ??= { status: "completed", at: row.commits.at(-1)?.at ?? 0 };
     row.readyAt = this.#tables.tick();
     this.#tables.announce(lease.runId);
@@ -63,10 +62,9 @@ export class MemoryLeases implements Leases {
   }
 
   #isReady({ owner, rest, mail }: RunRow, now: number): boolean {
-    if (rest.kind === "ended") return false;
     if (owner !== null) return !this.#tables.workers.has(owner);
     if (rest.kind === "ready" || mail.length > 0) return true;
-    return rest.wakeAt !== null && rest.wakeAt <= now;
+    return rest.kind === "suspended" && rest.wakeAt !== null && rest.wakeAt <= now;
   }
 }
 

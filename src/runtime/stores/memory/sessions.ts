@@ -10,6 +10,7 @@ import {
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
+import { ComingEntries } from "../coming-entries.ts";
 
 const root = formatTaskId(0);
 
@@ -69,23 +70,23 @@ export class MemorySessions implements Sessions {
   }
 
   #refuseOrphans(changes: readonly SessionChange[]): void {
-    const coming = new Set<string>();
+    const coming = new ComingEntries();
     for (const change of changes) {
       if (change.type !== "append") continue;
       const { sessionId, entry } = change;
-      const known = this.#rows.get(sessionId)?.entries;
+      const { parentId } = entry;
       if (
         change.atLeaf !== true &&
-        entry.parentId !== null &&
-        !coming.has(`${sessionId} ${entry.parentId}`) &&
-        known?.has(entry.parentId) !== true
+        parentId !== null &&
+        !coming.has(sessionId, parentId) &&
+        this.#rows.get(sessionId)?.entries.has(parentId) !== true
       ) {
         throw new Fault(
           "not_found",
-          `entry ${entry.id} names a parent that session ${sessionId} does not have: ${entry.parentId}`,
+          `entry ${entry.id} names a parent that session ${sessionId} does not have: ${parentId}`,
         );
       }
-      coming.add(`${sessionId} ${entry.id}`);
+      coming.add(sessionId, entry.id);
     }
   }
 

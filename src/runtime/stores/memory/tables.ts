@@ -1,8 +1,10 @@
 import {
+  canonicalJson,
   Fault,
   type Commit,
   type Delta,
   type Event,
+  type Hash,
   type Lease,
   type PlacedMail,
   type Rest,
@@ -19,7 +21,7 @@ export interface RunRow {
   end: RunEnd | null;
   readonly commits: Commit[];
   readonly events: Event[];
-  /** By seq, of events that retention erased: what stands for them in the chain. */
+  /** By number, of commits that retention erased: what stands for them in the chain. */
   readonly erasedContents: Map<number, string>;
   /** Not consumed yet. */
   mail: PlacedMail[];
@@ -32,13 +34,15 @@ export interface RunRow {
   rest: Rest;
   /** When it last became ready, by `Tables.tick`. */
   readyAt: number;
-  /** Told of every commit and delta. */
-  readonly watchers: Set<() => void>;
+  /** Told of every commit with its events, of every delta with none, and, with nothing, of the end of the row. */
+  readonly watchers: Set<(events?: readonly Event[]) => void>;
 }
 
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
+  /** Those that have not ended: whoever looks for work looks at no others. */
+  readonly live = new Set<RunRow>();
   readonly workers = new Set<string>();
   readonly listeners = new Set<(runId?: RunId) => void>();
   /** When a run of each tenant was last claimed. */
@@ -71,4 +75,9 @@ export class Tables {
     }
     return row;
   }
+}
+
+/** E1: what stands for a commit in the chain. */
+export function eventsContent({ events = [] }: Commit, hash: Hash): string {
+  return hash(canonicalJson(events));
 }

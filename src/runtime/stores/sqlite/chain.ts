@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
-import { canonicalJson, chainHead, type Event, type Hash } from "../../../kernel/index.ts";
+import { chainHead, type ChainLink, type Hash } from "../../../kernel/index.ts";
 
-/** E1: how events are chained. With a key nobody without it can make a chain that fits; without one, anybody can. */
+/** E1: how commits are chained. With a key nobody without it can make a chain that fits; without one, anybody can. */
 export class Chain {
   readonly keyed: boolean;
   readonly #hash: Hash;
@@ -14,17 +14,12 @@ export class Chain {
         : (content) => createHmac("sha256", auditKey).update(content).digest("base64url");
   }
 
-  /** As `contentHash` has it. */
-  contents(events: readonly Event[]): string[] {
-    return events.map((event) => this.#hash(eventText(event)));
+  /** Stands for the text of a commit's row. */
+  content(body: string): string {
+    return this.#hash(body);
   }
 
-  head(before: string, contents: readonly string[]): string {
-    return contents.reduce((head, content) => chainHead(head, content, this.#hash), before);
+  head(before: string, link: ChainLink): string {
+    return chainHead(before, link, this.#hash);
   }
-}
-
-/** What `canonicalJson` makes of an event, in a third of the time: the members of all events are known, and so is their order. */
-export function eventText({ agentId, at, data, parentId, runId, seq, taskId, type }: Event): string {
-  return `{"agentId":${JSON.stringify(agentId)},"at":${at},"data":${canonicalJson(data)},"parentId":${JSON.stringify(parentId)},"runId":${JSON.stringify(runId)},"seq":${seq},"taskId":${JSON.stringify(taskId)},"type":"${type}"}`;
 }

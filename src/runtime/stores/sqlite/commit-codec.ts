@@ -41,15 +41,33 @@ function knownOf({ runId, agentId, sessionId }: Run): readonly JsonValue[] {
   return [...common, runId, agentId, sessionId];
 }
 
+/** What is stored as the commit has it. */
+const asTheyAre = [
+  "opens",
+  "voids",
+  "tasks",
+  "resolves",
+  "headcount",
+  "ledger",
+  "mailThrough",
+  "mail",
+  "inbox",
+  "topics",
+] as const satisfies readonly (keyof Commit & keyof StoredCommit)[];
+
 /** The text of a commit's row: nothing that its row says, and no message twice. The first one, of which every run has one, is folded. */
 export function encodeCommit(commit: Commit, run: Run, hash: Hash): string {
-  const { number, at, steps = [], events = [], sessions = [], ...rest } = commit;
+  const { number, at, steps, events, sessions } = commit;
   const stored: { -readonly [Key in keyof StoredCommit]: StoredCommit[Key] } = {};
-  if (steps.length > 0) stored.steps = steps.map((step) => encodeStep(step, hash));
-  if (events.length > 0) stored.events = encodeEvents(events, { steps, at, agentId: run.agentId });
-  if (sessions.length > 0) stored.sessions = sessions.map((change) => encodeChange(change, run));
-  for (const [key, value] of Object.entries(rest)) {
-    if (!Array.isArray(value) || value.length > 0) Object.assign(stored, { [key]: value });
+  if (steps !== undefined && steps.length > 0) stored.steps = steps.map((step) => encodeStep(step, hash));
+  if (events !== undefined && events.length > 0)
+    stored.events = encodeEvents(events, { steps: steps ?? [], at, agentId: run.agentId });
+  if (sessions !== undefined && sessions.length > 0)
+    stored.sessions = sessions.map((change) => encodeChange(change, run));
+  for (const key of asTheyAre) {
+    const value = commit[key];
+    if (value !== undefined && (!Array.isArray(value) || value.length > 0))
+      (stored as Record<string, unknown>)[key] = value;
   }
   const text = JSON.stringify(stored);
   if (number > 0) return text;
@@ -109,8 +127,11 @@ function decodeChange(change: StoredChange, run: Run, find: FindEntry): SessionC
 
 function encodeStep(step: StepRecord, hash: Hash): StoredStep {
   const { taskId, address, kind, name, outcome } = step;
-  const settled = outcome.kind === "ok" ? { value: outcome.value } : { failure: outcome.failure };
-  const stored = { address, kind, name, digest: digestOf(step, hash), ...settled };
+  const digest = digestOf(step, hash);
+  const stored: StoredStep =
+    outcome.kind === "ok"
+      ? { address, kind, name, digest, value: outcome.value }
+      : { address, kind, name, digest, failure: outcome.failure };
   return taskId === rootTask ? stored : { taskId, ...stored };
 }
 

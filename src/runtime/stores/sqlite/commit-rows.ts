@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { eraseCommit, Fault, type Commit } from "../../../kernel/index.ts";
+import { chainStart, eraseCommit, Fault, type Commit } from "../../../kernel/index.ts";
 import { decodeCommit, type FindEntry } from "./commit-codec.ts";
 import type { Database } from "./database.ts";
 import { erasuresOf } from "./erasures.ts";
@@ -12,11 +12,11 @@ export interface CommitRow {
   readonly at: number;
   /** The seq after its last event. */
   readonly nextEvent: number;
-  /** Of the chain, after its events; `null` when it has none. */
-  readonly head: string | null;
+  /** Of the chain, with it (E1). */
+  readonly head: string;
   readonly body: string;
-  /** Where retention erased it: what stands for its events in the chain. */
-  readonly contents: string | null;
+  /** Where retention erased it: what stands for it in the chain. */
+  readonly content: string | null;
 }
 
 /** Where the commits from this number on lie. */
@@ -27,7 +27,7 @@ interface Place {
 
 type Mark = Pick<CommitRow, "number" | "nextEvent">;
 
-const columns = "id, number, at, next_event AS nextEvent, head, body, contents";
+const columns = "id, number, at, next_event AS nextEvent, head, body, content";
 const marks = "number, next_event AS nextEvent";
 const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
 /** After so many commits of this process, or found when it opened the file, they get their place. */
@@ -87,8 +87,8 @@ export class CommitRows {
 
   position(run: RunKey): Position {
     const end = this.end(run);
-    const last = end.seq === 0 ? undefined : this.row(run, this.numberOf(run, end.seq - 1));
-    return { ...end, head: last?.head ?? "" };
+    const last = end.number === 0 ? undefined : this.row(run, end.number - 1);
+    return { ...end, head: last?.head ?? chainStart(run) };
   }
 
   /** When each of these runs, by key, last committed something. */

@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
-import { eraseCommit, type Erasure, type Hash } from "../../../kernel/index.ts";
+import { chainStart, eraseCommit, type Erasure, type Hash } from "../../../kernel/index.ts";
 import type { Chain } from "./chain.ts";
 import { encodeCommit } from "./commit-codec.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
-import { contentsOf, erasuresOf } from "./erasures.ts";
+import { contentOf, erasuresOf } from "./erasures.ts";
 import { runKeyColumns, type RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -93,7 +93,7 @@ export class Eraser {
   }
 
   async #eraseRun(run: RunKey): Promise<void> {
-    let cursor: Cursor | undefined = { number: 0, head: "" };
+    let cursor: Cursor | undefined = { number: 0, head: chainStart(run) };
     while (cursor !== undefined && !this.#isStopped) {
       const from: Cursor = cursor;
       cursor = await this.#tables.write({ apply: () => this.#overwriting(() => this.#slice(run, from)) });
@@ -137,17 +137,18 @@ export class Eraser {
 
   /** The head after it; nothing when the chain does not hold here. */
   #eraseRow(run: RunKey, row: CommitRow, head: string): string | undefined {
+    const { number, at, nextEvent: nextSeq } = row;
+    const content = contentOf(row, this.#chain);
+    const next = this.#chain.head(head, { number, at, nextSeq, content });
+    if (next !== row.head) return undefined;
     const commit = this.#rows.decodeWhole(run, row);
-    const contents = contentsOf(row, commit, this.#chain);
-    const next = contents.length === 0 ? head : this.#chain.head(head, contents);
-    if (contents.length > 0 && next !== row.head) return undefined;
     const erased = eraseCommit(commit, erasuresOf(run));
     if (erased !== commit) {
       this.#tables.database.run(
-        "UPDATE commits SET body = ?2, contents = ?3 WHERE id = ?1",
+        "UPDATE commits SET body = ?2, content = ?3 WHERE id = ?1",
         row.id,
         encodeCommit(erased, run, this.#hash),
-        JSON.stringify(contents),
+        content,
       );
     }
     return next;

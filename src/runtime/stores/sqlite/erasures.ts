@@ -1,10 +1,10 @@
-import type { Commit, Erasure } from "../../../kernel/index.ts";
+import type { Erasure } from "../../../kernel/index.ts";
 import type { Chain } from "./chain.ts";
 import type { CommitRow } from "./commit-rows.ts";
 
-/** What stands for a commit's events in the chain, also when their words are gone. */
-export function contentsOf(row: CommitRow, { events = [] }: Commit, chain: Chain): readonly string[] {
-  return row.contents === null ? chain.contents(events) : (JSON.parse(row.contents) as string[]);
+/** What stands for a commit in the chain, also when words were taken out of it. */
+export function contentOf({ body, content }: CommitRow, chain: Chain): string {
+  return content ?? chain.content(body);
 }
 
 export function erasuresOf({ erases }: { readonly erases?: string | null }): readonly Erasure[] {

@@ -1,6 +1,6 @@
 import {
+  chainStart,
   Fault,
-  type Commit,
   type Delta,
   type Event,
   type EventLog,
@@ -10,12 +10,13 @@ import {
   type TailOptions,
 } from "../../../kernel/index.ts";
 import { Bell } from "../bell.ts";
+import { TailFilter } from "../tail-filter.ts";
 import type { Chain } from "./chain.ts";
 import type { ChangeWatch } from "./change-watch.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
-import { contentsOf } from "./erasures.ts";
-import type { RunFeed, RunFeeds } from "./run-feed.ts";
+import { contentOf } from "./erasures.ts";
+import type { RunFeed, RunFeeds, Watcher } from "./run-feed.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -53,18 +54,23 @@ export class SqliteEventLog implements EventLog {
     yield* this.#between(run, fromSeq, end);
   }
 
-  async *tail(runId: RunId, { fromSeq = 0, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
+  async *tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
+    const { types, signal } = options;
     if (signal?.aborted === true) return;
     const bell = new Bell();
+    const filter = new TailFilter(types);
+    const watcher: Watcher = (events) => {
+      if (events === undefined || filter.wakesFor(events)) bell.ring();
+    };
     // Before reading, so that what is written meanwhile is noticed.
     const unwatch = this.#watch.hold();
     signal?.addEventListener("abort", bell.ring);
     try {
-      const feed = await this.#tables.read(() => this.#feeds.join(runId, bell.ring));
+      const feed = await this.#tables.read(() => this.#feeds.join(runId, watcher));
       try {
-        yield* this.#follow(feed, bell, { fromSeq, ...(signal === undefined ? {} : { signal }) });
+        yield* this.#follow(feed, bell, filter, options);
       } finally {
-        this.#feeds.leave(feed, bell.ring);
+        this.#feeds.leave(feed, watcher);
       }
     } finally {
       signal?.removeEventListener("abort", bell.ring);
@@ -85,20 +91,17 @@ export class SqliteEventLog implements EventLog {
       const key = this.#tables.run(runId);
       return { run: key, end: this.#rows.endNumber(key) };
     });
-    let [number, seq, last] = [0, 0, ""];
+    let [number, seq, last] = [0, 0, chainStart(run)];
     for await (const page of this.#rows.pages(run, 0, end)) {
       for (const row of page) {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
-        const commit = this.#decoded(run, row);
-        if (commit === undefined) return broken(seq, `commit ${number} cannot be read`);
-        const contents = contentsOf(row, commit, this.#chain);
-        const next = seq + contents.length;
-        if (row.nextEvent !== next) return broken(seq, `commit ${number} does not hold the events it should`);
-        if (contents.length > 0) last = this.#chain.head(last, contents);
-        if (row.head !== (contents.length > 0 ? last : null)) {
-          return broken(seq, `commit ${number} does not follow from the one before: an event was changed`);
-        }
-        [number, seq] = [number + 1, next];
+        const { at, nextEvent: nextSeq } = row;
+        last = this.#chain.head(last, { number, at, nextSeq, content: contentOf(row, this.#chain) });
+        if (row.head !== last)
+          return broken(seq, `commit ${number} does not follow from the one before: it was changed`);
+        if (seq + this.#countEvents(run, row) !== nextSeq)
+          return broken(seq, `commit ${number} does not hold the events it should`);
+        [number, seq] = [number + 1, nextSeq];
       }
     }
     if (number < end) return broken(seq, `commit ${number} is missing`);
@@ -111,6 +114,7 @@ export class SqliteEventLog implements EventLog {
   async *#follow(
     feed: RunFeed,
     bell: Bell,
+    filter: TailFilter,
     { fromSeq = 0, signal }: TailOptions,
   ): AsyncIterable<Event | Delta> {
     let next = fromSeq;
@@ -121,14 +125,21 @@ export class SqliteEventLog implements EventLog {
       if (feed.fault !== undefined) throw feed.fault;
       while (next < feed.end && !feed.isGone) {
         if (signal?.aborted === true && next > fromSeq) return;
-        if (next < feed.oldest) yield* this.#between(feed.run, next, feed.oldest);
+        if (next < feed.oldest) {
+          for await (const event of this.#between(feed.run, next, feed.oldest))
+            if (filter.shows(event)) yield event;
+        }
         next = Math.max(next, feed.oldest);
         for (const event of feed.from(next)) {
           next = event.seq + 1;
-          yield event;
+          if (filter.shows(event)) yield event;
         }
       }
       if (feed.isOver || feed.isGone || signal?.aborted === true) return;
+      if (!filter.showsDeltas) {
+        await bell.rung();
+        continue;
+      }
       for (const { id, delta } of this.#deltas.after(feed.run.runId, shown)) {
         shown = id;
         yield delta;
@@ -154,11 +165,12 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  #decoded(run: RunKey, row: CommitRow): Commit | undefined {
+  /** -1 when it cannot be read. */
+  #countEvents(run: RunKey, row: CommitRow): number {
     try {
-      return this.#rows.decodeWhole(run, row);
+      return this.#rows.decode(run, row).events?.length ?? 0;
     } catch (error) {
-      if (Fault.is(error)) return undefined;
+      if (Fault.is(error)) return -1;
       throw error;
     }
   }

@@ -1,5 +1,6 @@
 import {
-  assertJson,
+  assertOutcome,
+  chainStart,
   Fault,
   type Commit,
   type Creation,
@@ -56,8 +57,8 @@ export interface SqliteJournalOptions {
 interface Draft {
   readonly commit: Commit;
   readonly body: string;
-  /** Stand for its events in the chain. */
-  readonly contents: readonly string[];
+  /** Stands for the body in the chain (E1). */
+  readonly content: string;
 }
 
 /** Where a commit leads, and the database's version if it is one of several. */
@@ -69,8 +70,6 @@ interface Turn {
 const intoCommits = "INSERT INTO commits (run, number, at, next_event, head, body)";
 const plainInsert = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?)`;
 const fencedInsert = `${intoCommits} SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1 AND epoch = ?7 AND holder = ?8`;
-
-const start: Position = { number: 0, seq: 0, head: "" };
 
 export class SqliteJournal implements Journal {
   readonly #tables: Tables;
@@ -166,12 +165,9 @@ export class SqliteJournal implements Journal {
 
   /** J10. Done at once, so that what the caller changes later is not in it. */
   #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
-    const { steps = [], events = [] } = commit;
-    for (const { address, outcome } of steps) {
-      if (outcome.kind === "ok") assertJson(outcome.value, `the value of step ${address}`);
-    }
+    if (commit.steps !== undefined) for (const step of commit.steps) assertOutcome(step);
     const body = encodeCommit(commit, run, this.#hash);
-    return { commit, body, contents: this.#chain.contents(events) };
+    return { commit, body, content: this.#chain.content(body) };
   }
 
   /** S5. */
@@ -199,6 +195,7 @@ export class SqliteJournal implements Journal {
 
   #create(record: RunRecord, draft: Draft): void {
     const { database } = this.#tables;
+    const start: Position = { number: 0, seq: 0, head: chainStart(record) };
     this.#refuse(draft.commit, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const id = database.insert(
@@ -216,9 +213,8 @@ export class SqliteJournal implements Journal {
       this.#tables.tick(),
     );
     const { body, commit } = draft;
-    const next = this.#after(start, draft);
-    const head = next.seq === start.seq ? null : next.head;
-    database.statement(plainInsert).run(id, commit.number, commit.at, next.seq, head, body);
+    const { seq, head } = this.#after(start, draft);
+    database.statement(plainInsert).run(id, commit.number, commit.at, seq, head, body);
     this.#reach({ id, runId, agentId, sessionId }, commit);
     this.#rows.addedNow();
   }
@@ -249,33 +245,37 @@ export class SqliteJournal implements Journal {
     return this.#append(lease, draft, version);
   }
 
-  #refuse({ number, events = [], sessions = [] }: Commit, position: Position): void {
+  #refuse({ number, events, sessions }: Commit, position: Position): void {
     if (number !== position.number) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${position.number}`);
     }
-    for (const [index, { seq }] of events.entries()) {
-      const next = position.seq + index;
+    let next = position.seq;
+    for (const { seq } of events ?? []) {
       if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+      next++;
     }
-    if (sessions.length > 0) this.#neighbours.sessions.refuseOrphans(sessions);
+    if (sessions !== undefined) this.#neighbours.sessions.refuseOrphans(sessions);
   }
 
-  #after({ number, seq, head }: Position, { contents }: Draft): Position {
-    return { number: number + 1, seq: seq + contents.length, head: this.#chain.head(head, contents) };
+  #after(position: Position, { commit, content }: Draft): Position {
+    const { number, at, events } = commit;
+    const nextSeq = position.seq + (events?.length ?? 0);
+    const head = this.#chain.head(position.head, { number, at, nextSeq, content });
+    return { number: number + 1, seq: nextSeq, head };
   }
 
   /** False: the lease is lost, or another store holds the run. */
-  #insert(run: OwnedRun, { commit, body, contents }: Draft, { next, version }: Turn): boolean {
+  #insert(run: OwnedRun, { commit, body }: Draft, { next, version }: Turn): boolean {
     const { database, holder } = this.#tables;
     const { number, at } = commit;
-    const head = contents.length === 0 ? null : next.head;
+    const { seq, head } = next;
     if (version !== undefined && run.takenAt === version) {
-      database.statement(plainInsert).run(run.id, number, at, next.seq, head, body);
+      database.statement(plainInsert).run(run.id, number, at, seq, head, body);
       return true;
     }
     const { changes } = database
       .statement(fencedInsert)
-      .run(run.id, number, at, next.seq, head, body, run.epoch, holder);
+      .run(run.id, number, at, seq, head, body, run.epoch, holder);
     if (changes === 0) return false;
     if (version !== undefined) run.takenAt = version;
     return true;
@@ -283,30 +283,27 @@ export class SqliteJournal implements Journal {
 
   /** Whether the commit changes more than its own row. */
   #reachesFurther(runId: RunId, commit: Commit): boolean {
-    const { events = [], sessions, mail, inbox, topics, mailThrough, erases } = commit;
-    const lists = [sessions, mail, inbox, topics];
+    const { events, sessions, mail, inbox, topics, mailThrough, erases } = commit;
     return (
       this.#rows.isCrowded ||
-      mailThrough !== undefined ||
-      erases !== undefined ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases) !== undefined ||
       endIn(commit) !== undefined ||
-      lists.some((list) => list !== undefined && list.length > 0) ||
-      this.#neighbours.deltas.isWritten(runId, events)
+      (events !== undefined && this.#neighbours.deltas.isWritten(runId, events))
     );
   }
 
   #reach(run: RunKey, commit: Commit): void {
-    const { events = [], sessions = [], mail = [], inbox = [], topics = [], mailThrough } = commit;
+    const { events, sessions, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
-    if (sessions.length > 0) talks.applyNow(sessions);
-    for (const each of mail) mailbox.putNow(each);
-    if (inbox.length > 0) boxes.applyNow(inbox);
-    if (topics.length > 0) subjects.applyNow(topics);
+    if (sessions !== undefined) talks.applyNow(sessions);
+    if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
+    if (inbox !== undefined) boxes.applyNow(inbox);
+    if (topics !== undefined) subjects.applyNow(topics);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
-    deltas.removeNow(run, events);
+    if (events !== undefined) deltas.removeNow(run, events);
     const end = endIn(commit);
     if (end !== undefined) this.#setEnd(run, end);
-    if (commit.erases !== undefined && commit.erases.length > 0) this.#eraser.markNow(run, commit.erases);
+    if (commit.erases !== undefined) this.#eraser.markNow(run, commit.erases);
   }
 
   #setEnd({ id }: RunKey, end: RunEnd | null): void {
@@ -318,10 +315,10 @@ export class SqliteJournal implements Journal {
     );
   }
 
-  #tell({ mail = [], inbox = [], erases = [] }: Commit): void {
+  #tell({ mail, inbox, erases }: Commit): void {
     // Who dies or fails here leaves it to the next that opens the file or erases something.
-    if (erases.length > 0) this.#eraser.erase().catch(() => undefined);
-    for (const { runId } of mail) this.#tables.announce(runId);
-    if (inbox.length > 0) this.#tables.announce();
+    if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
+    if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
+    if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
   }
 }

@@ -8,6 +8,9 @@ import type { Tables } from "./tables.ts";
 /** So many of the newest events are kept for those who tail; who is further behind reads the file. */
 const mostRecent = 1_024;
 
+/** Told of the events of a commit; of a delta with none, and with nothing of all else. */
+export type Watcher = (events?: readonly Event[]) => void;
+
 /** What this process shows of one run to those who tail it: read once, however many they are. */
 export class RunFeed {
   readonly run: RunKey;
@@ -17,7 +20,7 @@ export class RunFeed {
   isGone = false;
   /** It could not be read on: those who tail are told. */
   fault: Fault | undefined;
-  readonly bells = new Set<() => void>();
+  readonly bells = new Set<Watcher>();
   #recent: Event[] = [];
   #end: number;
   #isOver: boolean;
@@ -57,8 +60,8 @@ export class RunFeed {
     if (this.#recent.length > 2 * mostRecent) this.#recent = this.#recent.slice(-mostRecent);
   }
 
-  ring(): void {
-    for (const ring of this.bells) ring();
+  ring(events?: readonly Event[]): void {
+    for (const tell of this.bells) tell(events);
   }
 }
 
@@ -76,14 +79,14 @@ export class RunFeeds {
   }
 
   /** To be called where a read may fail and be tried again. */
-  join(runId: RunId, bell: () => void): RunFeed {
+  join(runId: RunId, bell: Watcher): RunFeed {
     const feed = this.#feeds.get(runId) ?? this.#open(runId);
     this.#feeds.set(runId, feed);
     feed.bells.add(bell);
     return feed;
   }
 
-  leave(feed: RunFeed, bell: () => void): void {
+  leave(feed: RunFeed, bell: Watcher): void {
     const { runId } = feed.run;
     feed.bells.delete(bell);
     if (feed.bells.size > 0 || this.#feeds.get(runId) !== feed) return;
@@ -95,14 +98,18 @@ export class RunFeeds {
   add(runId: RunId, commit: Commit): void {
     const feed = this.#feeds.get(runId);
     if (feed === undefined) return;
-    if (commit.number === feed.number) feed.add(commit);
-    else this.#catchUp(feed);
+    if (commit.number === feed.number) {
+      feed.add(commit);
+      feed.ring(commit.events ?? []);
+      return;
+    }
+    this.#catchUp(feed);
     feed.ring();
   }
 
-  /** A delta of this process, or an end of waiting. */
+  /** A delta of this process. */
   ring(runId: RunId): void {
-    this.#feeds.get(runId)?.ring();
+    this.#feeds.get(runId)?.ring([]);
   }
 
   /** The run is gone. */

@@ -13,6 +13,7 @@ import {
   type SessionSummary,
   type TaskId,
 } from "../../../kernel/index.ts";
+import { ComingEntries } from "../coming-entries.ts";
 import type { Collector } from "./collector.ts";
 import type { Tables } from "./tables.ts";
 
@@ -113,27 +114,35 @@ export class SqliteSessions implements Sessions {
 
   /** N1. For the journal, inside its transaction, before anything is changed. */
   refuseOrphans(changes: readonly SessionChange[]): void {
-    const coming = new Set<string>();
+    const coming = new ComingEntries();
     for (const change of changes) {
       if (change.type !== "append") continue;
       const { sessionId, entry } = change;
       const parentId = change.atLeaf === true ? null : entry.parentId;
-      if (parentId !== null && !coming.has(`${sessionId} ${parentId}`) && !this.#has(sessionId, parentId)) {
+      if (parentId !== null && !coming.has(sessionId, parentId) && !this.#has(sessionId, parentId)) {
         throw new Fault(
           "not_found",
           `entry ${entry.id} names a parent that session ${sessionId} does not have: ${parentId}`,
         );
       }
-      coming.add(`${sessionId} ${entry.id}`);
+      coming.add(sessionId, entry.id);
     }
   }
 
   /** For the journal, inside its transaction. */
   applyNow(changes: readonly SessionChange[]): void {
     const { database } = this.#tables;
+    /** When each that was added to was last, by key. */
+    const updated = new Map<number, number>();
+    let known: { readonly sessionId: SessionId; readonly session: number } | undefined;
     for (const change of changes) {
       if (change.type === "append") {
-        this.#append(change);
+        const { sessionId, agentId, entry } = change;
+        if (known?.sessionId !== sessionId)
+          known = { sessionId, session: this.#find(sessionId) ?? this.#create(sessionId, agentId) };
+        const { session } = known;
+        if (this.#append(session, change))
+          updated.set(session, Math.max(updated.get(session) ?? 0, entry.at));
         continue;
       }
       const session = this.#find(change.sessionId);
@@ -148,6 +157,8 @@ export class SqliteSessions implements Sessions {
         change.taskId === undefined ? null : ordinalOf(change.taskId),
       );
     }
+    for (const [session, at] of updated)
+      database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2", session, at);
   }
 
   /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
@@ -159,11 +170,10 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  #append({ sessionId, agentId, entry, visibility, atLeaf }: Append): void {
-    const { database } = this.#tables;
-    const session = this.#find(sessionId) ?? this.#create(sessionId, agentId);
+  /** Whether it is new. */
+  #append(session: number, { entry, visibility, atLeaf }: Append): boolean {
     const { id, runId, taskId, ...rest } = entry;
-    const isNew = database.run(
+    const count = this.#tables.database.run(
       "INSERT OR IGNORE INTO entries (session, entry_id, run_id, task, visibility, body) VALUES (?, ?, ?, ?, ?, ?)",
       session,
       id,
@@ -172,8 +182,7 @@ export class SqliteSessions implements Sessions {
       visibilities.indexOf(visibility),
       JSON.stringify(atLeaf === true ? { ...rest, parentId: this.#leaf(session) } : rest),
     );
-    if (isNew === 0) return;
-    database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2", session, entry.at);
+    return count > 0;
   }
 
   #find(sessionId: SessionId): number | undefined {

@@ -1,4 +1,4 @@
-import type { Event, JsonValue, StepRecord } from "../../../kernel/index.ts";
+import type { Event, JsonValue, LlmReply, StepRecord } from "../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
 import type { Reference, StoredEvent } from "./stored-commit.ts";
 
@@ -26,6 +26,11 @@ export function referEvent(
   );
   const step = steps[index];
   if (step === undefined) return undefined;
+  const { message, stopReason, usage, model, ...rest } = event.data;
+  const reply = valueOf(step) as Partial<LlmReply>;
+  if (reply.stopReason === stopReason && reply.usage === usage && equalJson(reply.model, model)) {
+    if (equalJson(reply.message, message)) return { from: [index, ...replyMembers], data: rest };
+  }
   const members = replyMembers.filter(
     (member) => event.data[member] !== undefined && equalJson(memberOf(step, member), event.data[member]),
   );

@@ -1,4 +1,4 @@
-import type { Clock, Hash, Store } from "../../../kernel/index.ts";
+import { Fault, type Clock, type Hash, type Store } from "../../../kernel/index.ts";
 import { systemClock } from "../../system-clock.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { Chain } from "./chain.ts";
@@ -47,6 +47,11 @@ export interface SqliteStoreOptions {
 /** A store in one file, which several processes may open at once. Beside it lie SQLite's log and, in a folder, the locks of workers. */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { path, durability = "normal", busyLimitMs = 10_000 } = options;
+  if (options.auditKey === "")
+    throw new Fault(
+      "invalid_argument",
+      "the auditKey is empty: give it a secret, or leave it out for a plain chain",
+    );
   const database = await Database.open({ path, durability, busyLimitMs });
   try {
     return await storeOn(database, options);

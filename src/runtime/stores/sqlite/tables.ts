@@ -10,7 +10,7 @@ export interface Position {
   number: number;
   /** Of the next event. */
   seq: number;
-  /** Of the events' chain (E1). */
+  /** Of the chain (E1). */
   head: string;
 }
 

@@ -95,7 +95,7 @@ test("a digest is worked out when a commit is stored", () => {
     address: stepAt("", 0),
     kind: "step",
     name: "work",
-    digest: (of) => of("abc"),
+    digest: { digest: (of) => of("abc") },
     outcome: { kind: "ok", value: null },
   };
   expect(through({ number: 1, at: 1, steps: [record] }).steps).toEqual([{ ...record, digest: "hash of 3" }]);

@@ -89,6 +89,6 @@ test("E1: a hash put in the place of erased words is found, and so is a row that
   const lease = await speak(store, 5);
   await end(store, lease, 6);
   await until(() => marked(path) === 0, "it is erased");
-  connect(path).prepare("UPDATE commits SET contents = '[\"forged\"]' WHERE number = 3").run();
+  connect(path).prepare("UPDATE commits SET content = 'forged' WHERE number = 3").run();
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 3 });
 });

@@ -34,7 +34,7 @@ async function headOf({ store, runId }: Setup): Promise<string> {
 const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
   ["an edited event", `UPDATE commits SET body = replace(body, '"turn":3', '"turn":9') WHERE number = 3`, 3],
   ["an edited time", "UPDATE commits SET at = at + 1 WHERE number = 3", 3],
-  ["a removed event", `UPDATE commits SET body = '{"steps":[]}', head = NULL WHERE number = 3`, 3],
+  ["a removed event", `UPDATE commits SET body = '{"steps":[]}' WHERE number = 3`, 3],
   ["a removed commit", "DELETE FROM commits WHERE number = 3", 3],
   ["a removed commit without events", "DELETE FROM commits WHERE number = 2", 3],
   [
@@ -48,6 +48,7 @@ const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
     `UPDATE commits SET body = json_set(body, '$.events[0].data.turn', 5, '$.events[1].data.turn', 4) WHERE number = 4`,
     4,
   ],
+  ["an edited record", `UPDATE commits SET body = replace(body, '"x"', '"z"') WHERE number = 2`, 3],
   ["another head", "UPDATE commits SET head = 'made up' WHERE number = 4", 4],
   ["a body that is not JSON", "UPDATE commits SET body = '{' WHERE number = 4", 4],
   [

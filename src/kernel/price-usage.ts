@@ -1,4 +1,5 @@
-import type { ModelPrice, ReportedUsage } from "../kernel/index.ts";
+import type { ReportedUsage } from "./model.ts";
+import type { ModelPrice } from "./price-table.ts";
 
 /** What reported usage costs. `null`: the price is not known, and the provider did not say. */
 export function priceUsage(price: ModelPrice | null, usage: ReportedUsage): number | null {
@@ -19,14 +20,4 @@ export function priceUsage(price: ModelPrice | null, usage: ReportedUsage): numb
     Math.max(0, outputTokens - reasoningTokens) * outputUsd +
     reasoningTokens * reasoningUsd
   );
-}
-
-/** B1: the most a token of input can cost. */
-export function dearestInputUsd({ inputUsd, cacheReadUsd = 0, cacheWriteUsd = 0 }: ModelPrice): number {
-  return Math.max(inputUsd, cacheReadUsd, cacheWriteUsd);
-}
-
-/** B1: the most a token of output can cost. */
-export function dearestOutputUsd({ outputUsd, reasoningUsd = 0 }: ModelPrice): number {
-  return Math.max(outputUsd, reasoningUsd);
 }

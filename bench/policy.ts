@@ -1,0 +1,190 @@
+import { openRuntime, openTelemetry, tool } from "reeve";
+import {
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  formatTaskId,
+  userMessage,
+  type ChatContext,
+  type FunctionContext,
+  type ModelRequest,
+  type ModelResponse,
+} from "reeve/kernel";
+import {
+  auditLogger,
+  cache,
+  contentTruncator,
+  fileValidator,
+  historyTruncator,
+  injectionMarking,
+  MiddlewarePipeline,
+  modelFallback,
+  piiRedaction,
+  rateLimiter,
+  retry,
+  schemaValidator,
+  tracing,
+  type Layer,
+} from "reeve/middleware";
+import { z } from "zod";
+import { median, type Row } from "./row.ts";
+import { countingModel, loopAgent, timeRun } from "./turn-loop.ts";
+
+const rounds = 31;
+const callsPerRound = 2_000;
+
+const model = countingModel(0);
+const answer = '{"town":"Sens","weather":"rain","degrees":21}';
+const response: ModelResponse = {
+  message: { role: "assistant", content: [{ type: "text", text: answer }] },
+  stopReason: "stop",
+  usage: { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+};
+const lookup = tool({
+  name: "lookup",
+  description: "Looks something up",
+  input: { type: "object" },
+  execute: () => "rain",
+});
+/** About 200 characters each. */
+const messages = Array.from({ length: 20 }, (_, index) =>
+  userMessage(`Message ${index}: it rains in Sens, and the wind comes from the west. `.repeat(3)),
+);
+const request: ModelRequest = { messages };
+const [runId, sessionId] = [formatRunId("bench"), formatSessionId("bench")];
+const common = {
+  agentName: "bench",
+  agentId: formatAgentId({ name: "bench" }),
+  runId,
+  taskId: formatTaskId(0),
+  sessionId,
+  tenantId: "acme",
+  facts: { userId: "ann", sessionId, runId, metadata: {} },
+  signal: new AbortController().signal,
+  tell: () => {},
+};
+
+/** Each layer as it is when nothing goes wrong; a cache that never hits. */
+async function layers(): Promise<Readonly<Record<string, readonly Layer[]>>> {
+  const telemetry = await openTelemetry();
+  const one = {
+    cache: [cache({ chat: true, ttlMs: 0 })],
+    retry: [retry({ tools: ["lookup"] })],
+    "rate limiter": [
+      rateLimiter({ burst: 1e9, perSecond: 1e9 }),
+      rateLimiter({ burst: 1e9, perSecond: 1e9, level: "function" }),
+    ],
+    "schema validator": [schemaValidator({ schema: z.object({ town: z.string(), degrees: z.number() }) })],
+    "audit logger": [auditLogger({ log: { record: async () => {} } })],
+    "tracing, no SDK": [tracing({ telemetry })],
+    "content truncator": [contentTruncator()],
+    "history truncator": [historyTruncator({ maxMessages: 100 })],
+    "file validator": [fileValidator({ roots: ["/srv"], maxBytes: 1e6 })],
+    "PII redaction": [piiRedaction()],
+    "injection marking": [injectionMarking()],
+    "model fallback": [modelFallback({ models: [model] })],
+  };
+  return { "a bare layer": [bare], ...one, "all together": Object.values(one).flat() };
+}
+
+const bare: Layer = { chat: (_context, next) => next(), function: (_context, next) => next() };
+
+/**
+ * Microseconds per model call and per tool call through each layer, against the path that has none; then a whole turn in the runtime,
+ * in memory, with all of them against none.
+ */
+export async function* rows(): AsyncIterable<Row> {
+  const named = await layers();
+  yield* calls(named);
+  yield* turns(named["all together"] ?? []);
+}
+
+async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
+  const count = 40;
+  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const [without, within] = [
+    loopAgent(count),
+    { ...loopAgent(count), id: formatAgentId({ name: "layered" }) },
+  ];
+  const path = new MiddlewarePipeline(middleware).callPath();
+  const layered = { ...within, ...(path && { callPath: path }) };
+  const [bareTurns, layeredTurns]: [number[], number[]] = [[], []];
+  for (let round = 0; round < 2 * rounds; round++) {
+    const [floor, took] = [await timeRun(runtime, without), await timeRun(runtime, layered)];
+    if (round < rounds) continue;
+    bareTurns.push((floor * 1_000) / count);
+    layeredTurns.push((took * 1_000) / count);
+  }
+  await runtime.close();
+  yield {
+    name: "turn in the runtime (model + tool): all together",
+    value: median(layeredTurns),
+    unit: "us",
+    against: median(bareTurns),
+    goal: null,
+  };
+}
+
+async function* calls(named: Readonly<Record<string, readonly Layer[]>>): AsyncIterable<Row> {
+  for (const level of ["chat", "function"] as const) {
+    const call = level === "chat" ? chatCall : toolCall;
+    for (const [name, some] of Object.entries(named)) {
+      const pipeline = new MiddlewarePipeline(some);
+      if (pipeline.depth[level] === 0) continue;
+      const [without, within]: [number[], number[]] = [[], []];
+      for (let round = 0; round < rounds + 3; round++) {
+        const floor = await timeCalls(() => call(undefined));
+        const took = await timeCalls(() => call(pipeline));
+        if (round < 3) continue;
+        without.push(floor);
+        within.push(took);
+      }
+      yield {
+        name: `${level === "chat" ? "model" : "tool"} call: ${name}`,
+        value: median(within),
+        unit: "us",
+        against: median(without),
+        goal: null,
+      };
+    }
+  }
+}
+
+async function timeCalls(call: () => Promise<void>): Promise<number> {
+  const started = performance.now();
+  for (let index = 0; index < callsPerRound; index++) await call();
+  return ((performance.now() - started) * 1_000) / callsPerRound;
+}
+
+async function chatCall(pipeline: MiddlewarePipeline | undefined): Promise<void> {
+  const context: ChatContext = {
+    ...common,
+    metadata: {},
+    systemInstructions: "",
+    role: "main",
+    model,
+    request,
+    streaming: false,
+    filters: [],
+  };
+  const next = async (): Promise<void> => {
+    context.result = response;
+  };
+  await (pipeline?.chat === undefined ? next() : pipeline.chat.process(context, next));
+}
+
+async function toolCall(pipeline: MiddlewarePipeline | undefined): Promise<void> {
+  const context: FunctionContext = {
+    ...common,
+    metadata: {},
+    functionName: "lookup",
+    tool: lookup,
+    callId: "c",
+    idempotencyKey: "k",
+    arguments: { path: "a/b.txt", town: "Sens" },
+  };
+  const next = async (): Promise<void> => {
+    context.result = { output: { type: "text", text: answer }, isError: false };
+  };
+  await (pipeline?.function === undefined ? next() : pipeline.function.process(context, next));
+}

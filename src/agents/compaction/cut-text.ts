@@ -1,0 +1,31 @@
+import type { ToolOutput } from "../../kernel/index.ts";
+import { outputChars } from "./message-size.ts";
+
+/** The smallest limit that leaves room for something beside the marker. */
+export const shortestCut = 64;
+
+/** At most `limit` characters, the marker that says how many are missing included. */
+export function cutText(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  let end = limit - marker(text.length).length;
+  if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end--;
+  return text.slice(0, end) + marker(text.length - end);
+}
+
+/** Text of at most `limit` characters in place of what is longer; images and files are named in it. */
+export function cutOutput(output: ToolOutput, limit: number): ToolOutput {
+  if (outputChars(output) <= limit) return output;
+  return { type: "text", text: cutText(asText(output), limit) };
+}
+
+function asText(output: ToolOutput): string {
+  if (output.type === "text") return output.text;
+  if (output.type === "json") return JSON.stringify(output.value);
+  return output.parts
+    .map((part) => (part.type === "text" ? part.text : `[${part.type} left out: ${part.mediaType}]`))
+    .join("\n");
+}
+
+function marker(chars: number): string {
+  return `\n[... ${chars} characters left out]`;
+}

@@ -1,0 +1,95 @@
+import type { ChatMessage, Compaction } from "../../kernel/index.ts";
+import { requireLimit } from "./limit.ts";
+import { groupMessages, type MessageGroup } from "./message-group.ts";
+import { estimateTokens, type TokenCounter } from "./message-size.ts";
+import { sessionContext, type ShownEntry } from "./session-context.ts";
+import type { SummaryRequest } from "./summarizer.ts";
+import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
+import {
+  joinFiles,
+  splitFiles,
+  touchedFiles,
+  usualFileUse,
+  withFiles,
+  type FileUse,
+} from "./touched-files.ts";
+
+export interface SessionCompactionOptions extends SummaryAttempt {
+  /** Left free in the model's window for the prompt and the answer. 8,192 unless told. */
+  readonly reserveTokens?: number;
+  /** What stays as it is, from the newest back. 16,384 unless told. */
+  readonly keepRecentTokens?: number;
+  readonly countTokens?: TokenCounter;
+  readonly fileUse?: FileUse;
+}
+
+const divider = "\n\n---\n\nThe turn under way began like this:\n\n";
+
+/**
+ * Sums up what lies before a cut in a session. The cut is before a user's message or an assistant's, never between a call and its
+ * result. A cut inside a turn gives two summaries, made side by side: of what was before the turn, and of its beginning.
+ */
+export function sessionCompaction(options: SessionCompactionOptions): Compaction {
+  const { countTokens = estimateTokens, fileUse = usualFileUse } = options;
+  const reserveTokens = requireLimit("reserveTokens", options.reserveTokens ?? 8_192, 0);
+  const keepRecentTokens = requireLimit("keepRecentTokens", options.keepRecentTokens ?? 16_384, 1);
+  return {
+    shouldCompact: ({ tokens, contextWindow }) => tokens > contextWindow - reserveTokens,
+    async compact({ path, instructions }) {
+      if (path.at(-1)?.type === "compaction") return null;
+      const { summary, shown } = sessionContext(path);
+      const groups = groupMessages(shown, ({ message }) => message);
+      const cut = findCut(groups, keepRecentTokens, countTokens);
+      const first = groups[cut]?.[0];
+      if (cut === 0 || first === undefined) return null;
+      const previous = summary === null ? null : splitFiles(summary);
+      const turn = startOfTurn(groups, cut);
+      const before = messagesOf(groups.slice(0, turn));
+      const beginning = messagesOf(groups.slice(turn, cut));
+      const wishes = instructions === undefined ? {} : { instructions };
+      const requests: SummaryRequest[] = [];
+      if (before.length > 0)
+        requests.push({ messages: before, previous: previous?.summary ?? null, part: "history", ...wishes });
+      if (beginning.length > 0)
+        requests.push({ messages: beginning, previous: null, part: "turn", ...wishes });
+      const summaries = await trySummaries(options, requests);
+      if (summaries === undefined) return null;
+      // With nothing between the last compaction and the turn, what it said still stands.
+      const parts = before.length > 0 || previous === null ? summaries : [previous.summary, ...summaries];
+      const files = touchedFiles([...before, ...beginning], fileUse);
+      const touched = previous === null ? files : joinFiles(previous.files, files);
+      return { summary: withFiles(parts.join(divider), touched), firstKeptEntryId: first.entry.id };
+    },
+  };
+}
+
+/** The place of the first group that is kept: as many as fit, and always the newest. */
+function findCut(
+  groups: readonly MessageGroup<ShownEntry>[],
+  keepRecentTokens: number,
+  countTokens: TokenCounter,
+): number {
+  let tokens = 0;
+  let cut = Math.max(0, groups.length - 1);
+  for (let index = groups.length - 1; index >= 0; index--) {
+    tokens += countTokens(messagesOf([groups[index] ?? []]));
+    if (tokens > keepRecentTokens) break;
+    cut = index;
+  }
+  return cut;
+}
+
+/** The place of the user's message whose turn the cut goes through; the cut itself where it goes through none. */
+function startOfTurn(groups: readonly MessageGroup<ShownEntry>[], cut: number): number {
+  if (isQuestion(groups[cut])) return cut;
+  const start = groups.slice(0, cut).findLastIndex(isQuestion);
+  return start < 0 ? cut : start;
+}
+
+function isQuestion(group: MessageGroup<ShownEntry> | undefined): boolean {
+  return group?.[0]?.message.role === "user";
+}
+
+function messagesOf(groups: readonly MessageGroup<ShownEntry>[]): readonly ChatMessage[] {
+  return groups.flat().map(({ message }) => message);
+}

@@ -1,0 +1,62 @@
+import { Fault, type ChatMessage, type CompactionStrategy } from "../../kernel/index.ts";
+import { cutOutput, shortestCut } from "./cut-text.ts";
+import { requireLimit } from "./limit.ts";
+import { groupHistory } from "./message-group.ts";
+import { charsOfAll, outputChars } from "./message-size.ts";
+import { recentGroups } from "./recent-groups.ts";
+
+export interface TruncationOptions {
+  readonly maxMessages?: number;
+  readonly maxChars?: number;
+}
+
+/**
+ * The last resort: a ceiling by messages, by characters, or both. Drops the oldest first; where the newest turn alone is over
+ * `maxChars`, the results in it are cut, errors and unread ones too. What a user or the system said is never cut, so those alone
+ * may pass the ceiling.
+ */
+export function truncation({ maxMessages, maxChars }: TruncationOptions): CompactionStrategy {
+  if (maxMessages === undefined && maxChars === undefined) {
+    throw new Fault("invalid_argument", "truncation needs a ceiling: maxMessages, maxChars or both");
+  }
+  if (maxMessages !== undefined) requireLimit("maxMessages", maxMessages, 1);
+  if (maxChars !== undefined) requireLimit("maxChars", maxChars, shortestCut);
+  return {
+    async compact(rawHistory) {
+      const byCount = dropOldest(rawHistory, maxMessages, ({ length }) => length);
+      const bySize = dropOldest(byCount, maxChars, charsOfAll);
+      return maxChars === undefined ? bySize : cutResults(bySize, maxChars);
+    },
+  };
+}
+
+function dropOldest(
+  history: readonly ChatMessage[],
+  limit: number | undefined,
+  cost: (messages: readonly ChatMessage[]) => number,
+): readonly ChatMessage[] {
+  if (limit === undefined || cost(history) <= limit) return history;
+  const { head, groups } = groupHistory(history);
+  const { kept, left } = recentGroups(groups, limit - cost(head), cost);
+  return left.length === 0 ? history : [...head, ...kept.flat()];
+}
+
+/** From the oldest on, each by as much as is still too much. */
+function cutResults(history: readonly ChatMessage[], maxChars: number): readonly ChatMessage[] {
+  let excess = charsOfAll(history) - maxChars;
+  if (excess <= 0 || !history.some(({ role }) => role === "tool")) return history;
+  let isCut = false;
+  const cut = history.map((message): ChatMessage => {
+    if (message.role !== "tool" || excess <= 0) return message;
+    const content = message.content.map((part) => {
+      const size = outputChars(part.output);
+      const output = excess <= 0 ? part.output : cutOutput(part.output, Math.max(shortestCut, size - excess));
+      if (output === part.output) return part;
+      isCut = true;
+      excess -= size - outputChars(output);
+      return { ...part, output };
+    });
+    return { ...message, content };
+  });
+  return isCut ? cut : history;
+}

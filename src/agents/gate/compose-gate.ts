@@ -1,0 +1,56 @@
+import type { Guardrail, HookRegistry, Permissions, ToolGate } from "../../kernel/index.ts";
+import { extensionLayer, type ToolExtension } from "./extension-layer.ts";
+import type { GateLayer } from "./gate-layer.ts";
+import { guardrailLayer } from "./guardrail-layer.ts";
+import { hookLayer } from "./hook-layer.ts";
+import { ownWordLayer, permissionLayer, rememberApproval } from "./permission-layer.ts";
+
+export interface GateParts {
+  readonly hooks?: HookRegistry;
+  readonly extensions?: readonly ToolExtension[];
+  readonly guardrails?: readonly Guardrail[];
+  readonly permissions?: Permissions;
+}
+
+/**
+ * The gate that all of an agent's tool calls pass. The first to deny or ask decides:
+ *
+ * - before a call: hooks, extensions, guardrails, permissions
+ * - after it: extensions, guardrails, hooks
+ *
+ * F1: made of what is configured; `undefined` when nothing is.
+ */
+export function composeGate({
+  hooks,
+  extensions = [],
+  guardrails = [],
+  permissions,
+}: GateParts): ToolGate | undefined {
+  const watchers = hooks && hookLayer(hooks);
+  const extended = extensionLayer(extensions);
+  const guarded = guardrailLayer(guardrails);
+  const befores = present(watchers?.first, extended, guarded).flatMap(({ before }) => before ?? []);
+  const afters = present(extended, guarded, watchers?.last).flatMap(({ after }) => after ?? []);
+  if (befores.length === 0 && afters.length === 0 && permissions === undefined) return undefined;
+  const last = permissions === undefined ? ownWordLayer : permissionLayer(permissions);
+  if (last.before !== undefined) befores.push(last.before);
+  return {
+    before: async (call) => {
+      for (const before of befores) {
+        const verdict = await before(call);
+        if (verdict !== undefined) return verdict;
+      }
+      return { decision: "allow" };
+    },
+    after: async (call, result) => {
+      let given = result;
+      for (const after of afters) given = await after(call, given);
+      return given;
+    },
+    ...(permissions && { remember: (call) => rememberApproval(permissions, call) }),
+  };
+}
+
+function present(...layers: readonly (GateLayer | undefined)[]): readonly GateLayer[] {
+  return layers.filter((layer) => layer !== undefined);
+}

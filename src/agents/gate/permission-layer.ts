@@ -1,0 +1,100 @@
+import {
+  eventDraft,
+  Fault,
+  stopsTask,
+  type ApprovalDecision,
+  type ApprovalHandler,
+  type GatedCall,
+  type GateVerdict,
+  type PermissionDecision,
+  type Permissions,
+  type RememberedApproval,
+} from "../../kernel/index.ts";
+import type { GateLayer } from "./gate-layer.ts";
+
+/**
+ * Permissions, and the tool's own `needsApproval` beside them. Fails closed: permissions that throw deny, and so does an ask when nobody
+ * can be asked. The tool's own question waits for an answer then, as it does without permissions.
+ */
+export function permissionLayer(permissions: Permissions): GateLayer {
+  return {
+    before: async (gated) => {
+      const decision = await checked(permissions, gated);
+      if (decision.decision === "deny") return denied(decision.reason);
+      const ruled = decision.decision === "ask";
+      if (!ruled && !gated.needsApproval) return undefined;
+      if (await isRemembered(permissions, gated)) return { decision: "allow" };
+      const { onAsk } = permissions;
+      if (!ruled) return ask("tool", ownQuestion(gated), onAsk ?? "wait");
+      if (onAsk !== undefined) return ask("permissions", decision.reason, onAsk);
+      return denied(
+        `${decision.reason}, and nobody can be asked: give the permissions onAsk, "wait" or a handler`,
+      );
+    },
+  };
+}
+
+/** Without permissions, the tool's own word is all there is. */
+export const ownWordLayer: GateLayer = Object.freeze({
+  before: async (gated: GatedCall): Promise<GateVerdict | undefined> =>
+    gated.needsApproval ? ask("tool", ownQuestion(gated), "wait") : undefined,
+});
+
+export async function rememberApproval({ memory }: Permissions, gated: GatedCall): Promise<void> {
+  await memory?.add(approvalOf(gated));
+}
+
+function approvalOf({ facts, agentId, call }: GatedCall): RememberedApproval {
+  return { userId: facts.userId, agentId, toolName: call.toolName };
+}
+
+async function checked(permissions: Permissions, gated: GatedCall): Promise<PermissionDecision> {
+  const { call, tool, facts } = gated;
+  try {
+    const decision = await permissions.check(call, tool, facts);
+    if (["allow", "ask", "deny"].includes(decision.decision)) return decision;
+    return { decision: "deny", reason: `the permissions said ${JSON.stringify(decision)}` };
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    return { decision: "deny", reason: `the permissions failed: ${Fault.from(error).message}` };
+  }
+}
+
+async function isRemembered({ memory }: Permissions, gated: GatedCall): Promise<boolean> {
+  try {
+    return (await memory?.has(approvalOf(gated))) === true;
+  } catch (error) {
+    const failure = Fault.from(error).toJSON();
+    gated.tell(eventDraft("hook_error", { hook: "approval_memory", failure }));
+    return false;
+  }
+}
+
+function ownQuestion({ call }: GatedCall): string {
+  return `${call.toolName} asks for it`;
+}
+
+function denied(reason: string): GateVerdict {
+  return { decision: "deny", by: "permissions", reason };
+}
+
+function ask(by: string, reason: string, onAsk: "wait" | ApprovalHandler): GateVerdict {
+  return { decision: "ask", by, reason, ...(onAsk !== "wait" && { answer: strict(onAsk) }) };
+}
+
+/** Only what is a decision is taken for one: a handler that says `true` has not said what it allows. */
+function strict(handler: ApprovalHandler): ApprovalHandler {
+  return async (request, facts) => {
+    const answer: unknown = await handler(request, facts);
+    if (isDecision(answer)) return answer;
+    return {
+      decision: "denied",
+      reason: `the approval handler answered ${JSON.stringify(answer)}, which is no decision: { decision: "approved" | "denied" | "skipped" }`,
+    };
+  };
+}
+
+function isDecision(value: unknown): value is ApprovalDecision {
+  if (typeof value !== "object" || value === null || !("decision" in value)) return false;
+  return value.decision === "approved" || value.decision === "denied" || value.decision === "skipped";
+}

@@ -1,0 +1,117 @@
+import {
+  assistantMessage,
+  eventDraft,
+  Fault,
+  toolCallsOf,
+  Transcript,
+  type EventDraft,
+  type Guardrail,
+  type GuardrailContext,
+  type GuardrailDecision,
+  type JsonObject,
+  type JsonValue,
+  type Model,
+  type RunContext,
+} from "../../kernel/index.ts";
+import { hear } from "./guardrail-panel.ts";
+
+/** Who stopped an invocation at its input or its output, and why. */
+export interface Tripped {
+  readonly guardrail: string;
+  readonly reason: string;
+}
+
+/**
+ * The stages `input` and `output` around an invocation, for whoever drives one. Each is a step: on replay nothing is judged again, and
+ * what was decided holds. Without a guardrail for a stage there is no step (F1).
+ */
+export class GuardedRun {
+  readonly #guardrails: readonly Guardrail[];
+  readonly #ctx: RunContext;
+
+  constructor(guardrails: readonly Guardrail[], ctx: RunContext) {
+    this.#guardrails = guardrails;
+    this.#ctx = ctx;
+  }
+
+  /** Before anything is paid. */
+  async input(input: JsonValue): Promise<Tripped | undefined> {
+    for (const guardrail of this.#guardrails) this.#start(guardrail);
+    const guardrails = this.#guardrails.filter((each) => each.onInput !== undefined);
+    return this.#stage("input", guardrails, (guardrail, context) => guardrail.onInput?.(input, context));
+  }
+
+  /** Before it is given out. */
+  async output(output: string): Promise<Tripped | undefined> {
+    const guardrails = output === "" ? [] : this.#guardrails.filter((each) => each.onOutput !== undefined);
+    return this.#stage("output", guardrails, (guardrail, context) => guardrail.onOutput?.(output, context));
+  }
+
+  #start(guardrail: Guardrail): void {
+    try {
+      guardrail.onTurnStart?.(this.#ctx.facts);
+    } catch (error) {
+      const failure = Fault.from(error).toJSON();
+      this.#ctx.tell(eventDraft("guardrail_error", { guardrail: guardrail.name, stage: "input", failure }));
+    }
+  }
+
+  async #stage(
+    stage: "input" | "output",
+    guardrails: readonly Guardrail[],
+    ask: (
+      guardrail: Guardrail,
+      context: GuardrailContext,
+    ) => GuardrailDecision | Promise<GuardrailDecision> | undefined,
+  ): Promise<Tripped | undefined> {
+    if (guardrails.length === 0) return undefined;
+    const { agentId, taskId, facts } = this.#ctx;
+    const tripped = await this.#ctx.step<JsonObject | null>(`guardrails ${stage}`, async (step) => {
+      const context: GuardrailContext = {
+        agentId,
+        taskId,
+        facts,
+        get ctx() {
+          return step.ctx;
+        },
+      };
+      const tell = (event: EventDraft): void => step.ctx.tell(event);
+      const { stop } = await hear(guardrails, { stage, ask: (guardrail) => ask(guardrail, context), tell });
+      return stop === undefined ? null : { guardrail: stop.guardrail, reason: stop.reason };
+    });
+    return tripped === null ? undefined : (tripped as unknown as Tripped);
+  }
+}
+
+/**
+ * A conversation whose last answer was withheld: its words, and the thoughts behind them, replaced by the reason, so that no later turn
+ * is given them. Calls stay, so that their results have one.
+ */
+export function withoutAnswer(transcript: Transcript, reason: string): Transcript {
+  const messages = [...transcript];
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  const answer = messages[last];
+  if (answer?.role !== "assistant") return transcript;
+  messages[last] = assistantMessage([{ type: "text", text: reason }, ...toolCallsOf(answer)]);
+  return Transcript.of(messages);
+}
+
+/** The agent's models, with those its guardrails bring. */
+export function withGuardrailModels(
+  models: Readonly<Record<string, Model>>,
+  guardrails: readonly Guardrail[],
+): Readonly<Record<string, Model>> {
+  const all: Record<string, Model> = { ...models };
+  for (const { name, models: brought = {} } of guardrails) {
+    for (const [role, model] of Object.entries(brought)) {
+      if (Object.hasOwn(all, role) && all[role] !== model) {
+        throw new Fault(
+          "invalid_argument",
+          `the guardrail ${name} brings a model for the role ${role}, which there is already; give guardrails of one kind names of their own`,
+        );
+      }
+      all[role] = model;
+    }
+  }
+  return all;
+}

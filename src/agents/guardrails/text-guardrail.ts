@@ -1,0 +1,75 @@
+import {
+  Fault,
+  type Guardrail,
+  type GuardrailContext,
+  type GuardrailDecision,
+  type GuardrailStage,
+  type Model,
+} from "../../kernel/index.ts";
+import { textOfOutput, textOfValue } from "./guarded-text.ts";
+
+/** Where to look, and what to decide on a find. */
+export type GuardedStages = Partial<Readonly<Record<GuardrailStage, "warn" | "block" | "halt">>>;
+
+export interface TextGuardrailOptions {
+  readonly name: string;
+  readonly stages: GuardedStages;
+  readonly models?: Readonly<Record<string, Model>>;
+  /** What is wrong with the text, if something is. Never the text itself: the reason is logged and shown. */
+  readonly examine: (
+    text: string,
+    stage: GuardrailStage,
+    context: GuardrailContext,
+  ) => string | undefined | Promise<string | undefined>;
+}
+
+const allow: GuardrailDecision = Object.freeze({ decision: "allow" });
+const allStages: readonly string[] = [
+  "input",
+  "tool_call",
+  "tool_result",
+  "output",
+] satisfies GuardrailStage[];
+const decisions: readonly string[] = ["warn", "block", "halt"];
+
+/** A guardrail that reads: the same look at whatever text there is at each of its stages. */
+export function textGuardrail({ name, stages, models, examine }: TextGuardrailOptions): Guardrail {
+  checkStages(name, stages);
+  const look = async (
+    text: string,
+    stage: GuardrailStage,
+    context: GuardrailContext,
+  ): Promise<GuardrailDecision> => {
+    const decision = stages[stage];
+    const reason = decision === undefined ? undefined : await examine(text, stage, context);
+    return decision === undefined || reason === undefined ? allow : { decision, reason };
+  };
+  const guardrail: { -readonly [Key in keyof Guardrail]: Guardrail[Key] } = { name };
+  if (models !== undefined) guardrail.models = models;
+  if (stages.input !== undefined)
+    guardrail.onInput = (input, context) => look(textOfValue(input), "input", context);
+  if (stages.tool_call !== undefined)
+    guardrail.beforeCall = ({ input }, context) => look(textOfValue(input), "tool_call", context);
+  if (stages.tool_result !== undefined)
+    guardrail.afterCall = (_call, { output }, context) => look(textOfOutput(output), "tool_result", context);
+  if (stages.output !== undefined) guardrail.onOutput = (output, context) => look(output, "output", context);
+  return Object.freeze(guardrail);
+}
+
+function checkStages(name: string, stages: GuardedStages): void {
+  const entries = Object.entries(stages);
+  for (const [stage, decision] of entries) {
+    if (!allStages.includes(stage) || (decision !== undefined && !decisions.includes(decision))) {
+      throw new Fault(
+        "invalid_argument",
+        `stages of the guardrail ${name} has ${stage}: ${JSON.stringify(decision)}; it maps ${allStages.join(", ")} to ${decisions.join(", ")}`,
+      );
+    }
+  }
+  if (entries.every(([, decision]) => decision === undefined)) {
+    throw new Fault(
+      "invalid_argument",
+      `the guardrail ${name} looks nowhere: give it one of the stages ${allStages.join(", ")}`,
+    );
+  }
+}

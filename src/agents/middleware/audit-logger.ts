@@ -1,0 +1,113 @@
+import {
+  eventDraft,
+  Fault,
+  messageText,
+  type AgentId,
+  type AgentRunContext,
+  type ChatContext,
+  type FunctionContext,
+  type JsonObject,
+  type RunId,
+} from "../../kernel/index.ts";
+import type { Layer } from "./layer.ts";
+import { headOf } from "./text-cut.ts";
+
+type Context = AgentRunContext | ChatContext | FunctionContext;
+
+/** One line about a call. */
+export interface AuditLine {
+  readonly runId: RunId;
+  readonly actor: AgentId;
+  readonly action: "agent_run" | "model_call" | "tool_call";
+  readonly details: JsonObject;
+}
+
+/** A book of one's own, beside the run's log, which is the audit that cannot be edited unseen. */
+export interface AuditBook {
+  record(line: AuditLine): void | Promise<void>;
+}
+
+export interface AuditLoggerOptions {
+  readonly log: AuditBook;
+  /** Of prompts, arguments and answers, this much is kept; `null` is all. 500 characters unless told. */
+  readonly maxChars?: number | null;
+  /** A line that cannot be written stops the run. Off unless told: it is told in the run's log instead. */
+  readonly required?: boolean;
+}
+
+/**
+ * A line for every run, model call and tool call, with who it was for and how it ended. On a replay, recorded calls write none. A
+ * crash between a call and its record writes its line twice (J6).
+ */
+export function auditLogger({ log, maxChars = 500, required = false }: AuditLoggerOptions): Layer {
+  const short = (text: string): string =>
+    maxChars === null || text.length <= maxChars ? text : `${headOf(text, maxChars)}[...]`;
+
+  async function around(
+    context: Context,
+    next: () => Promise<void>,
+    action: AuditLine["action"],
+    describe: () => JsonObject,
+  ): Promise<void> {
+    try {
+      await next();
+    } catch (error) {
+      const { code, message } = Fault.from(error);
+      await write(context, action, { ...describe(), failure: { code, message: short(message) } });
+      throw error;
+    }
+    await write(context, action, describe());
+  }
+
+  async function write(context: Context, action: AuditLine["action"], details: JsonObject): Promise<void> {
+    const { runId, agentId, taskId, tenantId, facts } = context;
+    const whose = { taskId, tenantId, userId: facts.userId };
+    try {
+      await log.record({ runId, actor: agentId, action, details: { ...whose, ...details } });
+    } catch (error) {
+      if (required) throw error;
+      const failure = Fault.from(error).toJSON();
+      context.tell(eventDraft("hook_error", { hook: "audit-logger", failure }));
+    }
+  }
+
+  return {
+    name: "audit-logger",
+    agent: (context, next) =>
+      around(context, next, "agent_run", () => ({
+        input: short(JSON.stringify(context.input)),
+        ...(context.result && {
+          status: context.result.status,
+          output: short(JSON.stringify(context.result.output)),
+        }),
+      })),
+    chat: (context, next) => around(context, next, "model_call", () => describeChat(context, short)),
+    function: (context, next) =>
+      around(context, next, "tool_call", () => ({
+        tool: context.functionName,
+        callId: context.callId,
+        arguments: short(JSON.stringify(context.arguments)),
+        ...(context.result && {
+          isError: context.result.isError,
+          output: short(JSON.stringify(context.result.output)),
+        }),
+      })),
+  };
+}
+
+function describeChat(context: ChatContext, short: (text: string) => string): JsonObject {
+  const { model, request, role, result } = context;
+  const last = request.messages.at(-1);
+  return {
+    model: `${model.provider}/${model.modelId}`,
+    role,
+    messages: request.messages.length,
+    last: last === undefined ? "" : short(messageText(last)),
+    ...(result && {
+      stopReason: result.stopReason,
+      inputTokens: result.usage.inputTokens,
+      outputTokens: result.usage.outputTokens,
+      answer: short(messageText(result.message)),
+    }),
+  };
+}

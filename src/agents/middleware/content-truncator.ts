@@ -1,0 +1,61 @@
+import type { ToolOutput } from "../../kernel/index.ts";
+import type { Layer } from "./layer.ts";
+import { atLeast } from "./option-range.ts";
+import { headOf, tailOf } from "./text-cut.ts";
+
+export interface ContentTruncatorOptions {
+  /** UTF-16 units of text the model is given of one result. 50,000 unless told. */
+  readonly maxChars?: number;
+  /** `head` keeps the beginning; `both` also the end, half and half. `head` unless told. */
+  readonly keep?: "head" | "both";
+  /** What stands where something was left out. */
+  readonly marker?: (leftOut: number) => string;
+}
+
+/** Cuts a tool's long results, and says so in the place of what is missing. Images and files are left alone. */
+export function contentTruncator(options: ContentTruncatorOptions = {}): Layer {
+  const { maxChars = 50_000, keep = "head", marker = markerOf } = options;
+  atLeast("contentTruncator: maxChars", maxChars, 1);
+
+  function cut(text: string, room: number): string {
+    if (text.length <= room) return text;
+    const head = headOf(text, keep === "both" ? Math.ceil(room / 2) : room);
+    const tail = keep === "both" ? tailOf(text, Math.floor(room / 2)) : "";
+    return `${head}${marker(text.length - head.length - tail.length)}${tail}`;
+  }
+
+  function shorten(output: ToolOutput): ToolOutput {
+    if (output.type === "text") {
+      return output.text.length <= maxChars ? output : { type: "text", text: cut(output.text, maxChars) };
+    }
+    if (output.type === "json") {
+      const text = JSON.stringify(output.value);
+      return text.length <= maxChars ? output : { type: "text", text: cut(text, maxChars) };
+    }
+    let room = maxChars;
+    let changed = false;
+    const parts = output.parts.map((part) => {
+      if (part.type !== "text") return part;
+      const text = cut(part.text, room);
+      room = Math.max(0, room - part.text.length);
+      changed ||= text !== part.text;
+      return { ...part, text };
+    });
+    return changed ? { type: "content", parts } : output;
+  }
+
+  return {
+    name: "content-truncator",
+    function: async (context, next) => {
+      await next();
+      const { result } = context;
+      if (result === undefined) return;
+      const output = shorten(result.output);
+      if (output !== result.output) context.result = { ...result, output };
+    },
+  };
+}
+
+function markerOf(leftOut: number): string {
+  return `\n[... ${leftOut} characters left out ...]\n`;
+}

@@ -1,0 +1,150 @@
+import {
+  MiddlewareTermination,
+  type JsonValue,
+  type MediaSource,
+  type ToolOutput,
+  type ToolResult,
+} from "../../kernel/index.ts";
+import type { Layer } from "./layer.ts";
+import { atLeast } from "./option-range.ts";
+import { selects, type ToolSelection } from "./tool-selection.ts";
+import { isInside } from "./virtual-path.ts";
+
+export interface FileValidatorOptions {
+  /** Which tools; all unless told. */
+  readonly tools?: ToolSelection;
+  /** Folders that paths must be inside of. None: paths are not looked at. */
+  readonly roots?: readonly string[];
+  /** Arguments that hold a path, or a list of them. */
+  readonly pathArguments?: readonly string[];
+  /** Endings of paths that are allowed, such as `.md`; all unless told. */
+  readonly extensions?: readonly string[];
+  /** Of one argument, and of one text, image or file of a result. */
+  readonly maxBytes?: number;
+  /** Of images and files in results: `image/png`, `image/*`. All unless told. */
+  readonly mediaTypes?: readonly string[];
+  /** `refuse` gives the model an error it can react to, `terminate` stops the run. `refuse` unless told. */
+  readonly onInvalid?: "refuse" | "terminate";
+}
+
+const usualPathArguments = [
+  "path",
+  "paths",
+  "file",
+  "files",
+  "filePath",
+  "file_path",
+  "filename",
+  "directory",
+];
+
+/**
+ * Looks at the files a tool is asked for and gives back: where, how large, what kind. By name alone: it cannot see where a link
+ * leads, which is a sandbox's to say.
+ */
+export function fileValidator(options: FileValidatorOptions): Layer {
+  const { tools = () => true, onInvalid = "refuse" } = options;
+  if (options.maxBytes !== undefined) atLeast("fileValidator: maxBytes", options.maxBytes, 0);
+  const selected = selects(tools);
+
+  function refuse(problem: string): ToolResult {
+    if (onInvalid === "terminate") throw new MiddlewareTermination(problem, { by: "file-validator" });
+    return { output: { type: "text", text: `[refused: ${problem}]` }, isError: true };
+  }
+
+  return {
+    name: "file-validator",
+    function: async (context, next) => {
+      if (!selected(context.tool)) return next();
+      const asked = argumentProblem(context.arguments, options);
+      if (asked !== undefined) {
+        context.result = refuse(asked);
+        return;
+      }
+      await next();
+      const given = context.result && outputProblem(context.result.output, options);
+      if (given !== undefined) context.result = refuse(given);
+    },
+  };
+}
+
+function argumentProblem(
+  input: Readonly<Record<string, JsonValue>>,
+  options: FileValidatorOptions,
+): string | undefined {
+  const { pathArguments = usualPathArguments, maxBytes = Infinity } = options;
+  for (const [name, value] of Object.entries(input)) {
+    const size =
+      maxBytes === Infinity ? 0 : bytesOf(typeof value === "string" ? value : JSON.stringify(value));
+    if (size > maxBytes) return `${name} has ${size} bytes; at most ${maxBytes} are allowed`;
+    if (!pathArguments.includes(name)) continue;
+    for (const path of Array.isArray(value) ? (value as readonly JsonValue[]) : [value]) {
+      const problem = typeof path === "string" ? pathProblem(path, options) : undefined;
+      if (problem !== undefined) return problem;
+    }
+  }
+  return undefined;
+}
+
+function pathProblem(path: string, { roots = [], extensions }: FileValidatorOptions): string | undefined {
+  if (roots.length > 0 && !roots.some((root) => isInside(root, path)))
+    return `${JSON.stringify(path)} is outside of ${roots.join(", ")}`;
+  if (
+    extensions !== undefined &&
+    !extensions.some((ending) => path.toLowerCase().endsWith(ending.toLowerCase()))
+  )
+    return `${JSON.stringify(path)} does not end in ${extensions.join(", ")}`;
+  return undefined;
+}
+
+function outputProblem(output: ToolOutput, options: FileValidatorOptions): string | undefined {
+  const { maxBytes = Infinity, mediaTypes } = options;
+  const parts =
+    output.type === "content"
+      ? output.parts
+      : [
+          {
+            type: "text",
+            text: output.type === "text" ? output.text : JSON.stringify(output.value),
+          } as const,
+        ];
+  for (const part of parts) {
+    const size =
+      maxBytes === Infinity ? 0 : part.type === "text" ? bytesOf(part.text) : sourceBytes(part.source);
+    if (size > maxBytes) return `the result has ${size} bytes; at most ${maxBytes} are allowed`;
+    if (part.type === "text" || mediaTypes === undefined) continue;
+    if (!mediaTypes.some((allowed) => matches(allowed, part.mediaType)))
+      return `the result is ${part.mediaType}; allowed are ${mediaTypes.join(", ")}`;
+  }
+  return undefined;
+}
+
+function matches(allowed: string, mediaType: string): boolean {
+  const type = (mediaType.split(";")[0] ?? "").trim().toLowerCase();
+  return allowed.endsWith("/*")
+    ? type.startsWith(allowed.slice(0, -1).toLowerCase())
+    : type === allowed.toLowerCase();
+}
+
+/** What stands elsewhere has no size here. */
+function sourceBytes(source: MediaSource): number {
+  if (source.kind === "base64") return base64Bytes(source.data);
+  const [, data] = /^data:[^,]*;base64,(.*)$/su.exec(source.url) ?? [];
+  return data === undefined ? (source.url.startsWith("data:") ? bytesOf(source.url) : 0) : base64Bytes(data);
+}
+
+function base64Bytes(data: string): number {
+  const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0;
+  return Math.max(0, Math.floor((data.length * 3) / 4) - padding);
+}
+
+/** In UTF-8. */
+function bytesOf(text: string): number {
+  let bytes = 0;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    // Each half of a pair counts two of its four.
+    bytes += unit < 0x80 ? 1 : unit < 0x8_00 || (unit >= 0xd8_00 && unit <= 0xdf_ff) ? 2 : 3;
+  }
+  return bytes;
+}

@@ -1,0 +1,141 @@
+import type {
+  AssistantPart,
+  ChatMessage,
+  JsonValue,
+  ToolOutput,
+  ToolResultPart,
+  UserPart,
+} from "../../kernel/index.ts";
+
+export type EditText = (text: string) => string;
+
+/** Every string of a JSON value edited, keys left alone. What did not change comes back itself, here and below. */
+export function editJson(value: JsonValue, edit: EditText): JsonValue {
+  if (typeof value === "string") return edit(value);
+  if (typeof value === "number") return editNumber(value, edit);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return editAll(value as readonly JsonValue[], (item) => editJson(item, edit));
+  let changed = false;
+  const members = Object.entries(value).map(([key, member]) => {
+    const edited = editJson(member, edit);
+    changed ||= edited !== member;
+    return [key, edited] as const;
+  });
+  return changed ? Object.fromEntries(members) : value;
+}
+
+/** Only a whole number long enough to be one of something, such as a card's. */
+function editNumber(value: number, edit: EditText): JsonValue {
+  if (!Number.isInteger(value) || value < 1e12) return value;
+  const text = String(value);
+  const edited = edit(text);
+  return edited === text ? value : edited;
+}
+
+export function editOutput(output: ToolOutput, edit: EditText): ToolOutput {
+  switch (output.type) {
+    case "text": {
+      const text = edit(output.text);
+      return text === output.text ? output : { type: "text", text };
+    }
+    case "json": {
+      const value = editJson(output.value, edit);
+      return value === output.value ? output : { type: "json", value };
+    }
+    case "content": {
+      const parts = editAll(output.parts, (part) => (part.type === "text" ? editTextOf(part, edit) : part));
+      return parts === output.parts ? output : { type: "content", parts };
+    }
+  }
+}
+
+/** What of a message is edited: what it says, and what it calls tools with. */
+export interface MessageEdits {
+  readonly words?: EditText;
+  readonly calls?: EditText;
+}
+
+export function editMessage<Message extends ChatMessage>(message: Message, edits: MessageEdits): Message;
+export function editMessage(
+  message: ChatMessage,
+  { words: edit = unchanged, calls = unchanged }: MessageEdits,
+): ChatMessage {
+  switch (message.role) {
+    case "system":
+      return message;
+    case "user": {
+      const content = editAll<UserPart>(message.content, (part) =>
+        part.type === "text" ? editTextOf(part, edit) : part,
+      );
+      return content === message.content ? message : { ...message, content };
+    }
+    case "assistant": {
+      const content = editAll(message.content, (part) => editAssistantPart(part, edit, calls));
+      return content === message.content ? message : { ...message, content };
+    }
+    case "tool": {
+      const content = editAll(message.content, (part) => editToolResult(part, edit));
+      return content === message.content ? message : { ...message, content };
+    }
+  }
+}
+
+function editAssistantPart(part: AssistantPart, edit: EditText, calls: EditText): AssistantPart {
+  switch (part.type) {
+    case "text":
+      return editTextOf(part, edit);
+    case "reasoning": {
+      const text = edit(part.text);
+      if (text === part.text) return part;
+      // Its signature was for the words as they were.
+      const { providerMetadata: _signature, ...rest } = part;
+      return { ...rest, text };
+    }
+    case "tool_call": {
+      const input = editJson(part.input, calls);
+      return input === part.input ? part : { ...part, input };
+    }
+    case "file":
+      return part;
+  }
+}
+
+function unchanged(text: string): string {
+  return text;
+}
+
+function editToolResult(part: ToolResultPart, edit: EditText): ToolResultPart {
+  const output = editOutput(part.output, edit);
+  return output === part.output ? part : { ...part, output };
+}
+
+function editTextOf<Part extends { readonly text: string }>(part: Part, edit: EditText): Part {
+  const text = edit(part.text);
+  return text === part.text ? part : { ...part, text };
+}
+
+function editAll<Item>(items: readonly Item[], edit: (item: Item) => Item): readonly Item[] {
+  let changed = false;
+  const edited = items.map((item) => {
+    const after = edit(item);
+    changed ||= after !== item;
+    return after;
+  });
+  return changed ? edited : items;
+}
+
+/** The same edit of the same message is made once: a transcript is sent again with every turn (F2). */
+export function onceEach(
+  edit: (message: ChatMessage) => ChatMessage,
+): (messages: readonly ChatMessage[]) => readonly ChatMessage[] {
+  const done = new WeakMap<ChatMessage, ChatMessage>();
+  return (messages) =>
+    editAll(messages, (message) => {
+      let edited = done.get(message);
+      if (edited === undefined) {
+        edited = edit(message);
+        done.set(message, edited);
+      }
+      return edited;
+    });
+}

@@ -1,0 +1,91 @@
+import {
+  assistantMessage,
+  formatIssue,
+  MiddlewareTermination,
+  messageText,
+  toolCallsOf,
+  userMessage,
+  type ChatContext,
+  type ModelResponse,
+  type StandardSchema,
+} from "../../kernel/index.ts";
+import type { Layer } from "./layer.ts";
+import { atLeast } from "./option-range.ts";
+
+export interface SchemaValidatorOptions {
+  /** Any Standard Schema, such as zod's. */
+  readonly schema: StandardSchema;
+  /** How often the model is shown what was wrong and asked again; each is a call that is paid. 2 unless told. */
+  readonly maxRepairs?: number;
+  /** An answer that never fitted: `pass` lets it through, `terminate` stops the run. `pass` unless told. */
+  readonly onInvalid?: "pass" | "terminate";
+  /** Which roles' answers; `main` unless told. */
+  readonly roles?: readonly string[];
+}
+
+/**
+ * Reads the model's answer as JSON by a schema. Leaves `metadata.schemaValid` and, when it fits, `metadata.parsed`. A message that
+ * calls tools is not the answer yet and is let through.
+ */
+export function schemaValidator(options: SchemaValidatorOptions): Layer {
+  const { schema, maxRepairs = 2, onInvalid = "pass", roles = ["main"] } = options;
+  atLeast("schemaValidator: maxRepairs", maxRepairs, 0);
+  return {
+    name: "schema-validator",
+    chat: async (context, next) => {
+      if (!roles.includes(context.role)) return next();
+      const { request } = context;
+      for (let repairs = 0; ; repairs++) {
+        await next();
+        const { result } = context;
+        if (result === undefined || toolCallsOf(result.message).length > 0) return;
+        const problems = await problemsOf(schema, result, context.metadata);
+        context.metadata["schemaValid"] = problems.length === 0;
+        if (problems.length === 0) return;
+        if (repairs === maxRepairs) return giveUp(problems);
+        context.request = { ...request, messages: [...request.messages, ...correction(result, problems)] };
+      }
+    },
+  };
+
+  function giveUp(problems: readonly string[]): void {
+    if (onInvalid === "pass") return;
+    throw new MiddlewareTermination(`the answer does not fit its schema: ${problems.join("; ")}`, {
+      by: "schema-validator",
+      details: { problems },
+    });
+  }
+}
+
+/** Nothing: it fits, and what was read is left in the metadata. */
+async function problemsOf(
+  schema: StandardSchema,
+  { message }: ModelResponse,
+  metadata: ChatContext["metadata"],
+): Promise<readonly string[]> {
+  delete metadata["parsed"];
+  let value: unknown;
+  try {
+    value = JSON.parse(unfenced(messageText(message)));
+  } catch (error) {
+    return [`it is not JSON: ${error instanceof Error ? error.message : String(error)}`];
+  }
+  const read = await schema["~standard"].validate(value);
+  if (read.issues !== undefined) return read.issues.map(formatIssue);
+  metadata["parsed"] = read.value;
+  return [];
+}
+
+/** Models like to put JSON into a code block. */
+function unfenced(text: string): string {
+  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/u.exec(text)?.[1] ?? text;
+}
+
+function correction(
+  { message }: ModelResponse,
+  problems: readonly string[],
+): ChatContext["request"]["messages"] {
+  const asked = `That does not fit the schema: ${problems.join("; ")}. Answer again, with the whole JSON and nothing else.`;
+  const text = messageText(message);
+  return [assistantMessage(text === "" ? "(no text)" : text), userMessage(asked)];
+}

@@ -1,0 +1,253 @@
+import {
+  eventDraft,
+  Fault,
+  priceUsage,
+  type AgentRunContext,
+  type Attributes,
+  type ChatContext,
+  type Clock,
+  type FunctionContext,
+  type ModelPrice,
+  type ModelRequest,
+  type ModelResponse,
+  type PriceTable,
+  type RunFacts,
+  type Span,
+  type Telemetry,
+} from "../../kernel/index.ts";
+import { cost, durations, genAi, tokenUsage, type Operation } from "./gen-ai.ts";
+import type { Layer } from "./layer.ts";
+import { safeTelemetry } from "./safe-telemetry.ts";
+
+type Context = AgentRunContext | ChatContext | FunctionContext;
+
+export interface TracingOptions {
+  /** `openTelemetry()`, or a telemetry of your own. */
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  /** For what calls cost, when the provider does not say so itself. Without one such a cost is not told. */
+  readonly prices?: PriceTable;
+  /** Prompts, answers, arguments and results too. Off unless told: they may hold what a dashboard should not. */
+  readonly content?: boolean;
+}
+
+/**
+ * Spans `invoke_agent`, `chat` and `execute_tool`, one below the other, and how long they took, how many tokens and what it cost.
+ * The first thing that goes wrong with telemetry is told in the run's log; nothing that goes wrong with it is felt by the run.
+ */
+export function tracing({ telemetry, clock, prices, content = false }: TracingOptions): Layer {
+  const open = openSpans(telemetry);
+  let problem: { readonly error: unknown } | undefined;
+  let told = false;
+  const safe = safeTelemetry(telemetry, (error) => {
+    problem ??= { error };
+  });
+
+  async function traced(
+    context: Context,
+    next: () => Promise<void>,
+    { name, operation, attributes, after }: TracedCall,
+  ): Promise<void> {
+    const parent = open.above(context);
+    const span = safe.startSpan(`${operation} ${name}`, {
+      attributes: { [genAi.operation]: operation, ...attributes, ...whose(context) },
+      kind: operation === "chat" ? "client" : "internal",
+      ...(parent && { parent }),
+    });
+    if (isRun(context)) open.begin(context, span);
+    const startedAt = clock.now();
+    let errorType: string | undefined;
+    try {
+      await span.during(next);
+      errorType = after(span);
+    } catch (error) {
+      errorType = Fault.from(error).code;
+      span.fail(error);
+      throw error;
+    } finally {
+      if (isRun(context)) open.end(context, span);
+      const failed = errorType === undefined ? {} : { [genAi.errorType]: errorType };
+      span.set(failed);
+      span.end();
+      const seconds = Math.max(0, clock.now() - startedAt) / 1_000;
+      safe.measure(durations[operation], seconds, {
+        [genAi.operation]: operation,
+        [genAi.agentName]: context.agentName,
+        ...attributes,
+        ...failed,
+      });
+      if (problem !== undefined && !told) {
+        told = true;
+        const failure = Fault.from(problem.error).toJSON();
+        context.tell(eventDraft("hook_error", { hook: "tracing", failure }));
+      }
+    }
+  }
+
+  function priceOf({ model }: ChatContext, { usage, modelId }: ModelResponse): ModelPrice | null {
+    const { provider } = model;
+    const query = { provider, inputTokens: usage.inputTokens, at: clock.now() };
+    return prices?.find({ ...query, modelId: modelId ?? model.modelId }) ?? null;
+  }
+
+  return {
+    name: "tracing",
+    agent: (context, next) =>
+      traced(context, next, {
+        name: context.agentName,
+        operation: "invoke_agent",
+        attributes: {},
+        after: (span) => {
+          const { status } = context.result ?? {};
+          if (status === undefined) return undefined;
+          span.set({ [genAi.status]: status });
+          return status === "completed" ? undefined : status;
+        },
+      }),
+    chat: (context, next) => {
+      const { model } = context;
+      const named = { [genAi.provider]: model.provider, [genAi.requestModel]: model.modelId };
+      return traced(context, next, {
+        name: model.modelId,
+        operation: "chat",
+        attributes: named,
+        after: (span) => {
+          const { result } = context;
+          if (result === undefined) return undefined;
+          const costUsd = priceUsage(priceOf(context, result), result.usage);
+          span.set({
+            ...requested(context),
+            ...answered(result, costUsd),
+            ...(content && said(context, result)),
+          });
+          const { inputTokens, outputTokens } = result.usage;
+          const labels = { [genAi.operation]: "chat", [genAi.agentName]: context.agentName, ...named };
+          safe.measure(tokenUsage, inputTokens, { ...labels, [genAi.tokenType]: "input" });
+          safe.measure(tokenUsage, outputTokens, { ...labels, [genAi.tokenType]: "output" });
+          if (costUsd !== null && costUsd > 0) safe.count(cost, costUsd, labels);
+          return undefined;
+        },
+      });
+    },
+    function: (context, next) =>
+      traced(context, next, {
+        name: context.functionName,
+        operation: "execute_tool",
+        attributes: { [genAi.toolName]: context.functionName },
+        after: (span) => {
+          const { result, tool, callId } = context;
+          span.set({
+            [genAi.toolCallId]: callId,
+            [genAi.toolType]: "function",
+            [genAi.toolDescription]: tool.description,
+            ...(content && {
+              [genAi.toolArguments]: JSON.stringify(context.arguments),
+              [genAi.toolResult]: JSON.stringify(result?.output ?? null),
+            }),
+          });
+          if (result?.isError !== true) return undefined;
+          span.fail(new Error(`${context.functionName} gave an error`));
+          return "tool_failed";
+        },
+      }),
+  };
+}
+
+interface TracedCall {
+  readonly name: string;
+  readonly operation: Operation;
+  /** Few values each: they are on the metrics too. */
+  readonly attributes: Attributes;
+  /** The call went well; returns what kind of failure its result is, if it is one. */
+  readonly after: (span: Span) => string | undefined;
+}
+
+function whose({ agentName, agentId, runId, taskId, sessionId, tenantId }: Context): Attributes {
+  return {
+    [genAi.agentName]: agentName,
+    [genAi.agentId]: agentId,
+    [genAi.conversation]: sessionId,
+    [genAi.runId]: runId,
+    [genAi.taskId]: taskId,
+    ...(tenantId !== null && { [genAi.tenantId]: tenantId }),
+  };
+}
+
+function requested({ request, streaming }: ChatContext): Attributes {
+  const { maxOutputTokens, temperature, stopSequences, responseFormat }: ModelRequest = request;
+  return {
+    [genAi.requestStream]: streaming,
+    ...(maxOutputTokens !== undefined && { [genAi.requestMaxTokens]: maxOutputTokens }),
+    ...(temperature !== undefined && { [genAi.requestTemperature]: temperature }),
+    ...(stopSequences !== undefined && { [genAi.requestStopSequences]: stopSequences }),
+    ...(responseFormat !== undefined && { [genAi.outputType]: responseFormat.type }),
+  };
+}
+
+function answered({ usage, stopReason, modelId }: ModelResponse, costUsd: number | null): Attributes {
+  return {
+    [genAi.finishReasons]: [stopReason],
+    [genAi.inputTokens]: usage.inputTokens,
+    [genAi.outputTokens]: usage.outputTokens,
+    [genAi.cacheReadTokens]: usage.cacheReadTokens,
+    [genAi.cacheWriteTokens]: usage.cacheWriteTokens,
+    [genAi.reasoningTokens]: usage.reasoningTokens,
+    ...(modelId !== undefined && { [genAi.responseModel]: modelId }),
+    ...(costUsd !== null && { [genAi.costUsd]: costUsd }),
+  };
+}
+
+function said({ request, systemInstructions }: ChatContext, { message }: ModelResponse): Attributes {
+  return {
+    [genAi.systemInstructions]: systemInstructions,
+    [genAi.inputMessages]: JSON.stringify(request.messages),
+    [genAi.outputMessages]: JSON.stringify([message]),
+  };
+}
+
+function isRun(context: Context): context is AgentRunContext {
+  return "parentId" in context;
+}
+
+/** How many agents at work are remembered, for children to be put below. */
+const remembered = 4_096;
+
+/**
+ * The spans of runs that are under way. A task's own is found by its facts, which go with it; a child's parent by its name, as long as
+ * it is remembered. A run that is dropped while it waits leaves nothing behind.
+ */
+class OpenSpans {
+  readonly #own = new WeakMap<RunFacts, Span>();
+  readonly #byAgent = new Map<string, Span>();
+
+  above(context: Context): Span | undefined {
+    if (!isRun(context)) return this.#own.get(context.facts);
+    return context.parentId === null ? undefined : this.#byAgent.get(`${context.runId} ${context.parentId}`);
+  }
+
+  begin({ facts, runId, agentId }: AgentRunContext, span: Span): void {
+    this.#own.set(facts, span);
+    this.#byAgent.set(`${runId} ${agentId}`, span);
+    if (this.#byAgent.size <= remembered) return;
+    const [oldest] = this.#byAgent.keys();
+    if (oldest !== undefined) this.#byAgent.delete(oldest);
+  }
+
+  end({ facts, runId, agentId }: AgentRunContext, span: Span): void {
+    this.#own.delete(facts);
+    const name = `${runId} ${agentId}`;
+    if (this.#byAgent.get(name) === span) this.#byAgent.delete(name);
+  }
+}
+
+const openByTelemetry = new WeakMap<Telemetry, OpenSpans>();
+
+/** Shared by the layers of all agents that tell one telemetry. */
+function openSpans(telemetry: Telemetry): OpenSpans {
+  let open = openByTelemetry.get(telemetry);
+  if (open === undefined) {
+    open = new OpenSpans();
+    openByTelemetry.set(telemetry, open);
+  }
+  return open;
+}

@@ -1,0 +1,141 @@
+import type * as OpenTelemetryApi from "@opentelemetry/api";
+import {
+  Fault,
+  type Attributes,
+  type Metric,
+  type Span,
+  type SpanOptions,
+  type Telemetry,
+} from "../../kernel/index.ts";
+
+export interface OpenTelemetryOptions {
+  /** The instrumentation scope. */
+  readonly name?: string;
+  readonly version?: string;
+  /** Without the package: `throw` says what to install, `ignore` gives a telemetry that does nothing. `throw` unless told. */
+  readonly ifMissing?: "throw" | "ignore";
+}
+
+type Api = typeof OpenTelemetryApi;
+
+/**
+ * Telemetry over the API of OpenTelemetry, which is loaded here and not with this package. What is told goes to the SDK that the
+ * program has registered; without one, nowhere.
+ */
+export async function openTelemetry(options: OpenTelemetryOptions = {}): Promise<Telemetry> {
+  const { name = "reeve", version, ifMissing = "throw" } = options;
+  let api: Api;
+  try {
+    api = await import("@opentelemetry/api");
+  } catch (cause) {
+    if (ifMissing === "ignore") return silence;
+    throw new Fault(
+      "dependency_missing",
+      'openTelemetry() needs the package @opentelemetry/api: npm install @opentelemetry/api, or openTelemetry({ ifMissing: "ignore" }) to go without',
+      { cause },
+    );
+  }
+  return new ApiTelemetry(api, name, version);
+}
+
+class ApiTelemetry implements Telemetry {
+  readonly #api: Api;
+  readonly #name: string;
+  readonly #version: string | undefined;
+  readonly #spans = new WeakMap<Span, OpenTelemetryApi.Span>();
+  /** Of the provider that is registered; a program may register another. */
+  #provider: unknown;
+  #counters = new Map<Metric, OpenTelemetryApi.Counter>();
+  #histograms = new Map<Metric, OpenTelemetryApi.Histogram>();
+
+  constructor(api: Api, name: string, version: string | undefined) {
+    this.#api = api;
+    this.#name = name;
+    this.#version = version;
+  }
+
+  startSpan(name: string, { attributes = {}, parent, kind = "internal" }: SpanOptions = {}): Span {
+    const { context, trace, SpanKind } = this.#api;
+    const above = parent && this.#spans.get(parent);
+    const active = context.active();
+    const started = trace
+      .getTracer(this.#name, this.#version)
+      .startSpan(
+        name,
+        { attributes: mutable(attributes), kind: kind === "client" ? SpanKind.CLIENT : SpanKind.INTERNAL },
+        above === undefined ? active : trace.setSpan(active, above),
+      );
+    const span = this.#wrap(started);
+    this.#spans.set(span, started);
+    return span;
+  }
+
+  #wrap(span: OpenTelemetryApi.Span): Span {
+    const { context, trace, SpanStatusCode } = this.#api;
+    return {
+      set: (attributes) => {
+        span.setAttributes(mutable(attributes));
+      },
+      fail: (error) => {
+        const { message } = Fault.from(error);
+        span.recordException(error instanceof Error ? error : message);
+        span.setStatus({ code: SpanStatusCode.ERROR, message });
+      },
+      end: () => span.end(),
+      during: (body) => context.with(trace.setSpan(context.active(), span), body),
+    };
+  }
+
+  count(metric: Metric, amount: number, attributes: Attributes = {}): void {
+    this.#refresh();
+    let counter = this.#counters.get(metric);
+    if (counter === undefined) {
+      counter = this.#meter().createCounter(metric.name, described(metric));
+      this.#counters.set(metric, counter);
+    }
+    counter.add(amount, mutable(attributes));
+  }
+
+  measure(metric: Metric, value: number, attributes: Attributes = {}): void {
+    this.#refresh();
+    let histogram = this.#histograms.get(metric);
+    if (histogram === undefined) {
+      const { boundaries } = metric;
+      const advice = boundaries && { advice: { explicitBucketBoundaries: [...boundaries] } };
+      histogram = this.#meter().createHistogram(metric.name, { ...described(metric), ...advice });
+      this.#histograms.set(metric, histogram);
+    }
+    histogram.record(value, mutable(attributes));
+  }
+
+  /** An instrument of a provider that is gone tells nobody. */
+  #refresh(): void {
+    const provider = this.#api.metrics.getMeterProvider();
+    if (provider === this.#provider) return;
+    this.#provider = provider;
+    this.#counters = new Map();
+    this.#histograms = new Map();
+  }
+
+  #meter(): ReturnType<Api["metrics"]["getMeter"]> {
+    return this.#api.metrics.getMeter(this.#name, this.#version);
+  }
+}
+
+function described({ unit, description }: Metric): { unit: string; description?: string } {
+  return description === undefined ? { unit } : { unit, description };
+}
+
+/** The API's types want arrays it might change; it does not. */
+function mutable(attributes: Attributes): Record<string, string | number | boolean | string[]> {
+  return attributes as Record<string, string | number | boolean | string[]>;
+}
+
+const silentSpan: Span = Object.freeze({
+  set: () => {},
+  fail: () => {},
+  end: () => {},
+  during: <Result>(body: () => Result) => body(),
+});
+
+const silence: Telemetry = Object.freeze({ startSpan: () => silentSpan, count: () => {}, measure: () => {} });

@@ -1,0 +1,87 @@
+import * as agents from "./agents/index.ts";
+import type { Layer } from "./agents/index.ts";
+import { jsonSchemaCheck } from "./capabilities/index.ts";
+import type { JsonSchema, Schema, StandardSchema } from "./kernel/index.ts";
+import { sha256, systemClock, systemRandom } from "./runtime/index.ts";
+
+export {
+  auditLogger,
+  contentTruncator,
+  fileValidator,
+  historyTruncator,
+  humanApproval,
+  injectionMarking,
+  MiddlewarePipeline,
+  modelFallback,
+  piiRedaction,
+  type AuditBook,
+  type AuditLine,
+  type AuditLoggerOptions,
+  type ContentTruncatorOptions,
+  type FileValidatorOptions,
+  type HistoryTruncatorOptions,
+  type HumanApprovalOptions,
+  type InjectionMarkingOptions,
+  type Layer,
+  type ModelFallbackOptions,
+  type OwnPattern,
+  type PiiKind,
+  type PiiRedactionOptions,
+  type Stage,
+  type ToolSelection,
+} from "./agents/index.ts";
+
+/** What the platform gives when nothing else is handed in. */
+type Given<Options, Names extends keyof Options> = Omit<Options, Names> & Partial<Pick<Options, Names>>;
+
+export type CacheOptions = Given<agents.CacheOptions, "clock">;
+export type RateLimiterOptions = Given<agents.RateLimiterOptions, "clock">;
+export type RetryOptions = Given<agents.RetryOptions, "clock" | "random">;
+export type SchemaValidatorOptions = Omit<agents.SchemaValidatorOptions, "schema"> & {
+  /** Any Standard Schema, such as zod's, or a plain JSON Schema. */
+  readonly schema: Schema;
+};
+export type TracingOptions = Given<agents.TracingOptions, "clock">;
+
+/** Answers a call that was made before, in the same words, with what it answered then. */
+export function cache(options: CacheOptions = {}): Layer {
+  return agents.cache({ clock: systemClock, hash: sha256, ...options });
+}
+
+/** A token bucket for each tenant. */
+export function rateLimiter(options: RateLimiterOptions): Layer {
+  return agents.rateLimiter({ clock: systemClock, ...options });
+}
+
+/** Calls again after a failure that may pass, later each time. */
+export function retry(options: RetryOptions = {}): Layer {
+  return agents.retry({ clock: systemClock, random: systemRandom, ...options });
+}
+
+/** Spans and metrics for every run, model call and tool call. */
+export function tracing(options: TracingOptions): Layer {
+  return agents.tracing({ clock: systemClock, ...options });
+}
+
+/** Reads the model's answer as JSON by a schema, and asks again when it does not fit. */
+export function schemaValidator({ schema, ...options }: SchemaValidatorOptions): Layer {
+  return agents.schemaValidator({ ...options, schema: isStandard(schema) ? schema : standard(schema) });
+}
+
+function isStandard(schema: Schema): schema is StandardSchema {
+  return "~standard" in schema;
+}
+
+function standard(schema: JsonSchema): StandardSchema {
+  const check = jsonSchemaCheck("the schema of schemaValidator", schema);
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "json-schema",
+      validate: async (value) => {
+        const problems = await check(value);
+        return problems.length === 0 ? { value } : { issues: problems.map((message) => ({ message })) };
+      },
+    },
+  };
+}

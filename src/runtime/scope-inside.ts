@@ -1,0 +1,23 @@
+import type { EventDraft, RunContext } from "../kernel/index.ts";
+
+/** A context whose events somebody else tells. */
+export type InnerContext = RunContext & { takeTold(): readonly EventDraft[] };
+
+/** The scope inside a call, made when it is first asked for: most never are (F1). */
+export class ScopeInside {
+  readonly #make: () => InnerContext;
+  #ctx: InnerContext | undefined;
+
+  constructor(make: () => InnerContext) {
+    this.#make = make;
+  }
+
+  get ctx(): RunContext {
+    this.#ctx ??= this.#make();
+    return this.#ctx;
+  }
+
+  takeTold(): readonly EventDraft[] {
+    return this.#ctx?.takeTold() ?? [];
+  }
+}

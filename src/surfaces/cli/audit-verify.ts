@@ -1,0 +1,113 @@
+import {
+  Fault,
+  parseRunId,
+  type AuditLog,
+  type LogVerdict,
+  type RunId,
+  type Store,
+} from "../../kernel/index.ts";
+import { auditLog } from "../../runtime/index.ts";
+import type { ExitKind } from "./exit-code.ts";
+import { allRuns, withStore, type StoreOptions } from "./stored-runs.ts";
+import { printable, type Terminal } from "./terminal.ts";
+
+export interface AuditVerifyOptions extends StoreOptions {
+  /** `RUN=HASH`. */
+  readonly head?: readonly string[];
+  readonly json?: boolean;
+}
+
+interface Finding {
+  readonly runId: RunId;
+  /** `undefined`: there is no such run. */
+  readonly verdict: LogVerdict | undefined;
+  readonly head: string | undefined;
+}
+
+/** Verifies the runs that are named, or all there are. */
+export async function auditVerify(
+  names: readonly string[],
+  options: AuditVerifyOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const named = names.map(parseRunId);
+  const heads = new Map((options.head ?? []).map(parseHead));
+  return withStore(options, terminal, async (store) => {
+    const runIds = named.length > 0 ? named : await allRuns(store);
+    const audit = auditLog(store);
+    const findings: Finding[] = [];
+    for (const runId of new Set([...runIds, ...heads.keys()])) {
+      const finding = await verify(store, audit, runId, heads.get(runId));
+      findings.push(finding);
+      await terminal.out(options.json === true ? jsonLine(finding) : textLine(finding));
+    }
+    for (const line of closingWords(findings, options)) terminal.say(line);
+    return worst(findings);
+  });
+}
+
+async function verify(
+  { journal }: Store,
+  audit: AuditLog,
+  runId: RunId,
+  head: string | undefined,
+): Promise<Finding> {
+  const record = await journal.find(runId);
+  return { runId, head, verdict: record === undefined ? undefined : await audit.verify(runId, head) };
+}
+
+function parseHead(text: string): readonly [RunId, string] {
+  const [runId = "", ...rest] = text.split("=");
+  const head = rest.join("=");
+  if (head !== "") return [parseRunId(runId), head];
+  throw new Fault("invalid_argument", `--head ${text}: it must be RUN=HASH, as audit verify printed it`);
+}
+
+/** A run whose head someone kept was there once: that it is gone is a finding. */
+function isTampered({ verdict, head }: Finding): boolean {
+  return verdict === undefined ? head !== undefined : !verdict.ok;
+}
+
+function worst(findings: readonly Finding[]): ExitKind {
+  if (findings.some(isTampered)) return "tampered";
+  return findings.some(({ verdict }) => verdict === undefined) ? "notFound" : "ok";
+}
+
+function jsonLine({ runId, verdict, head }: Finding): string {
+  const found = verdict ?? { ok: false, seq: null, problem: "there is no such run" };
+  return JSON.stringify({ runId, ...found, comparedWithHead: head !== undefined });
+}
+
+function textLine({ runId, verdict, head }: Finding): string {
+  if (verdict === undefined)
+    return `${runId}  ${head === undefined ? "not found" : "GONE: a head was kept, the run is not there"}`;
+  if (!verdict.ok) return `${runId}  TAMPERED at event ${verdict.seq}: ${printable(verdict.problem)}`;
+  const { events, head: last, keyed } = verdict;
+  return `${runId}  ok  ${events} events  head ${last}  ${keyed ? "keyed" : "plain"}`;
+}
+
+/** What these verdicts are worth (E1). */
+function closingWords(findings: readonly Finding[], { keyEnv }: AuditVerifyOptions): readonly string[] {
+  const verified = findings.flatMap(({ verdict, head }) => (verdict?.ok === true ? [{ verdict, head }] : []));
+  const words = [`${verified.length} of ${findings.length} event logs verify.`];
+  if (findings.some(({ verdict }) => verdict?.ok === false && verdict.seq === 0)) {
+    const key =
+      keyEnv === undefined
+        ? "without a key: if the store was written with one, give --key-env"
+        : `with the key in ${keyEnv}`;
+    words.push(
+      `A log that breaks at its first event may have been written with another key. This one was read ${key}.`,
+    );
+  }
+  if (verified.length === 0) return words;
+  words.push("An event that was edited, removed or moved would have been found.");
+  if (verified.some(({ head }) => head === undefined))
+    words.push(
+      "Events cut off the end, or a run removed whole, are found only against a head kept elsewhere: keep the heads above and give them back as --head RUN=HASH.",
+    );
+  if (verified.some(({ verdict }) => !verdict.keyed))
+    words.push(
+      "The chain is plain: whoever can write the store can make one that fits. With an auditKey kept elsewhere they cannot.",
+    );
+  return words;
+}

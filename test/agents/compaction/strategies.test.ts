@@ -1,0 +1,296 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  estimateTokens,
+  modelBudget,
+  selectiveToolCalls,
+  slidingWindow,
+  summarization,
+  summarizeEach,
+  summaryMessage,
+  summaryOf,
+  tokenBudget,
+  toolResultTruncation,
+  truncation,
+} from "../../../src/index.ts";
+import {
+  assistantMessage,
+  CancellationError,
+  systemMessage,
+  toolMessage,
+  userMessage,
+  type ChatMessage,
+  type CompactionStrategy,
+} from "../../../src/kernel/index.ts";
+import { histories } from "./histories.ts";
+import { flaws, orphans } from "./window-promises.ts";
+
+const small = fc.integer({ min: 1, max: 12 });
+const chars = fc.integer({ min: 64, max: 4_000 });
+const tokens = fc.integer({ min: 1, max: 3_000 });
+const summarize = summarizeEach(
+  async ({ messages, previous }) => `${messages.length} on ${previous?.length ?? 0}`,
+);
+
+interface Named {
+  readonly name: string;
+  readonly strategy: CompactionStrategy;
+}
+
+const single: fc.Arbitrary<Named> = fc.oneof(
+  small.map((maxMessages) => ({ name: "sliding window", strategy: slidingWindow({ maxMessages }) })),
+  chars.map((maxChars) => ({ name: "tool results", strategy: toolResultTruncation({ maxChars }) })),
+  small.map((keepLast) => ({ name: "selective calls", strategy: selectiveToolCalls({ keepLast }) })),
+  fc.tuple(tokens, tokens).map(([maxTokens, keepRecentTokens]) => ({
+    name: "summarization",
+    strategy: summarization({ summarize, maxTokens, keepRecentTokens }),
+  })),
+  fc.constant({
+    name: "failing summary",
+    strategy: summarization({ summarize: async () => [""], maxTokens: 10, keepRecentTokens: 10 }),
+  }),
+  fc.tuple(fc.option(small, { nil: undefined }), chars).map(([maxMessages, maxChars]) => ({
+    name: "truncation",
+    strategy: truncation({ maxChars, ...(maxMessages === undefined ? {} : { maxMessages }) }),
+  })),
+);
+
+const composed: fc.Arbitrary<Named> = fc
+  .tuple(fc.array(single, { minLength: 1, maxLength: 6 }), tokens)
+  .map(([parts, maxTokens]) => ({
+    name: parts.map(({ name }) => name).join(" > "),
+    strategy: tokenBudget({ strategies: parts.map(({ strategy }) => strategy), maxTokens }),
+  }));
+
+describe("every strategy and every composition, over random histories", () => {
+  const any = fc.oneof(single, composed);
+
+  test("the histories themselves have no orphans", () => {
+    fc.assert(
+      fc.property(histories, (history) => {
+        expect(orphans(history)).toEqual([]);
+      }),
+    );
+  });
+
+  test("S3: separates no call from its result, keeps order, head and newest, and changes nothing it is given", async () => {
+    await fc.assert(
+      fc.asyncProperty(histories, any, async (history, { strategy }) => {
+        // Frozen through and through: a write would throw.
+        expect(flaws(history, await strategy.compact(history))).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("S3: holds over a window that is compacted again and again", async () => {
+    await fc.assert(
+      fc.asyncProperty(histories, fc.array(any, { maxLength: 4 }), async (history, steps) => {
+        let window = history;
+        for (const { strategy } of steps) window = await strategy.compact(window);
+        expect(flaws(history, window)).toEqual([]);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("a strategy by itself has nothing more to do on its own window, and returns the array it was given", async () => {
+    await fc.assert(
+      fc.asyncProperty(histories, single, async (history, { strategy }) => {
+        const window = await strategy.compact(history);
+        expect(await strategy.compact(window)).toBe(window);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("a composition leaves what fits alone", async () => {
+    await fc.assert(
+      fc.asyncProperty(histories, fc.array(single, { maxLength: 4 }), async (history, parts) => {
+        const strategies = parts.map(({ strategy }) => strategy);
+        const maxTokens = Math.max(1, estimateTokens(history));
+        expect(await tokenBudget({ strategies, maxTokens }).compact(history)).toBe(history);
+      }),
+    );
+  });
+});
+
+const call = (callId: string, text = ""): ChatMessage =>
+  assistantMessage([
+    ...(text === "" ? [] : [{ type: "text", text } as const]),
+    { type: "tool_call", callId, toolName: "look", input: {} },
+  ]);
+const result = (callId: string, text: string, isError = false): ChatMessage =>
+  toolMessage([{ type: "tool_result", callId, toolName: "look", output: { type: "text", text }, isError }]);
+const textOfResult = (message: ChatMessage | undefined): string => {
+  const part = message?.role === "tool" ? message.content[0] : undefined;
+  return part?.output.type === "text" ? part.output.text : "";
+};
+
+describe("sliding window", () => {
+  test("keeps the newest 100 unless told, system messages first", async () => {
+    const talk = Array.from({ length: 150 }, (_, index) =>
+      index % 2 === 0 ? userMessage(`q${index}`) : assistantMessage(`a${index}`),
+    );
+    const window = await slidingWindow().compact([systemMessage("be brief"), ...talk]);
+    expect(window).toHaveLength(99);
+    expect(window.slice(0, 2)).toEqual([systemMessage("be brief"), userMessage("q52")]);
+  });
+
+  test("a turn that is cut keeps its question", async () => {
+    const rounds = Array.from({ length: 5 }, (_, index) => [call("a"), result("a", `r${index}`)]).flat();
+    const window = await slidingWindow({ maxMessages: 5 }).compact([
+      userMessage("old"),
+      assistantMessage("done"),
+      userMessage("look five times"),
+      ...rounds,
+    ]);
+    expect(window).toEqual([userMessage("look five times"), ...rounds.slice(-4)]);
+  });
+});
+
+describe("tool results", () => {
+  test("over 500 characters are cut with a marker, errors and those that nobody has read are not", async () => {
+    const long = "y".repeat(2_000);
+    const history = [
+      userMessage("q"),
+      call("a"),
+      result("a", long),
+      call("b"),
+      result("b", long, true),
+      call("c"),
+      result("c", long),
+    ];
+    const window = await toolResultTruncation().compact(history);
+    expect(textOfResult(window[2])).toHaveLength(500);
+    expect(textOfResult(window[2])).toMatch(/y\n\[\.\.\. 15\d\d characters left out\]$/);
+    expect(window.slice(3)).toEqual(history.slice(3));
+  });
+
+  test("a cut does not halve a character", async () => {
+    const history = [userMessage("q"), call("a"), result("a", "😀".repeat(400)), assistantMessage("ok")];
+    for (const maxChars of [100, 101]) {
+      const window = await toolResultTruncation({ maxChars }).compact(history);
+      expect(textOfResult(window[2]).isWellFormed()).toBe(true);
+    }
+  });
+});
+
+describe("selective tool calls", () => {
+  test("older calls go with their results, what was said stays", async () => {
+    const rounds = Array.from({ length: 7 }, (_, index) => [
+      call("a", `say ${index}`),
+      result("a", `r${index}`),
+    ]);
+    const window = await selectiveToolCalls().compact([userMessage("q"), ...rounds.flat()]);
+    expect(window).toEqual([
+      userMessage("q"),
+      assistantMessage("say 0"),
+      assistantMessage("say 1"),
+      ...rounds.slice(2).flat(),
+    ]);
+  });
+});
+
+describe("summarization", () => {
+  const old = [userMessage("a".repeat(4_000)), assistantMessage("b".repeat(4_000))];
+  const recent = [userMessage("now"), assistantMessage("yes")];
+  const options = { maxTokens: 1_000, keepRecentTokens: 100 };
+
+  test("the summary that is there is updated, not joined by another", async () => {
+    const asked: (string | null)[] = [];
+    const strategy = summarization({
+      ...options,
+      summarize: summarizeEach(async ({ previous }) => (asked.push(previous), `summary ${asked.length}`)),
+    });
+    const first = await strategy.compact([systemMessage("s"), ...old, ...recent]);
+    expect(first).toEqual([systemMessage("s"), summaryMessage("summary 1"), ...recent]);
+    const second = await strategy.compact([...first, ...old, userMessage("and now")]);
+    expect(second).toEqual([systemMessage("s"), summaryMessage("summary 2"), userMessage("and now")]);
+    expect(asked).toEqual([null, "summary 1"]);
+  });
+
+  test.for([
+    { how: "empty", summarize: async () => ["  "] },
+    { how: "missing", summarize: async () => [] },
+    { how: "failed", summarize: () => Promise.reject(new Error("overloaded")) },
+  ])("a summary that is $how changes nothing and is told", async ({ summarize: broken }) => {
+    const told: string[] = [];
+    const history = [...old, ...recent];
+    const strategy = summarization({ ...options, summarize: broken, onFailure: (f) => told.push(f.message) });
+    expect(await strategy.compact(history)).toBe(history);
+    expect(told).toHaveLength(1);
+  });
+
+  test("what stops the task is not mistaken for a failed summary", async () => {
+    const stop = (): Promise<never> => Promise.reject(new CancellationError("enough"));
+    const strategy = summarization({ ...options, summarize: stop });
+    await expect(strategy.compact([...old, ...recent])).rejects.toMatchObject({ code: "cancelled" });
+  });
+
+  test("a user who writes like a summary is not taken for one", () => {
+    const [part] = summaryMessage("trust me").content;
+    expect(summaryOf(userMessage(part === undefined ? [] : [part]))).toBeNull();
+    expect(summaryOf(summaryMessage("trust me"))).toBe("trust me");
+  });
+});
+
+describe("truncation", () => {
+  test("one result larger than the ceiling is cut to fit", async () => {
+    const history = [userMessage("q"), call("a"), result("a", "z".repeat(10_000), true)];
+    const window = await truncation({ maxChars: 1_000 }).compact(history);
+    expect(textOfResult(window[2]).length).toBeLessThan(1_000);
+    expect(window.slice(0, 2)).toEqual(history.slice(0, 2));
+  });
+
+  test("without a ceiling it is refused", () => {
+    expect(() => truncation({})).toThrow("truncation needs a ceiling: maxMessages, maxChars or both");
+  });
+});
+
+describe("token budget", () => {
+  const drop = (name: string, seen: string[]): CompactionStrategy => ({
+    compact: async (history) => (seen.push(name), history.slice(1)),
+  });
+  const model = { provider: "p", modelId: "m", contextWindow: 1_000 };
+  const talk = (tokenCount: number): ChatMessage[] => [
+    userMessage("x".repeat(400)),
+    userMessage("x".repeat(400)),
+    userMessage("x".repeat((tokenCount - 212) * 4)),
+  ];
+
+  test("begins above 0.80 of what the model reads, and ends as soon as it fits", async () => {
+    const seen: string[] = [];
+    const strategies = ["one", "two", "three"].map((name) => drop(name, seen));
+    const budget = modelBudget({ model, strategies });
+    await budget.compact(talk(800));
+    expect(seen).toEqual([]);
+    await budget.compact(talk(880));
+    expect(seen).toEqual(["one"]);
+  });
+
+  test("a summary aims at what the composition aims at, and leaves room to grow", async () => {
+    const turns = Array.from({ length: 20 }, (_, index) => [
+      userMessage(`q${index} ${"x".repeat(200)}`),
+      assistantMessage("y".repeat(200)),
+    ]).flat();
+    const strategies = [summarization({ summarize })];
+    const window = await modelBudget({ model, strategies }).compact(turns);
+    expect(estimateTokens(turns)).toBeGreaterThan(800);
+    expect(estimateTokens(window)).toBeLessThan(500);
+    expect(window.at(-1)).toBe(turns.at(-1));
+  });
+
+  test.for([
+    { options: { maxTokens: 0 }, message: "maxTokens is 0: it must be a whole number from 1 on" },
+    { options: { maxTokens: Number.NaN }, message: "maxTokens is NaN: it must be a whole number from 1 on" },
+  ])("refuses $options", ({ options, message }) => {
+    expect(() => tokenBudget({ strategies: [], ...options })).toThrow(message);
+  });
+
+  test("refuses a model whose window nobody knows", () => {
+    expect(() => modelBudget({ model: { provider: "p", modelId: "m" }, strategies: [] })).toThrow(
+      "the context window of p/m is not known: use tokenBudget with maxTokens",
+    );
+  });
+});

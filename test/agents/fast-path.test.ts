@@ -1,0 +1,202 @@
+import { describe, expect, test } from "vitest";
+import { memoryStore, openRuntime, react, sha256, slidingWindow, soloAgent, tool } from "../../src/index.ts";
+import {
+  agentSession,
+  noUsage,
+  type Agent,
+  type CallPath,
+  type CompactionStrategy,
+  type LlmRequest,
+  type RunContext,
+  type Telemetry,
+  type Transcript,
+} from "../../src/kernel/index.ts";
+import {
+  auditLogger,
+  cache,
+  contentTruncator,
+  fileValidator,
+  historyTruncator,
+  injectionMarking,
+  MiddlewarePipeline,
+  modelFallback,
+  piiRedaction,
+  rateLimiter,
+  retry,
+  schemaValidator,
+  tracing,
+  type Layer,
+  type Stage,
+} from "../../src/middleware.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+
+/** How many layers a run of two model calls and one tool call passed, at each level. */
+interface Passed {
+  readonly agent: number;
+  readonly chat: number;
+  readonly function: number;
+}
+
+const look = tool({
+  name: "look",
+  description: "Looks",
+  input: { type: "object", properties: {} },
+  execute: () => "rain",
+});
+const script = () => scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, '{"rain":true}']);
+
+/** The layers as they are, but each stage is counted whenever a call comes to it. */
+async function passes(middleware: readonly Layer[]): Promise<Passed> {
+  const passed = { agent: 0, chat: 0, function: 0 };
+  const counted = <Context>(level: keyof Passed, stage: Stage<Context> | undefined) =>
+    stage && {
+      [level]: (context: Context, next: () => Promise<void>) => {
+        passed[level]++;
+        return typeof stage === "function" ? stage(context, next) : stage.process(context, next);
+      },
+    };
+  const layers = middleware.map((layer) => ({
+    ...layer,
+    ...counted("agent", layer.agent),
+    ...counted("chat", layer.chat),
+    ...counted("function", layer.function),
+  }));
+  const scout = soloAgent({ name: "scout", model: script(), tools: [look], middleware: layers });
+  const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }) });
+  const { status } = await (await runtime.submit(scout, "Look.")).result();
+  await runtime.close();
+  expect(status).toBe("completed");
+  return passed;
+}
+
+const telemetry: Telemetry = {
+  startSpan: () => ({ set: () => {}, fail: () => {}, end: () => {}, during: (body) => body() }),
+  count: () => {},
+  measure: () => {},
+};
+
+/** Per run, per model call, per tool call. */
+const each = (agent: number, chat: number, tools: number): Passed => ({
+  agent,
+  chat: 2 * chat,
+  function: tools,
+});
+
+const layers: readonly { readonly name: string; readonly layer: Layer; readonly passed: Passed }[] = [
+  { name: "cache", layer: cache(), passed: each(0, 0, 1) },
+  { name: "cache of answers too", layer: cache({ chat: true }), passed: each(0, 1, 1) },
+  { name: "retry", layer: retry(), passed: each(0, 1, 0) },
+  { name: "rate limiter", layer: rateLimiter({ burst: 9, perSecond: 9 }), passed: each(0, 1, 0) },
+  { name: "schema validator", layer: schemaValidator({ schema: { type: "object" } }), passed: each(0, 1, 0) },
+  { name: "audit logger", layer: auditLogger({ log: { record: async () => {} } }), passed: each(1, 1, 1) },
+  { name: "tracing", layer: tracing({ telemetry }), passed: each(1, 1, 1) },
+  { name: "content truncator", layer: contentTruncator(), passed: each(0, 0, 1) },
+  { name: "history truncator", layer: historyTruncator({ maxMessages: 9 }), passed: each(0, 1, 0) },
+  { name: "file validator", layer: fileValidator({ roots: ["/srv"] }), passed: each(0, 0, 1) },
+  { name: "PII redaction", layer: piiRedaction(), passed: each(0, 1, 1) },
+  { name: "injection marking", layer: injectionMarking(), passed: each(0, 1, 0) },
+  { name: "model fallback", layer: modelFallback({ models: [script()] }), passed: each(0, 1, 0) },
+];
+
+/** Configured so that they would do nothing. */
+const idle: readonly { readonly name: string; readonly layer: Layer }[] = [
+  { name: "a cache without room", layer: cache({ maxEntries: 0 }) },
+  { name: "a history truncator without a limit", layer: historyTruncator({}) },
+  { name: "a fallback to no model", layer: modelFallback({ models: [] }) },
+  { name: "a retry that never tries again", layer: retry({ maxRetries: 0 }) },
+];
+
+describe("F1: a call passes what is configured and nothing else", () => {
+  test("with nothing configured there is no path around a call", async () => {
+    expect("callPath" in soloAgent({ name: "scout", model: script(), tools: [look] })).toBe(false);
+    expect(await passes([])).toEqual(each(0, 0, 0));
+  });
+
+  test.for(layers)("$name is passed where it stands", async ({ layer, passed }) => {
+    expect(await passes([layer])).toEqual(passed);
+    const scout = soloAgent({ name: "scout", model: script(), middleware: [layer] });
+    const { chat, function: around, gate, observer } = scout.callPath ?? {};
+    const present = { chat: chat !== undefined, function: around !== undefined };
+    expect(present).toEqual({ chat: passed.chat > 0, function: passed.function > 0 });
+    expect([gate, observer]).toEqual([undefined, undefined]);
+  });
+
+  test("all together, each is passed as often as alone", async () => {
+    // The cache is left out: it answers the second of two equal calls for those behind it.
+    const all = layers.filter(({ name }) => !name.startsWith("cache"));
+    const sum = (level: keyof Passed): number => all.reduce((total, { passed }) => total + passed[level], 0);
+    const expected = { agent: sum("agent"), chat: sum("chat"), function: sum("function") };
+    expect(await passes(all.map(({ layer }) => layer))).toEqual(expected);
+    const { depth } = new MiddlewarePipeline(all.map(({ layer }) => layer));
+    expect(depth).toEqual({ ...expected, chat: expected.chat / 2 });
+  });
+
+  test.for(idle)("$name is not there", async ({ layer }) => {
+    expect("callPath" in soloAgent({ name: "scout", model: script(), middleware: [layer] })).toBe(false);
+    expect(await passes([layer])).toEqual(each(0, 0, 0));
+  });
+
+  test("a path that changes holds from the next call on", async () => {
+    const seen: string[] = [];
+    const path = (name: string): CallPath => ({
+      chat: { process: (_context, next) => (seen.push(name), next()) },
+    });
+    let callPath: CallPath | undefined;
+    const plain = soloAgent({ name: "scout", model: script(), tools: [look] });
+    const changing = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object", properties: {} },
+      execute: () => {
+        callPath = path("added while it ran");
+        return "rain";
+      },
+    });
+    const scout: Agent = {
+      ...plain,
+      tools: [changing],
+      get callPath() {
+        return callPath as CallPath;
+      },
+    };
+    const runtime = await openRuntime();
+    await (await runtime.submit(scout, "Look.")).result();
+    await runtime.close();
+    expect(seen).toEqual(["added while it ran"]);
+  });
+});
+
+describe("F1: the window around a conversation", () => {
+  const asked = async (window?: { of(conversation: Transcript): Promise<Transcript> }) => {
+    const session = agentSession({ id: "s", instructions: "" });
+    const given: boolean[] = [];
+    const ctx: Pick<RunContext, "check" | "llm" | "tools"> = {
+      check: () => {},
+      tools: async () => [],
+      llm: async ({ transcript }: LlmRequest) => {
+        given.push(transcript === session.messages);
+        const message = { role: "assistant", content: [{ type: "text", text: "ok" }] } as const;
+        return { message, stopReason: "stop", usage: noUsage, model: { provider: "p", modelId: "m" } };
+      },
+    };
+    const deps = { ctx, tools: { list: () => [] }, maxTurns: 3, ...(window && { window }) };
+    for await (const draft of react().run(session, deps, "hi")) expect(draft.type).toMatch(/^turn_/);
+    return given;
+  };
+
+  test("without compaction the model is sent the conversation itself, not a copy", async () => {
+    expect(await asked()).toEqual([true]);
+  });
+
+  test("with compaction the strategy is asked once for each model call", async () => {
+    let calls = 0;
+    const counting: CompactionStrategy = {
+      compact: (history) => (calls++, slidingWindow().compact(history)),
+    };
+    const runtime = await openRuntime();
+    const scout = soloAgent({ name: "scout", model: script(), tools: [look], compaction: () => counting });
+    await (await runtime.submit(scout, "Look.")).result();
+    await runtime.close();
+    expect(calls).toBe(2);
+  });
+});

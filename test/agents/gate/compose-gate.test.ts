@@ -1,0 +1,296 @@
+import { describe, expect, test } from "vitest";
+import {
+  composeGate,
+  inMemoryApprovals,
+  permissions,
+  type GateParts,
+  type ToolExtension,
+} from "../../../src/index.ts";
+import {
+  MiddlewareTermination,
+  type GateVerdict,
+  type Guardrail,
+  type HookRegistry,
+  type ToolResult,
+} from "../../../src/kernel/index.ts";
+import { text } from "../../runtime/bench-runtime.ts";
+import { gatedCall, type CallOptions } from "./gated-call.ts";
+
+/** Parts that say nothing and write down that they were asked. */
+function watched(log: string[]): Required<GateParts> {
+  const hooks: HookRegistry = {
+    preTool: () => void log.push("hook"),
+    postTool: () => void log.push("hook"),
+  };
+  const extension: ToolExtension = {
+    name: "extension",
+    toolCall: () => void log.push("extension"),
+    toolResult: () => void log.push("extension"),
+  };
+  const guardrail: Guardrail = {
+    name: "guardrail",
+    beforeCall: () => {
+      log.push("guardrail");
+      return { decision: "allow" };
+    },
+    afterCall: () => {
+      log.push("guardrail");
+      return { decision: "allow" };
+    },
+  };
+  const rules = {
+    check: () => {
+      log.push("permissions");
+      return { decision: "allow" } as const;
+    },
+  };
+  return { hooks, extensions: [extension], guardrails: [guardrail], permissions: rules };
+}
+
+async function pass(
+  parts: GateParts,
+  options: CallOptions = {},
+): Promise<{ verdict: GateVerdict; told: string[] }> {
+  const call = gatedCall(options);
+  const verdict = await composeGate(parts)?.before(call);
+  return { verdict: verdict ?? { decision: "allow" }, told: call.told.map(({ type }) => type) };
+}
+
+async function review(parts: GateParts, result: ToolResult): Promise<{ result: ToolResult; told: string[] }> {
+  const call = gatedCall();
+  const given = await composeGate(parts)?.after(call, result);
+  return { result: given ?? result, told: call.told.map(({ type }) => type) };
+}
+
+describe("the gate", () => {
+  test("F1: is made of what is configured, and is not there when nothing is", () => {
+    expect(composeGate({})).toBeUndefined();
+    expect(composeGate({ guardrails: [], extensions: [] })).toBeUndefined();
+    const inputOnly: Guardrail = { name: "input", onInput: () => ({ decision: "allow" }) };
+    expect(composeGate({ guardrails: [inputOnly], extensions: [{ name: "idle" }] })).toBeUndefined();
+    expect(composeGate({ permissions: permissions() })).toBeDefined();
+  });
+
+  test("asks hooks, extensions, guardrails, permissions; afterwards extensions, guardrails, hooks", async () => {
+    const log: string[] = [];
+    const gate = composeGate(watched(log));
+    const call = gatedCall();
+    expect(await gate?.before(call)).toEqual({ decision: "allow" });
+    expect(log.splice(0)).toEqual(["hook", "extension", "guardrail", "permissions"]);
+    await gate?.after(call, text("done"));
+    expect(log).toEqual(["extension", "guardrail", "hook"]);
+  });
+
+  test("the first deny wins, and nobody behind it is asked", async () => {
+    const log: string[] = [];
+    const parts = watched(log);
+    const hooks = { ...parts.hooks, preTool: () => ({ deny: "not on Sundays" }) };
+    const { verdict } = await pass({ ...parts, hooks });
+    expect(verdict).toEqual({ decision: "deny", by: "hook", reason: "not on Sundays" });
+    const blocking: ToolExtension = { name: "strict", toolCall: () => ({ block: true, reason: "no" }) };
+    expect((await pass({ ...parts, extensions: [blocking] })).verdict).toMatchObject({
+      by: "extension strict",
+    });
+    const guardrails: Guardrail[] = [{ name: "g", beforeCall: () => ({ decision: "block", reason: "bad" }) }];
+    const blocked = await pass({ ...parts, guardrails });
+    expect(blocked.verdict).toEqual({ decision: "deny", by: "guardrail g", reason: "bad" });
+    expect(blocked.told).toEqual(["guardrail_decision"]);
+    expect(log).not.toContain("permissions");
+  });
+
+  test("a hook that throws denies; an extension or a guardrail that throws has said nothing (S4); all are told", async () => {
+    const boom = (): never => {
+      throw new Error("boom");
+    };
+    const { verdict, told } = await pass({ hooks: { preTool: boom, postTool: () => undefined } });
+    expect(verdict).toEqual({ decision: "deny", by: "hook", reason: "a hook failed: boom" });
+    expect(told).toEqual(["hook_error"]);
+    const parts: GateParts = {
+      extensions: [{ name: "e", toolCall: boom, toolResult: boom }],
+      guardrails: [{ name: "g", beforeCall: boom, afterCall: boom }],
+      hooks: { preTool: () => undefined, postTool: boom },
+    };
+    expect(await pass(parts)).toEqual({
+      verdict: { decision: "allow" },
+      told: ["extension_error", "guardrail_error"],
+    });
+    expect(await review(parts, text("done"))).toEqual({
+      result: text("done"),
+      told: ["extension_error", "guardrail_error", "hook_error"],
+    });
+  });
+
+  test("a stop that a part runs into is a stop, not one of its errors", async () => {
+    const stop = new MiddlewareTermination("enough");
+    const halting = (): never => {
+      throw stop;
+    };
+    const hooks = { preTool: halting, postTool: halting };
+    const parts: GateParts[] = [
+      { hooks },
+      { extensions: [{ name: "e", toolCall: halting, toolResult: halting }] },
+      { guardrails: [{ name: "g", beforeCall: halting, afterCall: halting }] },
+    ];
+    for (const each of parts) {
+      await expect(pass(each)).rejects.toBe(stop);
+      await expect(review(each, text("done"))).rejects.toBe(stop);
+    }
+  });
+
+  test("patches of extensions add up, and guardrails judge what comes of them", async () => {
+    const seen: unknown[] = [];
+    const extensions: ToolExtension[] = [
+      { name: "one", toolResult: () => ({ output: { type: "text", text: "one" } }) },
+      { name: "idle", toolResult: () => undefined },
+      {
+        name: "two",
+        toolResult: ({ result: { output } }) => ({
+          output: { type: "text", text: `${output.type === "text" ? output.text : ""} two` },
+          terminate: true,
+        }),
+      },
+    ];
+    const guardrails: Guardrail[] = [
+      {
+        name: "g",
+        afterCall: (_call, { output }) => {
+          seen.push(output);
+          return { decision: "allow" };
+        },
+      },
+    ];
+    const { result } = await review({ extensions, guardrails }, text("zero"));
+    expect(result).toEqual({ ...text("one two"), terminate: true });
+    expect(seen).toEqual([result.output]);
+  });
+
+  test("a guardrail's table: warnings are added to the result, a block withholds it, a halt stops (O6)", async () => {
+    const decided = (decision: "warn" | "block" | "halt", name: string = decision): Guardrail => ({
+      name,
+      beforeCall: () => ({ decision, reason: `${decision}ed` }),
+      afterCall: () => ({ decision, reason: `${decision}ed` }),
+    });
+    const warned = await review({ guardrails: [decided("warn", "a"), decided("warn", "b")] }, text("done"));
+    expect(warned.result.output).toEqual({
+      type: "text",
+      text: "done\n\n[warning by the guardrail a: warned]\n[warning by the guardrail b: warned]",
+    });
+    expect(warned.told).toEqual(["guardrail_decision", "guardrail_decision"]);
+    const json: ToolResult = { output: { type: "json", value: { a: 1 } }, isError: false };
+    expect((await review({ guardrails: [decided("warn")] }, json)).result.output).toEqual({
+      type: "content",
+      parts: [
+        { type: "text", text: '{"a":1}' },
+        { type: "text", text: "\n\n[warning by the guardrail warn: warned]" },
+      ],
+    });
+    const secret: ToolResult = { ...text("secret"), metadata: { secret: true } };
+    const { result } = await review(
+      { guardrails: [decided("warn"), decided("block"), decided("halt")] },
+      secret,
+    );
+    expect(result).toEqual({ ...text("[withheld by the guardrail block: blocked]"), isError: true });
+    await expect(review({ guardrails: [decided("halt")] }, secret)).rejects.toMatchObject({
+      code: "guardrail_tripped",
+      by: "halt",
+    });
+    expect(await pass({ guardrails: [decided("warn")] })).toEqual({
+      verdict: { decision: "allow" },
+      told: ["guardrail_decision"],
+    });
+    await expect(pass({ guardrails: [decided("halt")] })).rejects.toMatchObject({ reason: "halted" });
+  });
+
+  test("a guardrail that decides nothing that is known is an error of its own", async () => {
+    const odd = { name: "odd", beforeCall: () => ({ decision: "no" }) } as unknown as Guardrail;
+    expect(await pass({ guardrails: [odd] })).toEqual({
+      verdict: { decision: "allow" },
+      told: ["guardrail_error"],
+    });
+  });
+});
+
+describe("an ask at the gate", () => {
+  const critical: CallOptions = { tool: { risk: "critical" } };
+
+  test("is a deny that says what to do when nobody can be asked", async () => {
+    const { verdict } = await pass({ permissions: permissions() }, critical);
+    expect(verdict).toEqual({
+      decision: "deny",
+      by: "permissions",
+      reason: 'look is critical, and nobody can be asked: give the permissions onAsk, "wait" or a handler',
+    });
+  });
+
+  test("waits, or goes to the handler, as the permissions say; also with hooks that say nothing", async () => {
+    const silent: HookRegistry = { preTool: () => undefined, postTool: () => undefined };
+    const waits = await pass({ hooks: silent, permissions: permissions({ onAsk: "wait" }) }, critical);
+    expect(waits.verdict).toEqual({ decision: "ask", by: "permissions", reason: "look is critical" });
+    const handler = permissions({ onAsk: () => ({ decision: "approved" }) });
+    expect((await pass({ hooks: silent, permissions: handler }, critical)).verdict).toMatchObject({
+      decision: "ask",
+      answer: expect.any(Function),
+    });
+  });
+
+  test("comes of the tool's own word too: beside every mode, with any part, and never past a deny", async () => {
+    const asks: CallOptions = { needsApproval: true };
+    const own = { decision: "ask", by: "tool", reason: "look asks for it" };
+    const guardrails: Guardrail[] = [{ name: "g", beforeCall: () => ({ decision: "allow" }) }];
+    expect((await pass({ guardrails }, asks)).verdict).toEqual(own);
+    expect((await pass({ permissions: permissions({ mode: "bypass" }) }, asks)).verdict).toEqual(own);
+    expect((await pass({ permissions: permissions({ allow: ["look"] }) }, asks)).verdict).toEqual(own);
+    expect((await pass({ permissions: permissions({ deny: ["look"] }) }, asks)).verdict).toMatchObject({
+      decision: "deny",
+    });
+  });
+
+  test("is not put again to a user who wanted to be remembered, and to nobody else's relief", async () => {
+    const memory = inMemoryApprovals();
+    const rules = permissions({ ask: ["look"], onAsk: "wait", memory });
+    await composeGate({ permissions: rules })?.remember?.(gatedCall({ userId: "ada" }), {
+      decision: "approved",
+    });
+    const decided = async (options: CallOptions) =>
+      (await pass({ permissions: rules }, options)).verdict.decision;
+    expect(await decided({ userId: "ada" })).toBe("allow");
+    expect(await decided({ userId: "ada", needsApproval: true })).toBe("allow");
+    expect(await decided({ userId: "bob" })).toBe("ask");
+    expect(await decided({ userId: null })).toBe("ask");
+    expect(await decided({ userId: "ada", agent: "other" })).toBe("ask");
+    const walled = permissions({ deny: ["look"], memory });
+    expect((await pass({ permissions: walled }, { userId: "ada" })).verdict.decision).toBe("deny");
+  });
+
+  test("stays an ask when the memory fails", async () => {
+    const boom = (): never => {
+      throw new Error("boom");
+    };
+    const rules = permissions({ onAsk: "wait", memory: { has: boom, add: boom, delete: boom } });
+    const { verdict, told } = await pass({ permissions: rules }, critical);
+    expect({ decision: verdict.decision, told }).toEqual({ decision: "ask", told: ["hook_error"] });
+  });
+
+  test("is a deny when the permissions throw or say nothing known", async () => {
+    const broken = {
+      check: () => {
+        throw new Error("boom");
+      },
+    };
+    expect((await pass({ permissions: broken })).verdict).toMatchObject({
+      decision: "deny",
+      reason: "the permissions failed: boom",
+    });
+    const odd = { check: () => ({ decision: "maybe" }) } as unknown as GateParts["permissions"];
+    expect((await pass(odd === undefined ? {} : { permissions: odd })).verdict.decision).toBe("deny");
+  });
+
+  test("is denied by a handler whose answer is no decision", async () => {
+    const yes = (() => true) as unknown as () => { decision: "approved" };
+    const { verdict } = await pass({ permissions: permissions({ onAsk: yes }) }, critical);
+    const { call, facts } = gatedCall();
+    const request = { ...call, approvalId: "a", inputDigest: "d", reason: "r" };
+    const answer = verdict.decision === "ask" ? await verdict.answer?.(request, facts) : undefined;
+    expect(answer).toMatchObject({ decision: "denied", reason: expect.stringContaining("answered true") });
+  });
+});

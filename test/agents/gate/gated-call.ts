@@ -1,0 +1,56 @@
+import {
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  formatTaskId,
+  type EventDraft,
+  type GatedCall,
+  type JsonValue,
+  type RunContext,
+  type RunFacts,
+  type SettledCall,
+  type Tool,
+  type ToolResult,
+} from "../../../src/kernel/index.ts";
+import { simpleTool, text } from "../../runtime/bench-runtime.ts";
+
+export interface CallOptions {
+  readonly toolName?: string;
+  readonly input?: JsonValue;
+  readonly tool?: Partial<Tool>;
+  readonly userId?: string | null;
+  readonly agent?: string;
+  readonly needsApproval?: boolean;
+  readonly history?: readonly SettledCall[];
+}
+
+/** A call at the gate, and what is told of it. */
+export function gatedCall(options: CallOptions = {}): GatedCall & { readonly told: EventDraft[] } {
+  const { toolName = "look", input = {}, userId = null, needsApproval = false, history = [] } = options;
+  const told: EventDraft[] = [];
+  return {
+    call: { callId: "call", toolName, input },
+    tool: { ...simpleTool({ name: toolName, execute: async () => text("done") }), ...options.tool },
+    needsApproval,
+    agentId: formatAgentId({ name: options.agent ?? "scout" }),
+    taskId: formatTaskId(0),
+    facts: factsOf(userId),
+    history,
+    // Whoever takes steps is tested in a run.
+    ctx: {} as RunContext,
+    tell: (event) => told.push(event),
+    told,
+  };
+}
+
+export function factsOf(userId: string | null): RunFacts {
+  return { userId, sessionId: formatSessionId("session"), runId: formatRunId("run"), metadata: {} };
+}
+
+export function settled(toolName: string, input: JsonValue, result: ToolResult): SettledCall {
+  return { call: { callId: "call", toolName, input }, result };
+}
+
+export function failed(message: string): ToolResult {
+  return { ...text(message), isError: true };
+}

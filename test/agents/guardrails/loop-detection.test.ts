@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import { loopDetection, type LoopDetectionOptions } from "../../../src/agents/guardrails/index.ts";
+import { composeGate } from "../../../src/index.ts";
+import type { JsonValue, SettledCall, Tool, ToolResult } from "../../../src/kernel/index.ts";
+import { text } from "../../runtime/bench-runtime.ts";
+import { failed, gatedCall, settled } from "../gate/gated-call.ts";
+
+interface Made {
+  readonly toolName?: string;
+  readonly input?: JsonValue;
+  readonly result: ToolResult;
+}
+
+/** What becomes of calls made one after another, as a gate with loop detection would have it. */
+async function make(
+  calls: readonly Made[],
+  options: LoopDetectionOptions = {},
+  tool: Partial<Tool> = {},
+): Promise<string[]> {
+  const gate = composeGate({ guardrails: [loopDetection(options)] });
+  const history: SettledCall[] = [];
+  const becomes: string[] = [];
+  for (const { toolName = "look", input = {}, result } of calls) {
+    const call = gatedCall({ toolName, input, history, tool });
+    try {
+      const verdict = await gate?.before(call);
+      const denied = verdict?.decision === "deny" ? verdict.reason : undefined;
+      const given = denied === undefined ? await gate?.after(call, result) : failed(`[denied: ${denied}]`);
+      const warned = given?.output.type === "text" && given.output.text.includes("[warning");
+      becomes.push(denied !== undefined ? "block" : warned ? "warn" : "allow");
+      history.push(settled(toolName, input, given ?? result));
+    } catch {
+      becomes.push("halt");
+      break;
+    }
+  }
+  return becomes;
+}
+
+const times = (count: number, made: (index: number) => Made): Made[] =>
+  Array.from({ length: count }, (_, index) => made(index));
+
+describe("loop detection", () => {
+  test("exact failure: warns at 2, blocks after 5", async () => {
+    const calls = times(7, () => ({ input: { q: 1 }, result: failed("no") }));
+    expect(await make(calls)).toEqual(["allow", "warn", "warn", "warn", "warn", "block", "block"]);
+  });
+
+  test("same-tool failure: warns at 3, halts at 8, whatever the arguments", async () => {
+    const calls = times(9, (index) => ({ input: { q: index }, result: failed("no") }));
+    expect(await make(calls)).toEqual(["allow", "allow", "warn", "warn", "warn", "warn", "warn", "halt"]);
+  });
+
+  test("a blocked call counts as a failed one: whoever insists is halted", async () => {
+    const calls = times(12, () => ({ result: failed("no") }));
+    expect((await make(calls)).slice(5)).toEqual(["block", "block", "block", "halt"]);
+  });
+
+  test("same result of a tool that only looks: warns at 2, blocks after 5, and stays blocked", async () => {
+    const calls = times(8, () => ({ result: text("rain") }));
+    expect(await make(calls)).toEqual(["allow", "warn", "warn", "warn", "warn", "block", "block", "block"]);
+    const json = times(6, () => ({
+      result: { output: { type: "json", value: { weather: "rain" } }, isError: false } as const,
+    }));
+    expect((await make(json)).at(-1)).toBe("block");
+  });
+
+  test("another result, a success, other arguments end a row", async () => {
+    const changing = times(8, (index) => ({ result: text(`at ${index}`) }));
+    expect(new Set(await make(changing))).toEqual(new Set(["allow"]));
+    const recovering = times(12, (index) => ({ result: index % 2 === 0 ? failed("no") : text(`${index}`) }));
+    expect(new Set(await make(recovering))).toEqual(new Set(["allow"]));
+    const apart = times(8, (index) => ({ toolName: `tool${index}`, result: failed("no") }));
+    expect(new Set(await make(apart))).toEqual(new Set(["allow"]));
+  });
+
+  test("the order of a call's arguments makes no difference", async () => {
+    const calls = [
+      { input: { a: 1, b: 2 }, result: failed("no") },
+      { input: { b: 2, a: 1 }, result: failed("no") },
+    ];
+    expect(await make(calls)).toEqual(["allow", "warn"]);
+  });
+
+  test("a tool that may change things, or is polled on purpose, may give the same result again", async () => {
+    const calls = times(8, () => ({ result: text("ok") }));
+    expect(new Set(await make(calls, {}, { destructive: true }))).toEqual(new Set(["allow"]));
+    expect(new Set(await make(calls, { polled: ["lo*"] }))).toEqual(new Set(["allow"]));
+    expect((await make(calls, { idempotent: () => true }, { destructive: true })).at(-1)).toBe("block");
+  });
+
+  test("thresholds are one's own, each by itself, and no number below 1 is one", async () => {
+    const calls = times(3, () => ({ result: failed("no") }));
+    expect(await make(calls, { exactFailure: { block: 1 } })).toEqual(["allow", "block", "block"]);
+    expect(await make(calls, { exactFailure: { warn: Infinity } })).toEqual(["allow", "allow", "warn"]);
+    expect(() => loopDetection({ sameToolFailure: { halt: 0 } })).toThrow(/must be an integer from 1/u);
+  });
+});

@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import {
+  memoryStore,
+  openRuntime,
+  sha256,
+  soloAgent,
+  tool,
+  type SoloAgentOptions,
+} from "../../../src/index.ts";
+import { MiddlewareTermination, type Event, type Store } from "../../../src/kernel/index.ts";
+import type { Layer } from "../../../src/middleware.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+
+const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "rain" });
+const script = [{ toolCalls: [{ name: "look", input: {} }] }, "It rains."];
+
+async function run(options: Partial<SoloAgentOptions>, store: Store = memoryStore({ hash: sha256 })) {
+  const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+  const worker = soloAgent({ name: "scout", model: scriptedModel(script), tools: [look], ...options });
+  const handle = await runtime.submit(worker, "Where?");
+  const events: Event[] = [];
+  for await (const event of handle.events()) if ("seq" in event) events.push(event);
+  const result = await handle.result();
+  const session = await store.sessions.read(result.sessionId);
+  await runtime.close();
+  return { result, events, session };
+}
+
+describe("the layers of an agent", () => {
+  test("stand around its run, each model call and each tool's call", async () => {
+    const log: string[] = [];
+    const noting = (name: string): Layer => {
+      const at = (level: string) => async (_context: object, next: () => Promise<void>) => {
+        log.push(`${name} ${level}`);
+        await next();
+      };
+      return { name, agent: at("agent"), chat: at("chat"), function: at("function") };
+    };
+    const { result } = await run({ middleware: [noting("a"), noting("b")] });
+    expect(result.output).toBe("It rains.");
+    const levels = ["agent", "chat", "function", "chat"];
+    expect(log).toEqual(levels.flatMap((level) => [`a ${level}`, `b ${level}`]));
+  });
+
+  test("J7: what they leave of a run is its result, and what the log says", async () => {
+    const shouting: Layer = {
+      agent: async (context, next) => {
+        await next();
+        const { result } = context;
+        if (result !== undefined)
+          context.result = { ...result, output: JSON.stringify(result.output).toUpperCase() };
+      },
+    };
+    const { result, events } = await run({ middleware: [shouting] });
+    expect(result).toMatchObject({ output: '"IT RAINS."', status: "completed" });
+    expect(events.find(({ type }) => type === "agent_end")?.data).toMatchObject({ output: '"IT RAINS."' });
+  });
+
+  test("M1: one may answer in the agent's place, and the session has what was said", async () => {
+    const model = scriptedModel([]);
+    const answering: Layer = {
+      agent: async (context) => {
+        context.result = {
+          output: `no ${JSON.stringify(context.input)}`,
+          status: "guardrail_tripped",
+          interruptionReason: "closed",
+        };
+      },
+    };
+    const { result, session } = await run({ model, middleware: [answering] });
+    expect(result).toMatchObject({
+      output: 'no "Where?"',
+      status: "guardrail_tripped",
+      interruptionReason: "closed",
+    });
+    expect(session.map(({ entry }) => (entry.type === "message" ? entry.message.role : ""))).toEqual([
+      "user",
+      "assistant",
+    ]);
+  });
+
+  test("M2: the run may be tried again, and only the last try is in the session", async () => {
+    const model = scriptedModel([{ error: Object.assign(new Error("bad key"), { status: 401 }) }, "fine"]);
+    const again: Layer = {
+      agent: async (_context, next) => {
+        try {
+          await next();
+        } catch {
+          await next();
+        }
+      },
+    };
+    const { result, session } = await run({ model, middleware: [again] });
+    expect(result).toMatchObject({ output: "fine", status: "completed" });
+    expect(session).toHaveLength(2);
+  });
+
+  test.for(["agent", "chat", "function"] as const)(
+    "M3: a termination at the level %s stops the run as guardrail_tripped",
+    async (level) => {
+      const stopping: Layer = {
+        name: "guard",
+        [level]: () => Promise.reject(new MiddlewareTermination("no further", { by: "guard" })),
+      };
+      const { result } = await run({ middleware: [stopping] });
+      expect(result).toMatchObject({
+        status: "guardrail_tripped",
+        failure: { code: "guardrail_tripped", message: "no further", details: { by: "guard" } },
+      });
+    },
+  );
+
+  test.for(["agent", "chat", "function"] as const)(
+    "M2: a misuse at the level %s fails the run and says who",
+    async (level) => {
+      const silent: Layer = { name: "silent", [level]: async () => {} };
+      const { result } = await run({ middleware: [silent] });
+      expect(result).toMatchObject({
+        status: "failed",
+        failure: {
+          code: "middleware_misuse",
+          message: "middleware silent neither called next nor set context.result",
+        },
+      });
+    },
+  );
+
+  test("a status that is an order from elsewhere is refused", async () => {
+    const lying: Layer = {
+      agent: async (context) => {
+        context.result = { output: "", status: "cancelled", interruptionReason: null };
+      },
+    };
+    const { result } = await run({ middleware: [lying] });
+    expect(result.failure).toMatchObject({
+      code: "middleware_misuse",
+      message: "a layer around scout gave the status cancelled; throw to fail, cancel or stop a run",
+    });
+  });
+});

@@ -1,0 +1,202 @@
+import { MiddlewarePipeline, type Layer } from "../../../src/agents/index.ts";
+import {
+  CancellationError,
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  formatTaskId,
+  userMessage,
+  type AgentRunContext,
+  type ChatContext,
+  type EventDraft,
+  type FunctionContext,
+  type JsonObject,
+  type Model,
+  type ModelResponse,
+  type StreamedDelta,
+  type ToolResult,
+} from "../../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { simpleTool, text } from "../../runtime/bench-runtime.ts";
+
+export interface Scene {
+  readonly told: EventDraft[];
+  readonly abort: AbortController;
+}
+
+export interface Who {
+  readonly tenantId?: string | null;
+  readonly userId?: string | null;
+}
+
+function base({ tenantId = null, userId = null }: Who) {
+  const told: EventDraft[] = [];
+  const abort = new AbortController();
+  const runId = formatRunId("1");
+  const sessionId = formatSessionId("session_1");
+  const context = {
+    agentName: "scout",
+    agentId: formatAgentId({ name: "scout" }),
+    runId,
+    taskId: formatTaskId(0),
+    sessionId,
+    tenantId,
+    facts: { userId, sessionId, runId, metadata: {} },
+    signal: abort.signal,
+    metadata: {} as Record<string, unknown>,
+    tell: (event: EventDraft) => void told.push(event),
+  };
+  return { context, told, abort };
+}
+
+export interface ChatScene extends Scene {
+  readonly context: ChatContext;
+  /** What watchers were shown. */
+  readonly shown: StreamedDelta[];
+  readonly model: ReturnType<typeof scriptedModel>;
+  readonly call: (layers: readonly Layer[]) => Promise<ModelResponse | undefined>;
+}
+
+/** A model call as the runtime makes one, without its journal: each `next` calls the model once, behind the filters. */
+export function chatScene(
+  script: readonly ScriptStep[],
+  { streaming = false, ...more }: Partial<Pick<ChatContext, "request" | "role" | "streaming">> & Who = {},
+): ChatScene {
+  const { context: common, told, abort } = base(more);
+  const shown: StreamedDelta[] = [];
+  const model = scriptedModel(script);
+  const { request = { messages: [userMessage("hello")] }, role = "main" } = more;
+  const context: ChatContext = {
+    ...common,
+    systemInstructions: "",
+    role,
+    model,
+    request,
+    streaming,
+    filters: [],
+  };
+  const next = async (): Promise<void> => {
+    context.result = streaming
+      ? await streamed(context, context.model, shown)
+      : await context.model.generate(context.request);
+  };
+  const call = async (layers: readonly Layer[]) => {
+    const { chat } = new MiddlewarePipeline(layers);
+    await (chat === undefined ? next() : chat.process(context, next));
+    return context.result;
+  };
+  return { context, told, abort, shown, model, call };
+}
+
+async function streamed(
+  { request, filters }: ChatContext,
+  model: Model,
+  shown: StreamedDelta[],
+): Promise<ModelResponse> {
+  for (const filter of filters) filter.begin?.();
+  const show = (deltas: readonly StreamedDelta[], from: number): void => {
+    let through = deltas;
+    for (const filter of filters.slice(from)) through = through.flatMap((delta) => filter.push(delta));
+    shown.push(...through);
+  };
+  for await (const part of model.stream(request)) {
+    if (part.type !== "finish") {
+      show([part], 0);
+      continue;
+    }
+    for (const [index, filter] of filters.entries()) show(filter.flush(), index + 1);
+    const { type: _type, ...response } = part;
+    return response;
+  }
+  throw new Error("the stream was cut");
+}
+
+export function shownText(
+  shown: readonly StreamedDelta[],
+  type: StreamedDelta["type"] = "text_delta",
+): string {
+  return shown.flatMap((delta) => (delta.type === type ? [delta.text] : [])).join("");
+}
+
+export function answerText(response: ModelResponse | undefined): string {
+  return (response?.message.content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+export interface ToolScene extends Scene {
+  readonly context: FunctionContext;
+  /** What the tool was called with. */
+  readonly calls: JsonObject[];
+  readonly call: (layers: readonly Layer[]) => Promise<ToolResult | undefined>;
+}
+
+export type ToolAnswer = ToolResult | string | Error;
+
+export interface ToolSceneOptions extends Who {
+  readonly name?: string;
+  readonly input?: JsonObject;
+  readonly tool?: FunctionContext["tool"];
+}
+
+/** A tool's call: each `next` gives its next answer, the last one ever after. */
+export function toolScene(
+  answers: readonly ToolAnswer[],
+  { name = "look", input = { town: "Sens" }, tool, ...who }: ToolSceneOptions = {},
+): ToolScene {
+  const { context: common, told, abort } = base(who);
+  const calls: JsonObject[] = [];
+  const context: FunctionContext = {
+    ...common,
+    functionName: name,
+    tool: tool ?? simpleTool({ name, execute: async () => text("unused") }),
+    callId: "call_1",
+    idempotencyKey: "key_1",
+    arguments: input,
+  };
+  const next = async (): Promise<void> => {
+    const answer = answers[Math.min(calls.length, answers.length - 1)] ?? "";
+    calls.push(context.arguments);
+    if (answer instanceof Error) throw answer;
+    context.result = typeof answer === "string" ? text(answer) : answer;
+  };
+  const call = async (layers: readonly Layer[]) => {
+    const { function: around } = new MiddlewarePipeline(layers);
+    await (around === undefined ? next() : around.process(context, next));
+    return context.result;
+  };
+  return { context, told, abort, calls, call };
+}
+
+export function runScene(who: Who = {}): Scene & { readonly context: AgentRunContext } {
+  const { context, told, abort } = base(who);
+  return { context: { ...context, parentId: null, input: "go" }, told, abort };
+}
+
+export function resultText(result: ToolResult | undefined): string {
+  return result?.output.type === "text" ? result.output.text : JSON.stringify(result?.output);
+}
+
+export function httpError(status: number, message = "it failed"): Error {
+  return Object.assign(new Error(message), { status });
+}
+
+/** What a promise is rejected with, for when that comes later than the call. */
+export function rejection(promise: Promise<unknown> | undefined): Promise<unknown> {
+  return (promise ?? Promise.resolve()).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+/** Calls next again when it failed. */
+export const onceMore: Layer = {
+  name: "once more",
+  chat: async (_context, next) => {
+    try {
+      await next();
+    } catch {
+      await next();
+    }
+  },
+};
+
+export const cancelled = new CancellationError("enough");

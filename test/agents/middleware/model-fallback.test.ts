@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { modelFallback } from "../../../src/agents/index.ts";
+import { Fault } from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { answerText, cancelled, chatScene, httpError, shownText } from "./contexts.ts";
+
+describe("model fallback", () => {
+  test.for([false, true])(
+    "asks the next model when one fails, in order (streaming: %s)",
+    async (streaming) => {
+      const second = scriptedModel([{ error: new Fault("model_overloaded", "busy") }], { modelId: "second" });
+      const third = scriptedModel(["third's"], { modelId: "third" });
+      const scene = chatScene([{ error: httpError(401) }], { streaming });
+      expect(answerText(await scene.call([modelFallback({ models: [second, third] })]))).toBe("third's");
+      expect(scene.context.model).toBe(third);
+      expect(scene.context.metadata["fallenBackFrom"]).toMatchObject([
+        { modelId: "script" },
+        { modelId: "second" },
+      ]);
+    },
+  );
+
+  test("when all fail, the last one's error comes out", async () => {
+    const second = scriptedModel([{ error: httpError(500, "second") }]);
+    const scene = chatScene([{ error: httpError(500, "first") }]);
+    await expect(scene.call([modelFallback({ models: [second] })])).rejects.toThrow("second");
+    expect(scene.context.model).toBe(scene.model);
+  });
+
+  test("not after the first delta was shown: watchers would see two answers", async () => {
+    const second = scriptedModel(["second's"]);
+    const scene = chatScene([{ deltas: ["so far "], error: httpError(500) }], { streaming: true });
+    await expect(scene.call([modelFallback({ models: [second] })])).rejects.toThrow("it failed");
+    expect(second.calls).toHaveLength(0);
+    expect(shownText(scene.shown)).toBe("so far ");
+  });
+
+  test.for([
+    ["what every model would refuse", new Fault("model_context_overflow", "too long")],
+    ["a cancel", cancelled],
+    ["a fault of the layers", new Fault("middleware_misuse", "bad")],
+  ] as const)("not after %s", async ([, error]) => {
+    const second = scriptedModel(["second's"]);
+    await expect(chatScene([{ error }]).call([modelFallback({ models: [second] })])).rejects.toBe(error);
+    expect(second.calls).toHaveLength(0);
+  });
+
+  test("for the kinds it is told", async () => {
+    const second = scriptedModel(["second's"]);
+    const layer = modelFallback({ models: [second], kinds: ["context_overflow"] });
+    const scene = chatScene([{ error: new Fault("model_context_overflow", "too long") }]);
+    expect(answerText(await scene.call([layer]))).toBe("second's");
+  });
+});

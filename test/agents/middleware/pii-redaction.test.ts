@@ -1,0 +1,245 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { piiRedaction, type PiiRedactionOptions } from "../../../src/agents/index.ts";
+import { assistantMessage, messageText, toolMessage, userMessage } from "../../../src/kernel/index.ts";
+import { answerText, chatScene, onceMore, resultText, shownText, toolScene } from "./contexts.ts";
+
+async function redact(text: string, options: PiiRedactionOptions = {}): Promise<string> {
+  return resultText(await toolScene([text]).call([piiRedaction(options)]));
+}
+
+/** As it is shown while it streams in these pieces, and as it is kept. */
+async function stream(pieces: readonly string[], options: PiiRedactionOptions = {}) {
+  const scene = chatScene([{ deltas: pieces }], { streaming: true });
+  const kept = answerText(await scene.call([piiRedaction(options)]));
+  return { shown: shownText(scene.shown), kept, deltas: scene.shown };
+}
+
+describe("what counts as personal", () => {
+  test.for<[string, string]>([
+    ["write to ann.b+x@mail.example.org.", "write to [EMAIL]."],
+    ["4111 1111 1111 1111", "[CARD]"],
+    ["card:5500-0000-0000-0004!", "card:[CARD]!"],
+    ["378282246310005", "[CARD]"],
+    ["DE89 3704 0044 0532 0130 00", "[IBAN]"],
+    ["GB82WEST12345698765432", "[IBAN]"],
+    ["GB82 WEST 1234 5698 7654 32 please", "[IBAN] please"],
+    ["SSN 123-45-6789", "SSN [SSN]"],
+    ["from 192.168.1.20 today", "from [IP] today"],
+    ["call +1 (555) 123-4567 now", "call [PHONE] now"],
+    ["call 555-123-4567", "call [PHONE]"],
+    ["+44 20 7946 0958", "[PHONE]"],
+  ])("%s", async ([text, redacted]) => {
+    expect(await redact(text)).toBe(redacted);
+  });
+
+  test.for<[string, string]>([
+    ["a number that fails Luhn", "4111 1111 1111 1112"],
+    ["one digit over and over", "0000000000000000"],
+    ["a date", "on 2026-11-15 or 15.11.2026"],
+    ["years", "2024-2025"],
+    ["an amount", "1234.5678 and 12,500"],
+    ["a version", "v1.2.3"],
+    ["an at without a domain", "@ann at noon@"],
+    ["a bad IBAN", "DE00 3704 0044 0532 0130 00"],
+    ["an order number", "order 12345"],
+  ])("not %s: %s", async ([, text]) => {
+    expect(await redact(text)).toBe(text);
+  });
+
+  test("as told: kinds, patterns of one's own, another replacement", async () => {
+    const text = "ann@example.org, 192.168.1.20, EMP-1234";
+    expect(await redact(text, { kinds: ["ip"] })).toBe("ann@example.org, [IP], EMP-1234");
+    const own = { label: "EMPLOYEE", pattern: /EMP-\d{4}/u, maxLength: 8 };
+    expect(await redact(text, { patterns: [own], replacement: (label) => `<${label}>` })).toBe(
+      "<EMAIL>, <IP>, <EMPLOYEE>",
+    );
+    expect(() => piiRedaction({ patterns: [{ ...own, maxLength: 0 }] })).toThrow(
+      "maxLength of EMPLOYEE is 0",
+    );
+  });
+});
+
+describe("in both directions", () => {
+  const mail = "ann@example.org";
+
+  test("what the model is sent and what it answers, its thoughts and calls too; what is stored is not touched", async () => {
+    const messages = [
+      userMessage(`I am ${mail}`),
+      assistantMessage([{ type: "tool_call", callId: "c", toolName: "look", input: { who: [mail] } }]),
+      toolMessage([
+        {
+          type: "tool_result",
+          callId: "c",
+          toolName: "look",
+          output: { type: "json", value: { mail } },
+          isError: false,
+        },
+      ]),
+    ];
+    const reply = {
+      text: mail,
+      reasoning: `so ${mail}`,
+      toolCalls: [{ name: "look", input: { who: mail, card: 4111111111111111 } }],
+    };
+    const scene = chatScene([reply], { request: { messages } });
+    const result = await scene.call([piiRedaction()]);
+    expect(JSON.stringify(scene.model.calls)).not.toContain(mail);
+    expect(JSON.stringify(messages)).toContain(mail);
+    expect(result?.message.content).toMatchObject([
+      { type: "reasoning", text: "so [EMAIL]" },
+      { type: "text", text: "[EMAIL]" },
+      { type: "tool_call", input: { who: "[EMAIL]", card: "[CARD]" } },
+    ]);
+  });
+
+  test("a thought that was changed loses the signature for what it was", async () => {
+    const signed = {
+      type: "reasoning",
+      text: mail,
+      providerMetadata: { anthropic: { signature: "s" } },
+    } as const;
+    const request = { messages: [assistantMessage([signed, { ...signed, text: "fine" }])] };
+    const scene = chatScene(["ok"], { request });
+    await scene.call([piiRedaction()]);
+    expect(scene.model.calls[0]?.messages[0]?.content).toEqual([
+      { type: "reasoning", text: "[EMAIL]" },
+      { ...signed, text: "fine" },
+    ]);
+  });
+
+  test("what tools are given and give back", async () => {
+    const scene = toolScene([`found ${mail}`], { input: { who: mail, n: 1 } });
+    expect(resultText(await scene.call([piiRedaction()]))).toBe("found [EMAIL]");
+    expect(scene.calls).toEqual([{ who: "[EMAIL]", n: 1 }]);
+  });
+
+  test("each direction can be left out", async () => {
+    const scene = toolScene([`found ${mail}`], { input: { who: mail } });
+    await scene.call([piiRedaction({ toTools: false })]);
+    expect(scene.calls).toEqual([{ who: mail }]);
+    expect(Object.keys(piiRedaction({ toTools: false, fromTools: false }))).toEqual(["name", "chat"]);
+    const toolCalls = [{ name: "send", input: { to: mail } }];
+    const calling = chatScene([{ text: mail, toolCalls }], { streaming: true });
+    const called = await calling.call([piiRedaction({ toTools: false })]);
+    expect(called?.message.content).toMatchObject([{ text: "[EMAIL]" }, { input: { to: mail } }]);
+    expect(shownText(calling.shown, "tool_input_delta")).toContain(mail);
+    expect(shownText(calling.shown)).toBe("[EMAIL]");
+    const chat = chatScene([mail]);
+    expect(answerText(await chat.call([piiRedaction({ fromModel: false })]))).toBe(mail);
+    const loud = await stream([mail], { fromModel: false });
+    expect(loud.shown).toBe(mail);
+  });
+
+  test("F2: a message that was looked at is not looked at again with each turn", async () => {
+    const layer = piiRedaction();
+    const request = { messages: [userMessage(mail)] };
+    const [first, second] = [chatScene(["ok"], { request }), chatScene(["ok"], { request })];
+    await first.call([layer]);
+    await second.call([layer]);
+    expect(first.model.calls[0]?.messages[0]).toBe(second.model.calls[0]?.messages[0]);
+    expect(messageText(first.model.calls[0]?.messages[0] ?? userMessage(""))).toBe("[EMAIL]");
+  });
+});
+
+describe("while it streams", () => {
+  test("cut anywhere, no piece of a find is shown", async () => {
+    const text = "Mail ann@example.org or pay 4111 1111 1111 1111 today";
+    for (let at = 0; at <= text.length; at++) {
+      const { shown, kept } = await stream([text.slice(0, at), text.slice(at)]);
+      expect(shown).toBe("Mail [EMAIL] or pay [CARD] today");
+      expect(kept).toBe(shown);
+    }
+  });
+
+  test("letter by letter, words without anything personal are shown as they come", async () => {
+    const { deltas, shown } = await stream("It rains in Sens, again".split(""));
+    expect(shown).toBe("It rains in Sens, again");
+    expect(deltas.length).toBeGreaterThan(3);
+  });
+
+  test("text without spaces is not held back for ever", async () => {
+    const { deltas } = await stream("雨が降っています".repeat(4).split(""));
+    expect(deltas.length).toBeGreaterThan(20);
+    const long = await stream(["x".repeat(5_000), "y".repeat(5_000)]);
+    expect(long.shown).toBe("x".repeat(5_000) + "y".repeat(5_000));
+    expect(long.deltas.length).toBeGreaterThan(1);
+  });
+
+  test("thoughts and the arguments of each call are texts of their own", async () => {
+    const toolCalls = [1, 2].map((n) => ({ name: "send", input: { to: `p${n}@example.org` } }));
+    const scene = chatScene(
+      [{ reasoning: "ask bob@example.org", deltas: ["me@exa", "mple.org"], toolCalls }],
+      {
+        streaming: true,
+      },
+    );
+    await scene.call([piiRedaction()]);
+    expect(shownText(scene.shown)).toBe("[EMAIL]");
+    expect(shownText(scene.shown, "reasoning_delta")).toBe("ask [EMAIL]");
+    expect(shownText(scene.shown, "tool_input_delta")).toBe('{"to":"[EMAIL]"}{"to":"[EMAIL]"}');
+  });
+
+  test("what an attempt that failed held back is not shown with the next", async () => {
+    const scene = chatScene([{ deltas: ["ok ann@exam"], error: new Error("cut") }, "fine"], {
+      streaming: true,
+    });
+    await scene.call([piiRedaction(), onceMore]);
+    expect(shownText(scene.shown)).toBe("ok fine");
+  });
+
+  test("own patterns of several words, cut anywhere", async () => {
+    const own = { label: "NAME", pattern: /Ann von der Au/u, maxLength: 14 };
+    const text = "It was Ann von der Au who left.";
+    for (let at = 0; at <= text.length; at++) {
+      const { shown } = await stream([text.slice(0, at), text.slice(at)], { patterns: [own] });
+      expect(shown).toBe("It was [NAME] who left.");
+    }
+  });
+
+  test("whatever the text and wherever it is cut, what is shown is what is kept", async () => {
+    const personal = fc.constantFrom(
+      "ann@example.org",
+      "4111 1111 1111 1111",
+      "5500-0000-0000-0004",
+      "GB82 WEST 1234 5698 7654 32",
+      "123-45-6789",
+      "+1 (555) 123-4567",
+      "10.0.0.1",
+    );
+    const plain = fc.constantFrom(
+      "rain",
+      "NATO",
+      "42",
+      "7 4",
+      "A1",
+      "a.b",
+      "(see",
+      "1)",
+      "x@",
+      "é",
+      "雨",
+      "-",
+      "+49",
+      "IBAN:",
+      "GB82",
+    );
+    const gap = fc.constantFrom(" ", ", ", "\n", ": ", '"', "  ");
+    const text = fc
+      .array(fc.tuple(fc.oneof(plain, plain, personal), gap), { maxLength: 14 })
+      .map((words) => words.flat().join(""));
+    await fc.assert(
+      fc.asyncProperty(text, fc.array(fc.nat(8), { minLength: 1 }), async (whole, sizes) => {
+        const pieces: string[] = [];
+        for (let at = 0, n = 0; at < whole.length; n++) {
+          const size = 1 + (sizes[n % sizes.length] ?? 0);
+          pieces.push(whole.slice(at, at + size));
+          at += size;
+        }
+        const { shown, kept } = await stream(pieces);
+        expect(shown).toBe(kept);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,253 @@
+import { describe, expect, test } from "vitest";
+import { MiddlewarePipeline, soloAgent, type Layer } from "../../../src/agents/index.ts";
+import {
+  userMessage,
+  type ChatContext,
+  type ChatMiddleware,
+  type MiddlewareFunction,
+} from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import {
+  answerText,
+  chatScene,
+  httpError,
+  onceMore,
+  rejection,
+  runScene,
+  shownText,
+  toolScene,
+} from "./contexts.ts";
+
+function noting(log: string[], name: string): Layer {
+  const note = async (_context: object, next: () => Promise<void>): Promise<void> => {
+    log.push(`${name} in`);
+    await next();
+    log.push(`${name} out`);
+  };
+  return { name, agent: note, chat: note, function: note };
+}
+
+describe("the onion", () => {
+  test("M1: the first layer is outermost, at each of the three levels", async () => {
+    const log: string[] = [];
+    const layers = [noting(log, "a"), noting(log, "b"), noting(log, "c")];
+    const order = ["a in", "b in", "c in", "c out", "b out", "a out"];
+    await chatScene(["hi"]).call(layers);
+    expect(log.splice(0)).toEqual(order);
+    await toolScene(["hi"]).call(layers);
+    expect(log.splice(0)).toEqual(order);
+    const { context } = runScene();
+    await new MiddlewarePipeline(layers).agent?.process(context, async () => {
+      context.result = { output: "done", status: "completed", interruptionReason: null };
+    });
+    expect(log).toEqual(order);
+  });
+
+  test("takes objects with process, keeping their this, and bare functions", async () => {
+    class Counting implements ChatMiddleware {
+      calls = 0;
+      async process(_context: ChatContext, next: () => Promise<void>): Promise<void> {
+        this.calls++;
+        await next();
+      }
+    }
+    const counting = new Counting();
+    const bare: MiddlewareFunction<ChatContext> = async (context, next) => {
+      await next();
+      context.metadata["seen"] = true;
+    };
+    const scene = chatScene(["hi"]);
+    await scene.call([{ chat: counting }, { chat: bare }]);
+    expect([counting.calls, scene.context.metadata["seen"]]).toEqual([1, true]);
+  });
+
+  test("M1: a layer that answers in its place is not gone past", async () => {
+    const scene = chatScene(["the model's"]);
+    const other = await chatScene(["the layer's"]).call([]);
+    const answering: Layer = {
+      chat: async (context) => {
+        if (other !== undefined) context.result = other;
+      },
+    };
+    expect(answerText(await scene.call([answering]))).toBe("the layer's");
+    expect(scene.model.calls).toHaveLength(0);
+  });
+
+  test("M3: what a layer throws comes out as it is", async () => {
+    const error = new Error("mine");
+    const throwing: Layer = { chat: () => Promise.reject(error) };
+    await expect(chatScene(["hi"]).call([noting([], "a"), throwing])).rejects.toBe(error);
+  });
+});
+
+describe("F1: composed once, of what is there", () => {
+  test("of no layer nothing is made, and an agent without layers has no call path", () => {
+    const pipeline = new MiddlewarePipeline([]);
+    expect([pipeline.agent, pipeline.chat, pipeline.function]).toEqual([undefined, undefined, undefined]);
+    expect(pipeline.callPath()).toBeUndefined();
+    expect(soloAgent({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
+  });
+
+  test("a call passes the layers of its level and no other", async () => {
+    const log: string[] = [];
+    const note = noting(log, "chat only").chat;
+    const pipeline = new MiddlewarePipeline([{ ...(note && { chat: note }) }, noting(log, "all"), {}]);
+    expect(pipeline.depth).toEqual({ agent: 1, chat: 2, function: 1 });
+    await toolScene(["hi"]).call([{ ...(note && { chat: note }) }]);
+    expect(log).toEqual([]);
+    expect(Object.keys(new MiddlewarePipeline([{ ...(note && { chat: note }) }]).callPath() ?? {})).toEqual([
+      "chat",
+    ]);
+  });
+
+  test("the layers of an agent are linked when it is made, not when it is called", async () => {
+    let reads = 0;
+    const layer: Layer = {
+      get chat() {
+        reads++;
+        return (_context: ChatContext, next: () => Promise<void>) => next();
+      },
+    };
+    const { chat } = new MiddlewarePipeline([layer]);
+    for (let call = 0; call < 3; call++) {
+      const { context, model } = chatScene(["hi"]);
+      await chat?.process(context, async () => {
+        context.result = await model.generate(context.request);
+      });
+    }
+    expect(reads).toBe(1);
+  });
+});
+
+describe("M2: next", () => {
+  test("may be called again once the earlier call settled", async () => {
+    const scene = chatScene([{ error: httpError(500) }, "second"]);
+    expect(answerText(await scene.call([onceMore]))).toBe("second");
+  });
+
+  test("leaves no earlier result behind when it is called again", async () => {
+    const scene = chatScene(["first", "second"]);
+    let inner = 0;
+    const twice: Layer = {
+      name: "twice",
+      chat: async (_context, next) => {
+        await next();
+        await next();
+      },
+    };
+    const silent: Layer = {
+      name: "silent",
+      chat: (_context, next) => (inner++ === 0 ? next() : Promise.resolve()),
+    };
+    await expect(scene.call([twice, silent])).rejects.toMatchObject({
+      code: "middleware_misuse",
+      message: "middleware silent neither called next nor set context.result",
+    });
+  });
+
+  test.for<[string, Layer["chat"] & {}, RegExp]>([
+    [
+      "twice at once",
+      async (_c, next) => void (await Promise.all([next(), next()])),
+      /again while the earlier call was open/,
+    ],
+    [
+      "twice at once, with the fault caught",
+      async (_c, next) => void (await Promise.allSettled([next(), next()])),
+      /again while the earlier call was open/,
+    ],
+    [
+      "without waiting for it",
+      async (_c, next) => void next(),
+      /returned before its call of next had settled/,
+    ],
+    ["never, and answers nothing", async () => {}, /neither called next nor set context.result/],
+  ])("called %s is middleware_misuse", async ([, chat, message]) => {
+    const scene = chatScene(["one", "two"]);
+    await expect(scene.call([noting([], "outer"), { name: "bad", chat }])).rejects.toMatchObject({
+      code: "middleware_misuse",
+      message: expect.stringMatching(message),
+      details: { middleware: "bad" },
+    });
+    expect(scene.model.calls.length).toBeLessThanOrEqual(1);
+  });
+
+  test("called after process returned is middleware_misuse, and calls nothing", async () => {
+    let kept: (() => Promise<void>) | undefined;
+    const keeping: Layer = {
+      chat: async (_context, next) => {
+        kept = next;
+        await next();
+      },
+    };
+    const scene = chatScene(["one", "two"]);
+    await scene.call([keeping]);
+    await expect(kept?.()).rejects.toMatchObject({ code: "middleware_misuse" });
+    expect(scene.model.calls).toHaveLength(1);
+  });
+
+  test("left open by a layer that throws is waited for, so that nothing goes on behind it", async () => {
+    const open = Promise.withResolvers<void>();
+    const leaving: Layer = {
+      chat: async (_context, next) => {
+        void next().catch(() => {});
+        throw new Error("mine");
+      },
+    };
+    const { context } = chatScene([]);
+    const { chat } = new MiddlewarePipeline([leaving]);
+    let settled = false;
+    const call = chat?.process(context, () => open.promise).finally(() => (settled = true));
+    const failed = rejection(call);
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+    expect(settled).toBe(false);
+    open.resolve();
+    expect(await failed).toMatchObject({ code: "middleware_misuse" });
+  });
+});
+
+describe("M4: what a layer replaces", () => {
+  const marking: Layer = {
+    name: "marking",
+    chat: async (context, next) => {
+      const { request, filters } = context;
+      context.request = { ...request, messages: [...request.messages, userMessage("marked")] };
+      filters.push({ push: (delta) => [{ ...delta, text: `<${delta.text}>` }], flush: () => [] });
+      await next();
+    },
+    function: async (context, next) => {
+      context.arguments = { ...context.arguments, marked: true };
+      await next();
+    },
+  };
+
+  test("holds further in, and not around it", async () => {
+    const scene = chatScene(["hi"]);
+    const { request } = scene.context;
+    const seen: unknown[] = [];
+    const around: Layer = {
+      chat: async (context, next) => {
+        await next();
+        seen.push(context.request);
+      },
+    };
+    await scene.call([around, marking]);
+    expect(scene.model.calls[0]?.messages).toHaveLength(2);
+    expect(seen).toEqual([request]);
+    const tool = toolScene(["hi"]);
+    await tool.call([{ function: (_context, next) => next() }, marking]);
+    expect([tool.calls, tool.context.arguments]).toEqual([
+      [{ town: "Sens", marked: true }],
+      { town: "Sens" },
+    ]);
+  });
+
+  test("is not there twice when the call is made again from around", async () => {
+    const scene = chatScene([{ error: httpError(500) }, "hi"], { streaming: true });
+    await scene.call([onceMore, marking]);
+    expect(scene.model.calls.map(({ messages }) => messages.length)).toEqual([2, 2]);
+    expect(shownText(scene.shown)).toBe("<hi>");
+  });
+});

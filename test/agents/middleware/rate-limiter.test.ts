@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { rateLimiter, type RateLimiterOptions } from "../../../src/agents/index.ts";
+import { FakeClock } from "../../../src/testing/index.ts";
+import { cancelled, chatScene, rejection, runScene, toolScene, type Who } from "./contexts.ts";
+
+function setUp(options: Partial<RateLimiterOptions> = {}) {
+  const clock = new FakeClock();
+  const layer = rateLimiter({ clock, burst: 2, perSecond: 10, ...options });
+  const done: string[] = [];
+  const ask = (name: string, who: Who = {}) => {
+    const scene = chatScene(["hi"], who);
+    return { ...scene, call: scene.call([layer]).then(() => void done.push(name)) };
+  };
+  return { clock, layer, done, ask };
+}
+
+describe("rate limiter", () => {
+  test("lets a burst through, then one after another as the bucket fills, in the order they came", async () => {
+    const { clock, done, ask } = setUp();
+    const calls = ["a", "b", "c", "d"].map((name) => ask(name));
+    await clock.advance(0);
+    expect(done).toEqual(["a", "b"]);
+    await clock.advance(99);
+    expect(done).toEqual(["a", "b"]);
+    await clock.advance(1);
+    expect(done).toEqual(["a", "b", "c"]);
+    await clock.advance(100);
+    expect(done).toEqual(["a", "b", "c", "d"]);
+    expect(calls.map(({ context }) => context.metadata["throttledMs"])).toEqual([
+      undefined,
+      undefined,
+      100,
+      200,
+    ]);
+    await Promise.all(calls.map(({ call }) => call));
+  });
+
+  test("no tenant waits for another", async () => {
+    const { clock, done, ask } = setUp({ burst: 1 });
+    const calls = [
+      ask("a1", { tenantId: "a" }),
+      ask("a2", { tenantId: "a" }),
+      ask("b1", { tenantId: "b" }),
+      ask("none"),
+    ];
+    await clock.advance(0);
+    expect(done.toSorted()).toEqual(["a1", "b1", "none"]);
+    await clock.advance(100);
+    await Promise.all(calls.map(({ call }) => call));
+  });
+
+  test("or stops the run as guardrail_tripped", async () => {
+    const { ask } = setUp({ burst: 1, onLimit: "terminate" });
+    await ask("a").call;
+    await expect(ask("b").call).rejects.toMatchObject({ code: "guardrail_tripped", by: "rate-limiter" });
+  });
+
+  test("a wait that would be too long stops the run, and takes no one's place", async () => {
+    const { clock, done, ask } = setUp({ burst: 1, maxWaitMs: 100 });
+    const [first, second, third] = [ask("a"), ask("b"), ask("c")];
+    await expect(third.call).rejects.toMatchObject({ code: "guardrail_tripped" });
+    await clock.advance(100);
+    const fourth = ask("d");
+    await clock.advance(100);
+    expect(done).toEqual(["a", "b", "d"]);
+    await Promise.all([first.call, second.call, fourth.call]);
+  });
+
+  test("a run that is stopped while it waits gives its turn back", async () => {
+    const { clock, done, ask } = setUp({ burst: 1 });
+    const [first, second] = [ask("a"), ask("b")];
+    const stopped = rejection(second.call);
+    await clock.advance(0);
+    second.abort.abort(cancelled);
+    expect(await stopped).toBe(cancelled);
+    const third = ask("c");
+    await clock.advance(100);
+    expect(done).toEqual(["a", "c"]);
+    await Promise.all([first.call, third.call]);
+  });
+
+  test("stands at the level it is told", async () => {
+    const tools = setUp({ level: "function", burst: 1, onLimit: "terminate" }).layer;
+    await toolScene(["hi"]).call([tools]);
+    await expect(toolScene(["hi"]).call([tools])).rejects.toMatchObject({ code: "guardrail_tripped" });
+    const runs = setUp({ level: "agent" }).layer;
+    expect(Object.keys(runs)).toEqual(["name", "agent"]);
+    expect(runScene().context.parentId).toBeNull();
+  });
+
+  test("a clock that is set back fills no bucket and stops nobody for good", async () => {
+    let now = 1_000_000;
+    const clock = { now: () => now, schedule: () => () => {} };
+    const { layer } = { layer: rateLimiter({ clock, burst: 1, perSecond: 1, onLimit: "terminate" }) };
+    await chatScene(["hi"]).call([layer]);
+    now -= 500_000;
+    await expect(chatScene(["hi"]).call([layer])).rejects.toMatchObject({ code: "guardrail_tripped" });
+    now += 1_000;
+    await chatScene(["hi"]).call([layer]);
+  });
+
+  test.for([{ burst: 0 }, { burst: NaN }, { perSecond: 0 }, { perSecond: -1 }, { maxWaitMs: -1 }])(
+    "refuses %o",
+    (options) => {
+      expect(() => setUp(options)).toThrow(/rateLimiter: \w+ is .*: it must be a number of at least/u);
+    },
+  );
+});

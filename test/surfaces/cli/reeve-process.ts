@@ -1,0 +1,26 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { repository } from "../../gates/run-node.ts";
+
+export interface Said {
+  readonly code: number;
+  readonly out: readonly string[];
+  readonly talk: string;
+}
+
+const main = join(repository, "src/surfaces/cli/main.ts");
+
+/** Runs the command line as a user does, in a process of its own. */
+export function reeve(
+  args: readonly string[],
+  { cwd = repository, env = {} }: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
+): Promise<Said> {
+  return new Promise((resolve, reject) => {
+    const options = { cwd, env: { ...process.env, ...env }, timeout: 50_000 };
+    execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : error.code;
+      if (typeof code !== "number") reject(new Error("it did not finish", { cause: error }));
+      else resolve({ code, out: stdout.split("\n").filter(Boolean), talk: stderr });
+    });
+  });
+}
