@@ -41,9 +41,13 @@ export interface ClaimOptions {
  * - L4 A lease that was lost releases nothing.
  * - L5 When more runs are ready than asked for, tenants are served in turn; within one, the higher priority first, then the
  *   longest ready.
+ * - L6 A worker's name is not its runs: see `enlist`.
  */
 export interface Leases {
-  /** Workers that do not say so are gone; a store that can tell a dead process by itself does. */
+  /**
+   * Workers that do not say so are gone; a store that can tell a dead process by itself does. L6: whoever enlists under the name of one
+   * that is gone does not get its runs along: they are left behind, for anyone. Enlisting twice is enlisting once.
+   */
   enlist(workerId: string): Promise<void>;
   dismiss(workerId: string): Promise<void>;
   claim(options: ClaimOptions): Promise<readonly Lease[]>;

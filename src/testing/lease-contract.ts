@@ -46,6 +46,26 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
   });
 
+  test("L6: a worker under the name of one that is gone does not get its runs along", async () => {
+    const store = await open();
+    const lost = await ownRun(store);
+    await store.leases.dismiss("w1");
+    await store.leases.enlist("w1");
+    await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
+    await store.leases.enlist("w2");
+    const [lease] = await claim(store, "w2");
+    expect(lease?.runId).toBe(lost.runId);
+    expect((lease?.epoch ?? 0) > lost.epoch).toBe(true);
+  });
+
+  test("L6: enlisting twice is enlisting once", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.leases.enlist("w1");
+    await store.leases.check(lease);
+    expect(await claimed(store, "w1")).toEqual([]);
+  });
+
   test("L2: an ended run is never claimed or seized", async () => {
     const store = await open();
     const { runId } = await left(store, { kind: "ended" });

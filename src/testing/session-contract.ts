@@ -34,6 +34,13 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual(tree);
   });
 
+  test("N1: the order is that of appending, whatever the ids and times", async () => {
+    const { sessions } = await open();
+    const tree = [entry("z", null, 9), entry("10", "z", 1), entry("a", "10", 5), entry("9", "a", 0)];
+    for (const each of tree) await sessions.apply([append(each)]);
+    expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual(tree);
+  });
+
   test("N1: an entry without its parent is refused, and nothing of its change is applied", async () => {
     const { sessions } = await open();
     const changes = [append(entry("a", null)), append(entry("b", "nowhere"))];

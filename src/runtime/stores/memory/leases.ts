@@ -9,7 +9,15 @@ export class MemoryLeases implements Leases {
   }
 
   async enlist(workerId: string): Promise<void> {
+    if (this.#tables.workers.has(workerId)) return;
     this.#tables.workers.add(workerId);
+    // L6: they are of another who had this name.
+    for (const row of this.#tables.live) {
+      if (row.owner !== workerId) continue;
+      row.owner = null;
+      row.rest = { kind: "ready" };
+      row.readyAt = this.#tables.tick();
+    }
   }
 
   async dismiss(workerId: string): Promise<void> {
