@@ -18,8 +18,6 @@ import {
   type Permissions,
   type PromptSource,
   type RunContext,
-  type SessionChange,
-  type SessionEntry,
   type Tool,
   type Transcript,
   type Turn,
@@ -32,6 +30,7 @@ import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import { saidEntries } from "./said-entries.ts";
 
 export interface SoloAgentOptions {
   readonly name: string;
@@ -86,6 +85,7 @@ export function soloAgent(options: SoloAgentOptions): Agent {
     tools,
     budget,
     ...(callPath && { callPath }),
+    messageOf: (input) => (typeof input === "string" ? userMessage(input) : undefined),
     run: async (ctx) => {
       const turn = await beginTurn(ctx, options);
       const { instructions, instructionsHash, history } = turn;
@@ -99,27 +99,38 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       };
       ctx.tell(eventDraft("agent_start", { input, architecture: "react", instructionsHash }));
       const guarded = new GuardedRun(guardrails, ctx);
-      const refused = await guarded.input(input);
-      let result =
-        refused === undefined ? await runThrough(pipeline.agent, ctx, thinking) : tripped(refused, "");
-      if (refused === undefined) {
-        if (session.messages.length === history.length)
-          session.messages = answeredInPlace(history, input, result);
-        const withheld = await guarded.output(textOf(result.output));
-        if (withheld !== undefined) {
-          session.messages = withoutAnswer(session.messages, withheld.reason);
-          result = tripped(withheld, withheld.reason);
+      try {
+        const refused = await guarded.input(input);
+        let result =
+          refused === undefined ? await runThrough(pipeline.agent, ctx, thinking) : tripped(refused, "");
+        if (refused === undefined) {
+          if (session.messages.length === history.length)
+            session.messages = answeredInPlace(history, input, result);
+          const withheld = await guarded.output(textOf(result.output));
+          if (withheld !== undefined) {
+            session.messages = withoutAnswer(session.messages, withheld.reason);
+            result = tripped(withheld, withheld.reason);
+          }
         }
+        const { status, interruptionReason } = result;
+        if (status === "max_turns" || status === "guardrail_tripped")
+          ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
+        close(ctx, session, { turn, ...result });
+        return result.output;
+      } catch (error) {
+        const stop = stopOf(error);
+        if (stop !== undefined)
+          close(ctx, session, { turn, output: session.output, isStopped: true, ...stop });
+        throw error;
       }
-      const { status, interruptionReason } = result;
-      if (status === "max_turns" || status === "guardrail_tripped")
-        ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
-      const entries = entriesOf(ctx, session, turn);
-      ctx.report({ sessions: entries.flatMap((entry) => appended(ctx, turn, entry)) });
-      for (const draft of closing(ctx, session, result, entries.at(-1)?.id ?? null)) ctx.tell(draft);
-      return result.output;
     },
   };
+}
+
+interface Closing extends AgentRunResult {
+  readonly turn: Turn;
+  /** In the middle of things: calls may be open. */
+  readonly isStopped?: boolean;
 }
 
 function tripped({ reason }: Tripped, output: string): AgentRunResult {
@@ -171,38 +182,35 @@ function beginTurn(
   });
 }
 
-/**
- * What was said now, one entry after another, after what was said before. The ids follow from the task, so that whoever writes them
- * again writes the same.
- */
-function entriesOf(
-  { facts, taskId }: RunContext,
-  session: AgentSession,
-  { history, leafId, at }: Turn,
-): readonly SessionEntry[] {
-  const { runId } = facts;
-  let parentId = leafId;
-  return session.messages.slice(history.length).map((message, index): SessionEntry => {
-    const id = `${runId}/${taskId}/${index}`;
-    const entry: SessionEntry = { type: "message", id, parentId, at, runId, message };
-    parentId = id;
-    return entry;
-  });
+/** S1: an invocation that was stopped is closed like one that came to its end. One that failed is not: it may be gone on with. */
+function stopOf(error: unknown): Pick<Closing, "status" | "interruptionReason"> | undefined {
+  const { code, message: interruptionReason, details } = Fault.from(error);
+  if (code === "cancelled") {
+    const status = details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
+    return { status, interruptionReason };
+  }
+  return code === "budget_exhausted" || code === "guardrail_tripped"
+    ? { status: code, interruptionReason }
+    : undefined;
 }
 
-function appended({ agentId }: RunContext, { sessionId }: Turn, entry: SessionEntry): SessionChange[] {
-  return sessionId === null ? [] : [{ type: "append", sessionId, agentId, entry, visibility: "visible" }];
+/** Commits with the end of the task: what was said is visible with the events that say so. */
+function close(ctx: RunContext, session: AgentSession, closing: Closing): void {
+  const { turn, isStopped = false, interruptionReason } = closing;
+  const stopped = isStopped ? (interruptionReason ?? "stopped") : undefined;
+  const { changes, leafId } = saidEntries(ctx, turn, session.messages.slice(turn.history.length), stopped);
+  ctx.report({ sessions: changes });
+  for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.tell(draft);
 }
 
-function closing(
-  { facts }: RunContext,
+function closingEvents(
+  { facts: { sessionId } }: RunContext,
   { turns, cumulativeUsage: usage }: AgentSession,
   result: AgentRunResult,
   leafId: string | null,
 ): readonly EventDraft[] {
   const { status, interruptionReason } = result;
   const output = textOf(result.output);
-  const { sessionId } = facts;
   return [
     eventDraft("agent_end", { status, output, turns, usage, interruptionReason }),
     eventDraft("save_point", { sessionId, leafId }),

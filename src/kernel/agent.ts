@@ -1,4 +1,5 @@
 import type { CallPath } from "./call-path.ts";
+import type { UserMessage } from "./chat-message.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId } from "./identity.ts";
 import type { TaskInbox } from "./inbox.ts";
@@ -24,5 +25,10 @@ export interface Agent {
   readonly budget?: Partial<ExecutionBudget>;
   /** Read anew at each call, so that a change of configuration takes effect at the next one (F1). */
   readonly callPath?: CallPath;
+  /**
+   * What an input is in a conversation. S2: it is committed to the session with the submission, pending until the invocation is closed.
+   * Absent, or `undefined` for an input: nothing is kept of it there.
+   */
+  messageOf?(input: JsonValue): UserMessage | undefined;
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
 }

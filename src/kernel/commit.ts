@@ -1,3 +1,4 @@
+import type { Erasure } from "./erasure.ts";
 import type { Event } from "./event.ts";
 import type { HeadcountCommand } from "./headcount.ts";
 import type { TaskId } from "./identity.ts";
@@ -33,6 +34,8 @@ export interface Commit {
   /** The next reservation rides here with the record before it (B3). */
   readonly ledger?: readonly LedgerCommand[];
   readonly sessions?: readonly SessionChange[];
+  /** What these tasks said goes from the run's journal and log: at once for every reader, from the store a little later. */
+  readonly erases?: readonly Erasure[];
   /** All mail up to this place is consumed (P3). */
   readonly mailThrough?: number;
   /** For other runs, such as a reply; dropped where the run is gone. */

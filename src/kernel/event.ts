@@ -42,6 +42,8 @@ export type Event<Type extends EventType = EventType> = Type extends EventType
       /** Epoch milliseconds. */
       readonly at: number;
       readonly data: EventData[Type];
+      /** Retention took the words out of it; the chain covers the hash of what it was. */
+      readonly erased?: true;
     }
   : never;
 

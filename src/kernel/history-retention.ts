@@ -1,13 +1,19 @@
 import { describeValue } from "./describe-value.ts";
 import { Fault } from "./fault.ts";
 
-/** How long an agent's history is kept after its run ends. */
+/**
+ * How long an agent's history is kept. What goes, goes with the commit that ends the run, however it ended (trap R14): nothing is left
+ * to do that a crash could prevent.
+ */
 export const HistoryRetention = Object.freeze({
-  /** Never stored: a stateless worker. */
+  /**
+   * Never in the session, and with the run's end its words are erased from journal and log: inputs, messages, arguments, results, reasons.
+   * What it did and its outcome stay, and so does the events' chain (E1). It cannot be resumed or forked after that.
+   */
   NONE: "none",
-  /** Kept while the run lives, then deleted, however the run ended (trap R14). The default of a child. */
+  /** In the session while the run lives; journal and log keep it. The default of a child. */
   RUN: "run",
-  /** Kept until someone deletes it. The default of a root. */
+  /** In the session until someone deletes it. The default of a root. */
   PERMANENT: "permanent",
 });
 

@@ -71,6 +71,7 @@ export type { Dependencies, FastFlags } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
 export type { EphemeralSource } from "./ephemeral-source.ts";
+export { eraseCommit, type Erasure } from "./erasure.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";
 export { chainHead, type ChainLink, chainStart } from "./event-chain.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";
@@ -155,7 +156,7 @@ export {
   sealJson,
 } from "./json.ts";
 export { JsonDigest } from "./json-digest.ts";
-export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
+export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
   type CostLabel,
@@ -304,3 +305,4 @@ export type { TopicChange, Topics } from "./topics.ts";
 export { Transcript } from "./transcript.ts";
 export type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 export { addUsage, noUsage, totalTokens, type Usage } from "./usage.ts";
+export { userEntry, type UserEntryFields } from "./user-entry.ts";

@@ -46,6 +46,7 @@ export type Creation =
  * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
  * - A number that leaves a gap is refused with `invalid_argument`.
  * - S5 With a `flight`, whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits.
+ * - E1 After a commit with `erases` nobody reads the words of those tasks any more, whatever dies; the events' chain still holds.
  * - K1 A run has ended when a commit tells `run_end`, and goes on again when one reopens a task; `list` says so from that commit on.
  * - K2 `list` gives the newest first, each once however many come or go between two pages.
  */
@@ -58,6 +59,14 @@ export interface Journal {
   append(lease: Lease, commit: Commit): Promise<Commit>;
   /** What has been committed, from `number` on; ends there. */
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
-  /** With its events, mail and blobs; the sessions' entries are theirs. Done nothing if it is not there. */
+  /**
+   * With its events, mail and blobs. The session keeps what is visible there; what never became so goes, since nobody can go on with
+   * it. Done nothing if it is not there.
+   */
   delete(runId: RunId): Promise<void>;
+  /**
+   * Deletes the runs that ended before this time (epoch milliseconds), also those that could still be resumed, but for those that have an
+   * owner or unread mail. How many.
+   */
+  collect(options: { readonly endedBefore: number }): Promise<number>;
 }

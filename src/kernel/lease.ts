@@ -13,11 +13,20 @@ export type Rest =
   | { readonly kind: "ready" }
   | { readonly kind: "suspended"; readonly wakeAt: number | null };
 
+/** An agent that a worker hosts. */
+export interface HostedAgent {
+  readonly agentId: AgentId;
+  /** J9: only runs that this version started, `null` being one that declares none. Absent: of any version. */
+  readonly version?: string | null;
+}
+
 export interface ClaimOptions {
   readonly workerId: string;
   readonly limit: number;
   /** Only runs of these agents; absent: of any. */
-  readonly agentIds?: readonly AgentId[];
+  readonly agents?: readonly HostedAgent[];
+  /** Not these: the worker knows that they are for another (J9). */
+  readonly except?: readonly RunId[];
   /** Epoch milliseconds; decides whose wake time has come. */
   readonly now: number;
 }
@@ -32,11 +41,12 @@ export interface ClaimOptions {
  * - L4 A lease that was lost releases nothing.
  * - L5 When more runs are ready than asked for, tenants are served in turn; within one, the higher priority first, then the
  *   longest ready.
+ * - L6 A worker's name is not its runs: see `enlist`.
  */
 export interface Leases {
   /**
-   * Workers that do not say so are gone; a store that can tell a dead process by itself does. A worker that was gone comes with empty
-   * hands: what one of its name had is left behind.
+   * Workers that do not say so are gone; a store that can tell a dead process by itself does. L6: whoever enlists under the name of one
+   * that is gone does not get its runs along: they are left behind, for anyone. Enlisting twice is enlisting once.
    */
   enlist(workerId: string): Promise<void>;
   dismiss(workerId: string): Promise<void>;

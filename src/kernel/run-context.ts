@@ -51,6 +51,7 @@ export interface SpawnOptions {
   readonly priority?: Priority;
   /** Tightened by the parent's (B6). */
   readonly budget?: Partial<ExecutionBudget>;
+  /** RUN unless told. */
   readonly retention?: HistoryRetention;
   /** `cancel` unless told. */
   readonly onParentEnd?: OnParentEnd;
@@ -82,7 +83,10 @@ export interface TaskReport {
   readonly output?: JsonValue;
   /** A return then counts as this, not as an answer. */
   readonly interruption?: Interruption;
-  /** S1: written in the commit that ends the task, unless it failed; then the invocation stays hidden and resumable. */
+  /**
+   * S1: written in the commit that ends the task, unless it failed, when the invocation stays hidden and resumable, or its history is not to
+   * be kept.
+   */
   readonly sessions?: readonly SessionChange[];
 }
 

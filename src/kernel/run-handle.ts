@@ -33,6 +33,6 @@ export interface RunHandle {
   /** Resolves a `waitForSignal` of a task; of the root unless told. */
   signal(name: string, value?: JsonValue, taskId?: TaskId): Promise<void>;
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
-  /** A new run that shares everything up to the event `at` (its seq). */
-  fork(options: { readonly at: number }): Promise<RunHandle>;
+  /** A new run that shares everything up to the event `at` (its seq). Forking again there under the same `runId` is forking once. */
+  fork(options: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle>;
 }

@@ -1,5 +1,6 @@
 import type { Agent } from "./agent.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
+import type { HistoryRetention } from "./history-retention.ts";
 import type { RunId, SessionId } from "./identity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
@@ -21,6 +22,8 @@ export interface SubmitOptions {
   readonly budget?: Partial<ExecutionBudget>;
   readonly spawnBudget?: Partial<SpawnBudget>;
   readonly priority?: Priority;
+  /** PERMANENT unless told. */
+  readonly retention?: HistoryRetention;
   /** Send text as it is written (E2). */
   readonly streaming?: boolean;
   /**
@@ -45,6 +48,8 @@ export interface Runtime {
   find(runId: RunId): Promise<RunHandle | undefined>;
   /** Runs of this store, the newest first, whoever drives them. */
   list(query?: RunQuery): Promise<RunPage>;
+  /** Deletes runs that ended before this time (epoch milliseconds), with all they hold; their sessions stay. How many. */
+  collect(options: { readonly endedBefore: number }): Promise<number>;
   /** Lets what is being driven come to rest, then lets go of the store. */
   close(): Promise<void>;
 }

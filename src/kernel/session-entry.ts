@@ -1,5 +1,5 @@
 import type { ChatMessage } from "./chat-message.ts";
-import type { RunId } from "./identity.ts";
+import type { RunId, TaskId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { Usage } from "./usage.ts";
 
@@ -17,6 +17,8 @@ interface EntryBase {
   readonly at: number;
   /** The run that wrote it; `null` for an act outside any run. */
   readonly runId: RunId | null;
+  /** The task of that run which wrote it, so that each task's history is kept as long as it is to be. */
+  readonly taskId: TaskId | null;
 }
 
 /** One node of a session's tree. The conversation is the path from the leaf to the root. Stored entries never change. */

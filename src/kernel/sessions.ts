@@ -1,4 +1,4 @@
-import type { AgentId, RunId, SessionId } from "./identity.ts";
+import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
 /** A change to a session. Inside a run it rides in a commit; from outside it is applied by itself. */
@@ -10,11 +10,23 @@ export type SessionChange =
       readonly agentId: AgentId;
       readonly entry: SessionEntry;
       readonly visibility: EntryVisibility;
+      /** N2: its parent is the session's leaf, as it is when this is applied. */
+      readonly atLeaf?: true;
     }
-  /** S1: the invocation is closed; everything it wrote is visible. */
-  | { readonly type: "reveal"; readonly sessionId: SessionId; readonly runId: RunId }
-  /** What a run wrote goes: retention NONE or RUN, or an invocation given up. */
-  | { readonly type: "remove"; readonly sessionId: SessionId; readonly runId: RunId };
+  /** S1: the invocation is closed; everything it wrote is visible. Of one task of the run, or of all. */
+  | {
+      readonly type: "reveal";
+      readonly sessionId: SessionId;
+      readonly runId: RunId;
+      readonly taskId?: TaskId;
+    }
+  /** What a run, or one task of it, wrote goes: its history is not to be kept, or an invocation was given up. */
+  | {
+      readonly type: "remove";
+      readonly sessionId: SessionId;
+      readonly runId: RunId;
+      readonly taskId?: TaskId;
+    };
 
 export interface PlacedEntry {
   readonly entry: SessionEntry;
@@ -35,6 +47,7 @@ export interface SessionSummary {
  * - S2 Appending an entry again changes nothing.
  * - N1 Entries come in the order of appending and never change; one whose parent is not in its session is refused with
  *   `not_found`.
+ * - N2 The leaf is the visible entry appended last by a root task or outside any run, or what it points to if it is of type `leaf`.
  */
 export interface Sessions {
   /** All or nothing. */

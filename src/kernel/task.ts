@@ -11,6 +11,8 @@ import type { SupervisionJson } from "./supervision.ts";
 export interface TaskRecord {
   readonly taskId: TaskId;
   readonly agentId: AgentId;
+  /** J9: of the agent when the task was created; absent: it declared none. */
+  readonly agentVersion?: string;
   /** The task that spawned it; `null` for the root. */
   readonly parentId: TaskId | null;
   readonly supervision: SupervisionJson;

@@ -1,9 +1,11 @@
 import {
   formatRunId,
   formatTaskId,
+  HistoryRetention,
   Supervision,
   tightenBudget,
   unlimitedBudget,
+  userEntry,
   type Agent,
   type Commit,
   type Event,
@@ -21,7 +23,7 @@ export interface NewRun {
   readonly first: Commit;
 }
 
-/** A run of `agent` with everything its first commit holds: the root task, its seat and its purse. */
+/** A run of `agent` with everything its first commit holds: the root task, its seat, its purse and what the user said (S2). */
 export function newRun(
   owner: Pick<OwnerContext, "clock" | "ids" | "warnAt">,
   agent: Agent,
@@ -40,6 +42,7 @@ export function newRun(
     ...(options.sessionId === undefined ? {} : { sessionId: options.sessionId }),
     ...(options.spawnBudget === undefined ? {} : { spawnBudget: options.spawnBudget }),
     ...(options.priority === undefined ? {} : { priority: options.priority }),
+    ...(options.retention === undefined ? {} : { retention: options.retention }),
   });
   const { runId, sessionId, priority } = supervision;
   const at = clock.now();
@@ -70,6 +73,7 @@ export function newRun(
     ...(by === undefined ? {} : { by }),
   };
   const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, at, type: "run_start", data };
+  const message = supervision.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
   return {
     record: {
       runId,
@@ -87,6 +91,9 @@ export function newRun(
       events: [start],
       tasks: [{ type: "create", task }],
       ledger: [purseOf(owner, { taskId, parentId: null, budget, priority })],
+      ...(message && {
+        sessions: [userEntry({ sessionId, agentId, runId, at, message }, "pending")],
+      }),
     },
   };
 }

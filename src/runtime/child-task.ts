@@ -37,6 +37,7 @@ export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRec
   return {
     taskId,
     agentId: agent.id,
+    ...(agent.version !== undefined && { agentVersion: agent.version }),
     parentId: record.taskId,
     supervision: supervision.toJSON(),
     budget,

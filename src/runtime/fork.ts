@@ -4,6 +4,7 @@ import {
   formatRunId,
   formatTaskId,
   noUsage,
+  parseRunId,
   type Clock,
   type Commit,
   type Event,
@@ -15,6 +16,7 @@ import {
   type StepRecord,
   type Store,
   type TaskChange,
+  type TaskId,
   type Usage,
 } from "../kernel/index.ts";
 
@@ -27,20 +29,27 @@ export interface ForkOptions {
   readonly at: number;
   /** Whose order it is. */
   readonly by: string;
+  /** Of the fork; a new one unless told. */
+  readonly runId?: RunId;
 }
 
 /**
  * A new run that shares the origin's commits up to the event `at`. Commits are whole: one that reaches past it is left out. Steps that
  * were in flight at the cut run again, under new idempotency keys, since those carry the run's id.
  */
-export async function forkRun({ store, clock, ids, origin, at, by }: ForkOptions): Promise<RunRecord> {
+export async function forkRun(options: ForkOptions): Promise<RunRecord> {
+  const { store, clock, ids, origin, at, by } = options;
   if (!Number.isSafeInteger(at) || at < 0) {
     throw new Fault("invalid_argument", `at is ${at}: it must be the seq of an event of ${origin.runId}`);
   }
-  const record: RunRecord = { ...origin, runId: formatRunId(ids.next()), createdAt: clock.now() };
-  const { runId, agentId } = record;
+  const runId = options.runId === undefined ? formatRunId(ids.next()) : parseRunId(options.runId);
+  const record: RunRecord = { ...origin, runId, createdAt: clock.now() };
+  const { agentId } = record;
+  const standing = await findFork(options, runId);
+  if (standing !== undefined) return standing;
   const commits = await commitsUpTo(store, origin.runId, at);
   const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
+  refuseErased(commits, origin.runId);
   const merged = mergeCommits(commits, runId);
   const fork: Event = {
     seq: events.length,
@@ -58,8 +67,20 @@ export async function forkRun({ store, clock, ids, origin, at, by }: ForkOptions
     at: clock.now(),
     events: [...events, fork],
   };
-  await store.journal.create(record, first);
-  return record;
+  const { kind } = await store.journal.create(record, first);
+  return kind === "created" ? record : ((await findFork(options, runId)) ?? record);
+}
+
+/** The fork that stands under this id. Refuses when it is another run, or was made elsewhere. */
+async function findFork({ store, origin, at }: ForkOptions, runId: RunId): Promise<RunRecord | undefined> {
+  const record = await store.journal.find(runId);
+  if (record === undefined) return undefined;
+  for await (const { events = [] } of store.journal.read(runId)) {
+    const fork = events.findLast((event) => event.type === "run_fork");
+    if (fork?.data.origin === origin.runId && fork.data.at === at) return record;
+    break;
+  }
+  throw new Fault("already_exists", `${runId} is there, and is no fork of ${origin.runId} at event ${at}`);
 }
 
 async function commitsUpTo(store: Store, runId: RunId, at: number): Promise<readonly Commit[]> {
@@ -71,6 +92,25 @@ async function commitsUpTo(store: Store, runId: RunId, at: number): Promise<read
   if (commits.length === 0)
     throw new Fault("invalid_argument", `${runId} has no commit that ends at or before event ${at}`);
   return commits;
+}
+
+/** A task at work at the cut would go on from a journal whose words retention took. */
+function refuseErased(commits: readonly Commit[], runId: RunId): void {
+  const erased = new Set(
+    commits.flatMap(({ events = [] }) => events.filter((event) => event.erased === true)).map(taskOf),
+  );
+  for (const { tasks = [] } of commits)
+    for (const change of tasks) if (change.type === "end") erased.delete(change.taskId);
+  const [taskId] = erased;
+  if (taskId === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `${runId} cannot be forked there: ${taskId} keeps no history, and was at work`,
+  );
+}
+
+function taskOf({ taskId }: Event): TaskId {
+  return taskId;
 }
 
 /** One commit that leaves a run in the state the many did. Money starts anew: what the origin spent is the origin's. */

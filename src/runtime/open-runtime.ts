@@ -6,6 +6,7 @@ import {
   type AgentId,
   type Clock,
   type Hash,
+  type HostedAgent,
   type IdSource,
   type JsonValue,
   type Lease,
@@ -24,6 +25,7 @@ import {
   type UnknownPrice,
 } from "../kernel/index.ts";
 import { activate } from "./activation.ts";
+import { EndedRuns } from "./ended-runs.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
@@ -65,6 +67,8 @@ export interface RuntimeOptions {
   /** Signals of the process on which it closes by itself, such as `["SIGTERM"]`. None unless told. */
   readonly closeOn?: readonly NodeJS.Signals[];
   readonly workerId?: string;
+  /** How long a run is kept after its end; then it is collected, with all it holds, and its session stays. For ever unless told. */
+  readonly keepEndedRunsMs?: number;
   /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
 }
@@ -97,6 +101,7 @@ class LocalRuntime implements Runtime {
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new Map<RunId, Promise<void>>();
   readonly #onError: (error: Fault) => void;
+  readonly #endedRuns: EndedRuns | undefined;
   readonly #closeGraceMs: number;
   readonly #closeOn: readonly NodeJS.Signals[];
   readonly #onSignal = (): void => {
@@ -110,6 +115,10 @@ class LocalRuntime implements Runtime {
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = options.closeGraceMs ?? 10_000;
     this.#closeOn = options.closeOn ?? [];
+    const { keepEndedRunsMs: keepMs } = options;
+    const onError = (error: unknown): void => this.#report(error);
+    if (keepMs !== undefined)
+      this.#endedRuns = new EndedRuns({ journal: store.journal, clock, keepMs, onError });
     this.#store = store;
     this.#owner = {
       store: this.#store,
@@ -133,9 +142,9 @@ class LocalRuntime implements Runtime {
       clock,
       workerId: options.workerId ?? `worker-${randomUUID()}`,
       concurrency: Math.max(concurrency * 16, 1_024),
-      agentIds: () => [...this.#agents.keys()],
+      agents: () => hostedAgents(this.#agents.values(), options.versionPolicy),
       pollMs: options.pollMs ?? 500,
-      onError: (error) => this.#report(error),
+      onError,
     });
   }
 
@@ -143,6 +152,7 @@ class LocalRuntime implements Runtime {
     for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     this.#forget = this.#store.onChange((runId) => this.#noteChange(runId));
     await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+    this.#endedRuns?.start();
   }
 
   register(agent: Agent): void {
@@ -151,7 +161,7 @@ class LocalRuntime implements Runtime {
     if (known !== undefined) throw new Fault("already_exists", `another agent is registered as ${agent.id}`);
     this.#agents.set(agent.id, agent);
     for (const colleague of agent.colleagues ?? []) this.register(colleague);
-    this.#engine.wake();
+    this.#engine.hostsChanged();
     this.#activateAll();
   }
 
@@ -169,6 +179,10 @@ class LocalRuntime implements Runtime {
     return this.#store.journal.list(query);
   }
 
+  collect(options: { readonly endedBefore: number }): Promise<number> {
+    return this.#store.journal.collect(options);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -180,6 +194,7 @@ class LocalRuntime implements Runtime {
     const stopped = this.#engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
+    await this.#endedRuns?.stop();
     await Promise.all(this.#settling.values());
     await this.#store.close();
   }
@@ -248,6 +263,14 @@ function requireShare(warnAt: number): number {
     "invalid_argument",
     `warnAt is ${warnAt}: it must be a share of a cap, above 0 and at most 1`,
   );
+}
+
+/** J9: where runs are left for a worker of their version, others are not even claimed. */
+function hostedAgents(agents: Iterable<Agent>, policy: VersionPolicy = "resume"): readonly HostedAgent[] {
+  return [...agents].map(({ id: agentId, version = null }) => ({
+    agentId,
+    ...(policy === "pin" && { version }),
+  }));
 }
 
 function warn(error: Fault): void {

@@ -1,6 +1,7 @@
 import {
   canonicalJson,
   formatTaskId,
+  HistoryRetention,
   type StepAddress,
   type StepRecord,
   type TaskId,
@@ -19,11 +20,11 @@ export interface Reopening {
 /**
  * J5: which tasks of an ended run go on when it is resumed. The root, if it did not complete; below a task that goes on, those whose
  * failure was the last thing it saw, and those it took along when it ended. A child whose failure it survived stays as it is:
- * what came after depends on it.
+ * what came after depends on it. So does one whose words retention has erased: there is nothing to go on from.
  */
 export function planReopening(state: RunState): readonly Reopening[] {
   const root = state.task(formatTaskId(0));
-  if (root.outcome === null || root.outcome.status === "completed") return [];
+  if (root.outcome === null || root.outcome.status === "completed" || isErased(root)) return [];
   const plan: Reopening[] = [];
   const reached = new Set<TaskState>([root]);
   for (const task of reached) {
@@ -32,7 +33,8 @@ export function planReopening(state: RunState): readonly Reopening[] {
       name
         .split(" ")
         .flatMap((word) => state.tasks.get(word as TaskId) ?? [])
-        .filter(({ outcome }) => outcome?.status === "failed" || outcome?.status === "cancelled");
+        .filter(({ outcome }) => outcome?.status === "failed" || outcome?.status === "cancelled")
+        .filter((child) => !isErased(child));
     const stale = joins.filter(({ name }) => failed(name).length > 0);
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
     for (const child of takenAlong(state, task)) reached.add(child);
@@ -42,10 +44,16 @@ export function planReopening(state: RunState): readonly Reopening[] {
   return plan;
 }
 
+/** Its words went with the run's end. */
+function isErased({ record }: TaskState): boolean {
+  return record.supervision.retention === HistoryRetention.NONE;
+}
+
 function takenAlong(state: RunState, { record }: TaskState): readonly TaskState[] {
   return [...state.tasks.values()].filter(
     (each) =>
       each.record.parentId === record.taskId &&
+      !isErased(each) &&
       each.outcome?.status === "cancelled" &&
       each.cancelled?.reason === parentEnded,
   );

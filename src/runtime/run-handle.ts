@@ -156,9 +156,9 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "approval", approvalId, decision }, decision.by);
   }
 
-  async fork({ at }: { readonly at: number }): Promise<RunHandle> {
+  async fork({ at, runId }: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle> {
     const { store, clock, ids, record, by = unnamed } = this.#options;
-    const fork = await forkRun({ store, clock, ids, origin: record, at, by });
+    const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...(runId && { runId }) });
     return new StoredRunHandle({ ...this.#options, record: fork });
   }
 

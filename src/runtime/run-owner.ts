@@ -128,16 +128,22 @@ export class RunOwner {
     });
   }
 
+  /** J9: of the root and of every task that has not ended. */
   #findVersionMismatch(): Fault | undefined {
     const { agentId, agentVersion, runId } = this.#record;
-    const version = this.#owner.findAgent(agentId)?.version ?? null;
-    if (version === agentVersion) return undefined;
-    const [was, is] = [agentVersion ?? "none", version ?? "none"];
-    return new Fault(
-      "version_mismatch",
-      `${runId} was started by version ${was} of ${agentId}; here it has version ${is}`,
-      { details: { agentId, started: agentVersion, here: version } },
-    );
+    const children = [...this.#state.tasks.values()]
+      .filter(({ record, outcome }) => record.parentId !== null && outcome === null)
+      .map(({ record }) => ({ agentId: record.agentId, started: record.agentVersion ?? null }));
+    for (const { agentId: each, started } of [{ agentId, started: agentVersion }, ...children]) {
+      const here = this.#owner.findAgent(each)?.version ?? null;
+      if (here === started) continue;
+      return new Fault(
+        "version_mismatch",
+        `${runId} was started by version ${started ?? "none"} of ${each}; here it has version ${here ?? "none"}`,
+        { details: { agentId: each, started, here } },
+      );
+    }
+    return undefined;
   }
 
   /** If all there is to do is wait, the run is let go after a while. */

@@ -17,6 +17,7 @@ import {
   type LedgerCommand,
   type LedgerOutcome,
   type Message,
+  type SessionChange,
   type StepAddress,
   type StepOpening,
   type StepRecord,
@@ -31,7 +32,7 @@ import type { TurnRecord } from "./turn-step.ts";
 import { asksPerson, inboxDrain, resolutionsTaken } from "./wait-name.ts";
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
-export type RunChange = Omit<Commit, "number" | "at" | "sessions" | "mail" | "inbox" | "topics">;
+export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
 
 /** A task, as far as the journal knows it. */
 export interface TaskState {
@@ -76,6 +77,8 @@ export class RunState {
   readonly #resolutions = new Map<string, JsonValue[]>();
   #headcount: Headcount | undefined;
   #ledger: Ledger;
+  /** Tasks that have entries in a session. */
+  readonly wrote = new Set<TaskId>();
   nextCommit = 0;
   nextSeq = 0;
   nextTask = 0;
@@ -144,7 +147,8 @@ export class RunState {
    * Everything but events, seats and money, which have outcomes of their own. A commit's voids are of records that stood before
    * it; what it records itself stands.
    */
-  apply({ tasks, opens, steps, voids, resolves, mailThrough }: RunChange, at: number): void {
+  apply({ tasks, opens, steps, voids, resolves, sessions, mailThrough }: RunChange, at: number): void {
+    for (const change of sessions ?? []) this.#noteEntries(change);
     for (const { taskId, address } of voids ?? []) this.task(taskId).steps.delete(address);
     for (const change of tasks ?? []) this.#change(change, at);
     for (const { taskId, wait, value } of resolves ?? []) {
@@ -210,6 +214,11 @@ export class RunState {
     const { state, outcome } = stepLedger(this.#ledger, command);
     this.#ledger = state;
     return outcome;
+  }
+
+  #noteEntries(change: SessionChange): void {
+    if (change.type === "append" && change.entry.taskId !== null) this.wrote.add(change.entry.taskId);
+    if (change.type === "remove" && change.taskId !== undefined) this.wrote.delete(change.taskId);
   }
 
   #change(change: TaskChange, at: number): void {

@@ -2,7 +2,6 @@ import {
   CancellationError,
   Fault,
   formatTaskId,
-  outcomeStatus,
   type AgentId,
   type CancellationStatus,
   type Decision,
@@ -23,6 +22,7 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { childTask, deadlineOf, ownBudget, purseOf } from "./child-task.ts";
+import { closingChanges, forgottenHistory } from "./kept-history.ts";
 import { MailDeliveries } from "./mail-deliveries.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
@@ -37,6 +37,7 @@ import { failedOutcome, fateOf } from "./task-fate.ts";
 import { mailReceived } from "./task-inbox.ts";
 import { TaskRunner } from "./task-runner.ts";
 import type { TaskTree } from "./task-tree.ts";
+import type { TreeRest } from "./tree-rest.ts";
 import { asksPerson, joinWait, resolutionsTaken } from "./wait-name.ts";
 import type { AwaitedName, Due, Wait, Waits } from "./waits.ts";
 
@@ -48,15 +49,6 @@ export interface RunTreeOptions {
   readonly log: RunLog;
   readonly waits: Waits;
   readonly rest: TreeRest;
-}
-
-/** Whom a tree tells when there may be nothing left to do. */
-export interface TreeRest {
-  noteIdle(): void;
-  stayAwake(): void;
-  /** Every task has ended, and the log says so. */
-  finish(): void;
-  fail(fault: Fault): void;
 }
 
 interface EndOptions {
@@ -267,7 +259,10 @@ export class RunTree implements TaskTree {
   finishIfDone(): void {
     if (this.#closed) return;
     for (const { outcome } of this.#state.tasks.values()) if (outcome === null) return;
-    if (!this.#state.ended) this.#log.tell(root, runEnd(this.#state));
+    if (!this.#state.ended) {
+      this.#log.add(forgottenHistory(this.#state));
+      this.#log.tell(root, runEnd(this.#state));
+    }
     this.#rest.finish();
   }
 
@@ -401,9 +396,8 @@ export class RunTree implements TaskTree {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
     }
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
-    const sessions = this.#runners.get(taskId)?.report.sessions ?? [];
-    const isClosed = sessions.length > 0 && outcomeStatus(outcome) !== "failed";
-    this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
+    const sessions = closingChanges(task, outcome, this.#runners.get(taskId)?.report ?? {}, this.#state);
+    this.#log.add({ tasks: [change], ...(sessions.length > 0 && { sessions }) });
     const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
     const back = (answers.inbox ?? []).flatMap((each) => (each.type === "nack" ? each.messageIds : []));
     for (const draft of [...this.#deliveries.handBack(back), ...endEvents(task, outcome)])

@@ -29,6 +29,13 @@ export function blobContract({ test, expect, open }: ContractHarness): void {
     expect((await store.blobs.get(other, id))?.length).toBe(10);
   });
 
+  test("V2: a blob for a run that is not there is refused", async () => {
+    const store = await open();
+    const runId = await createRun(store);
+    await store.journal.delete(runId);
+    await expect(store.blobs.put(runId, bytes(3))).rejects.toMatchObject({ code: "not_found" });
+  });
+
   test("a blob that is not there is nothing", async () => {
     const store = await open();
     const runId = await createRun(store);

@@ -54,6 +54,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       append: (lease, commit) =>
         counted(`journal.append ${lease.runId} commit ${commit.number}`, () => journal.append(lease, commit)),
       delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
+      collect: (options) => counted("journal.collect", () => journal.collect(options)),
       find: (runId) => journal.find(runId),
       list: (query) => journal.list(query),
       read: (runId, from) => journal.read(runId, from),

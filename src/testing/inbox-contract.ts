@@ -57,6 +57,13 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.deliver(message("bad"))).toBe(false);
   });
 
+  test("I4: a message named twice in one hand-back is handed back once", async () => {
+    const { inbox } = await open();
+    await inbox.deliver(message("a"));
+    await inbox.nack(to, ["a", "a", "a"]);
+    expect((await inbox.peek(to)).map(({ deliveries }) => deliveries)).toEqual([1]);
+  });
+
   test("those are named for whom a message waits", async () => {
     const { inbox } = await open();
     await inbox.deliver(message("a"));

@@ -110,6 +110,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
       parentId: null,
       at: 2,
       runId: lease.runId,
+      taskId: rootTask,
       name: "talk",
     } as const;
     const append = { type: "append", sessionId, agentId, entry, visibility: "visible" } as const;

@@ -1,6 +1,6 @@
-import { formatAgentId, Priority, type Lease, type Rest, type Store } from "../kernel/index.ts";
+import { formatAgentId, Priority, type Lease, type Rest, type RunId, type Store } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
+import { agentId, createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
 
 /** What every `Leases` must do. */
 export function leaseContract({ test, expect, open }: ContractHarness): void {
@@ -46,15 +46,24 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
   });
 
-  test("L2: a worker that comes again comes with empty hands: what one of its name had is left behind", async () => {
+  test("L6: a worker under the name of one that is gone does not get its runs along", async () => {
     const store = await open();
     const lost = await ownRun(store);
-    await store.leases.enlist("w1");
-    expect(await claimed(store, "w1")).toEqual([]);
     await store.leases.dismiss("w1");
     await store.leases.enlist("w1");
     await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
-    expect(await claimed(store, "w1")).toEqual([lost.runId]);
+    await store.leases.enlist("w2");
+    const [lease] = await claim(store, "w2");
+    expect(lease?.runId).toBe(lost.runId);
+    expect((lease?.epoch ?? 0) > lost.epoch).toBe(true);
+  });
+
+  test("L6: enlisting twice is enlisting once", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.leases.enlist("w1");
+    await store.leases.check(lease);
+    expect(await claimed(store, "w1")).toEqual([]);
   });
 
   test("L2: an ended run is never claimed or seized", async () => {
@@ -134,9 +143,34 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     const runId = await createRun(store);
     await store.leases.enlist("w1");
     const claimFor = (name: string): Promise<readonly Lease[]> =>
-      store.leases.claim({ workerId: "w1", limit: 9, now: 0, agentIds: [formatAgentId({ name })] });
+      store.leases.claim({
+        workerId: "w1",
+        limit: 9,
+        now: 0,
+        agents: [{ agentId: formatAgentId({ name }) }],
+      });
     expect(await claimFor("stranger")).toEqual([]);
     expect((await claimFor("tester")).map((lease) => lease.runId)).toEqual([runId]);
+  });
+
+  test("J9: only runs of the versions named are claimed, and none of those left out", async () => {
+    const store = await open();
+    const create = async (name: string, agentVersion: string | null): Promise<RunId> => {
+      await store.journal.create({ ...runRecord(name), agentVersion }, { number: 0, at: 1 });
+      return runRecord(name).runId;
+    };
+    const [none, one, other] = [await create("a", null), await create("b", "1"), await create("c", "1")];
+    await create("d", "2");
+    await store.leases.enlist("w1");
+    const claimFor = async (version: string | null, ...except: RunId[]): Promise<string[]> => {
+      const options = { workerId: "w1", limit: 9, now: 0, agents: [{ agentId, version }], except };
+      return (await store.leases.claim(options)).map((lease) => lease.runId);
+    };
+    expect(await claimFor("3")).toEqual([]);
+    expect(await claimFor("1", one)).toEqual([other]);
+    expect(await claimFor("1", one)).toEqual([]);
+    expect(await claimFor(null)).toEqual([none]);
+    expect((await claimed(store, "w1")).length).toBe(2);
   });
 
   test("whoever listens is told of a new run, of mail and of a run left behind", async () => {

@@ -4,13 +4,14 @@ import {
   type Lease,
   type RunQuery,
   type RunRecord,
+  type SessionChange,
   type Store,
   type TaskChange,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { ownRun, rootTask, runEnd, runRecord, turnStart } from "./store-fixtures.ts";
+import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId, turnStart } from "./store-fixtures.ts";
 
-/** What `list` of every `Journal` must do. */
+/** What `list` and `collect` of every `Journal` must do. */
 export function runListContract({ test, expect, open }: ContractHarness): void {
   const create = async (store: Store, name: string, more: Partial<RunRecord> = {}): Promise<void> => {
     await store.journal.create({ ...runRecord(name), ...more }, { number: 0, at: 1 });
@@ -118,6 +119,54 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });
     expect(await names(store, { status: "suspended" })).toEqual([]);
     expect(await names(store, { status: "completed" })).toEqual(["a"]);
+  });
+
+  test("collect deletes what ended before a time, with all it holds, and leaves what is visible in sessions", async () => {
+    const store = await open();
+    const lease = await ownRun(store, "old");
+    const entry = (id: string, visibility: "pending" | "visible"): SessionChange => ({
+      type: "append",
+      sessionId,
+      agentId,
+      entry: {
+        type: "session_info",
+        id,
+        parentId: null,
+        at: 1,
+        runId: lease.runId,
+        taskId: rootTask,
+        name: id,
+      },
+      visibility,
+    });
+    const blobId = await store.blobs.put(lease.runId, new Uint8Array([1]));
+    const events = [runEnd(lease.runId, 1)];
+    const sessions = [entry("said", "visible"), entry("unsaid", "pending")];
+    await store.journal.append(lease, { number: 1, at: 10, events, sessions });
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    const young = await ownRun(store, "young");
+    await store.journal.append(young, { number: 1, at: 20, events: [runEnd(young.runId, 1)] });
+    await store.leases.release(young, { kind: "ended" });
+    await create(store, "unfinished");
+    expect(await store.journal.collect({ endedBefore: 10 })).toBe(0);
+    expect(await store.journal.collect({ endedBefore: 11 })).toBe(1);
+    expect(await names(store)).toEqual(["unfinished", "young"]);
+    expect(await store.blobs.get(lease.runId, blobId)).toBeUndefined();
+    const left = await store.sessions.read(sessionId, { hiddenToo: true });
+    expect(left.map((each) => each.entry.id)).toEqual(["said"]);
+    expect(await store.journal.collect({ endedBefore: 1e15 })).toBe(1);
+  });
+
+  test("collect leaves a run that someone has, and one that an order waits for", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    expect(await store.journal.collect({ endedBefore: 9 })).toBe(0);
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    const body = { type: "resume" } as const;
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 3, body });
+    expect(await store.journal.collect({ endedBefore: 9 })).toBe(0);
+    expect(await names(store)).toEqual(["a"]);
   });
 
   const release = (store: Store, lease: Lease): Promise<void> =>

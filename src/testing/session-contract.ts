@@ -1,12 +1,13 @@
 import {
   formatRunId,
   formatSessionId,
+  formatTaskId,
   userMessage,
   type SessionChange,
   type SessionEntry,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { agentId, sessionId } from "./store-fixtures.ts";
+import { agentId, rootTask, sessionId } from "./store-fixtures.ts";
 
 /** What every `Sessions` must do. */
 export function sessionContract({ test, expect, open }: ContractHarness): void {
@@ -17,6 +18,7 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     parentId,
     at,
     runId,
+    taskId: rootTask,
     message: userMessage(id),
   });
   const append = (
@@ -29,6 +31,13 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     const { sessions } = await open();
     const tree = [entry("a", null), entry("b", "a"), entry("c", "a")];
     await sessions.apply(tree.map((each) => append(each)));
+    expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual(tree);
+  });
+
+  test("N1: the order is that of appending, whatever the ids and times", async () => {
+    const { sessions } = await open();
+    const tree = [entry("z", null, 9), entry("10", "z", 1), entry("a", "10", 5), entry("9", "a", 0)];
+    for (const each of tree) await sessions.apply([append(each)]);
     expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual(tree);
   });
 
@@ -65,6 +74,41 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     await sessions.apply([append(kept), append(entry("b", "a"))]);
     await sessions.apply([{ type: "remove", sessionId, runId }]);
     expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual([kept]);
+  });
+
+  test("what one task wrote can be revealed and removed, and only that", async () => {
+    const { sessions } = await open();
+    const child = { ...entry("b", null), taskId: formatTaskId(1) };
+    const grown = { ...entry("c", null), taskId: formatTaskId(10) };
+    await sessions.apply([
+      append(entry("a", null), "hidden"),
+      append(child, "hidden"),
+      append(grown, "hidden"),
+    ]);
+    const shown = async (): Promise<string[]> =>
+      (await sessions.read(sessionId)).map((each) => each.entry.id);
+    await sessions.apply([{ type: "reveal", sessionId, runId, taskId: child.taskId }]);
+    expect(await shown()).toEqual(["b"]);
+    await sessions.apply([{ type: "reveal", sessionId, runId }]);
+    await sessions.apply([{ type: "remove", sessionId, runId, taskId: child.taskId }]);
+    expect(await shown()).toEqual(["a", "c"]);
+    expect((await sessions.read(sessionId)).map((each) => each.entry.taskId)).toEqual([rootTask, "t10"]);
+  });
+
+  test("N2: an entry is put under the leaf as it is when the change is applied", async () => {
+    const { sessions } = await open();
+    const atLeaf = (id: string): SessionChange =>
+      ({ ...append(entry(id, "nowhere"), "visible"), atLeaf: true }) as SessionChange;
+    const parentOf = async (id: string): Promise<string | null | undefined> =>
+      (await sessions.read(sessionId)).find((each) => each.entry.id === id)?.entry.parentId;
+    await sessions.apply([atLeaf("a"), atLeaf("b")]);
+    expect([await parentOf("a"), await parentOf("b")]).toEqual([null, "a"]);
+    const child = { ...entry("c", null), taskId: formatTaskId(1) };
+    await sessions.apply([append(child), append(entry("d", "b"), "pending"), atLeaf("e")]);
+    expect(await parentOf("e")).toBe("b");
+    const back = { type: "leaf", id: "f", parentId: "e", at: 1, runId: null, taskId: null } as const;
+    await sessions.apply([append({ ...back, targetId: "a" }), atLeaf("g"), atLeaf("g")]);
+    expect(await parentOf("g")).toBe("a");
   });
 
   test("sessions are listed newest first, and a deleted one is gone", async () => {

@@ -1,5 +1,6 @@
 import { blobContract } from "./blob-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
+import { erasureContract } from "./erasure-contract.ts";
 import { eventLogContract } from "./event-log-contract.ts";
 import { inboxContract } from "./inbox-contract.ts";
 import { journalContract } from "./journal-contract.ts";
@@ -10,12 +11,13 @@ import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
 
-/** The suites of a store's eight contracts, by name; the journal has three. */
+/** The suites of a store's eight contracts, by name; the journal has three, the event log two. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
   flights: singleFlightContract,
   events: eventLogContract,
+  erasures: erasureContract,
   mailbox: mailboxContract,
   inbox: inboxContract,
   sessions: sessionContract,

@@ -132,12 +132,13 @@ describe("an agent that works alone", () => {
     await two.close();
   });
 
-  test("S1: an invocation that failed leaves nothing in the session", async () => {
+  test("S1, S2: of an invocation that failed the user's entry stays pending, and nothing is visible", async () => {
     const store = memoryStore({ hash: sha256 });
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { result } = await run({ model: scriptedModel([{ error }]) }, "Where?", store);
     expect(result).toMatchObject({ status: "failed", failure: { code: "model_auth" } });
-    expect(await store.sessions.read(result.sessionId, { hiddenToo: true })).toEqual([]);
+    const entries = await store.sessions.read(result.sessionId, { hiddenToo: true });
+    expect(entries).toMatchObject([{ visibility: "pending", entry: { id: result.runId, taskId: "t0" } }]);
   });
 
   test("out of turns, it says so, with what there is of an answer", async () => {
@@ -149,13 +150,71 @@ describe("an agent that works alone", () => {
     });
   });
 
-  test("B5: out of money, it stops as budget_exhausted and keeps what there is of an answer", async () => {
-    const { result } = await run({ model: scriptedModel([again, again]), budget: { maxTurns: 1 } });
+  test("B5, S1: out of money, it stops as budget_exhausted, keeps what there is and closes the invocation", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const options = { model: scriptedModel([again, again]), budget: { maxTurns: 1 } };
+    const { result, events } = await run(options, "Where?", store);
     expect(result).toMatchObject({
       status: "budget_exhausted",
       output: "Let me look.",
       failure: { code: "budget_exhausted", details: { dimension: "turns", limit: 1 } },
     });
+    expect(events.slice(-5).map(({ type }) => type)).toEqual([
+      "agent_end",
+      "save_point",
+      "settled",
+      "task_end",
+      "run_end",
+    ]);
+    const entries = await store.sessions.read(result.sessionId);
+    const roles = entries.map(({ entry }) => (entry.type === "message" ? entry.message.role : entry.type));
+    expect(roles).toEqual(["user", "assistant", "tool"]);
+  });
+
+  test("S1: a call that was not executed when the run was cancelled is answered with the reason", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+    const held = tool({
+      name: "held",
+      description: "Asks first",
+      input: { type: "object" },
+      needsApproval: true,
+      execute: () => "done",
+    });
+    const model = scriptedModel([{ toolCalls: [{ name: "held", input: {} }] }]);
+    const handle = await runtime.submit(soloAgent({ name: "scout", model, tools: [held] }), "Where?");
+    for await (const event of handle.events()) if (event.type === "approval_request") break;
+    await handle.cancel("enough");
+    expect((await handle.result()).status).toBe("cancelled");
+    const entries = await store.sessions.read(handle.sessionId);
+    await runtime.close();
+    expect(entries).toHaveLength(3);
+    expect(JSON.stringify(entries.at(-1)?.entry)).toContain("[not executed: enough]");
+  });
+
+  test("S2: the user's entry is in the session with the submission, pending, and there once when the run is closed", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+    const agent = soloAgent({ name: "scout", model: scriptedModel(["Blois.", "Tours."]) });
+    const first = await runtime.submit(agent, "Where?");
+    const { sessionId } = first;
+    const seen = await store.sessions.read(sessionId, { hiddenToo: true });
+    expect(seen).toMatchObject([{ visibility: "pending", entry: { id: first.runId } }]);
+    await first.result();
+    const second = await runtime.submit(agent, "And then?", { sessionId });
+    await second.result();
+    const entries = (await store.sessions.read(sessionId)).map(({ entry }) => entry);
+    await runtime.close();
+    expect(entries.map(({ id }) => id)).toEqual([
+      first.runId,
+      `${first.runId}/t0/1`,
+      second.runId,
+      `${second.runId}/t0/1`,
+    ]);
+    expect(entries.map(({ parentId }) => parentId)).toEqual([
+      null,
+      ...entries.slice(0, -1).map(({ id }) => id),
+    ]);
   });
 
   test("a tool that fails, is unknown or gets wrong arguments is a result the model sees", async () => {

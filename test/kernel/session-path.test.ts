@@ -8,7 +8,7 @@ import {
   type SessionEntry,
 } from "../../src/kernel/index.ts";
 
-const base = (id: string, parentId: string | null) => ({ id, parentId, at: 0, runId: null });
+const base = (id: string, parentId: string | null) => ({ id, parentId, at: 0, runId: null, taskId: null });
 const said = (id: string, parentId: string | null): SessionEntry => ({
   ...base(id, parentId),
   type: "message",

@@ -57,6 +57,7 @@ export async function live(
       list: (...args) => real.journal.list(...args),
       read: (...args) => real.journal.read(...args),
       delete: (...args) => real.journal.delete(...args),
+      collect: (...args) => real.journal.collect(...args),
       append: async (lease, each) => {
         const standing = await real.journal.append(lease, each);
         recorded += (each.steps ?? []).filter(({ kind }) => effects.has(kind)).length;

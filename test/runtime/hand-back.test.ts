@@ -16,6 +16,7 @@ it("hands a run back after its store failed, and goes on with it from what is st
       list: (query) => real.journal.list(query),
       read: (runId, from) => real.journal.read(runId, from),
       delete: (runId) => real.journal.delete(runId),
+      collect: (options) => real.journal.collect(options),
       append: async (lease, commit) => {
         if (commit.number === 3 && failures-- > 0) throw new Fault("store_unavailable", "locked");
         return real.journal.append(lease, commit);

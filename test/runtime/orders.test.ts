@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Priority, Transcript, userMessage, type TaskId } from "../../src/kernel/index.ts";
+import { formatRunId, Priority, Transcript, userMessage, type TaskId } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, gate, setUp, settle, typesOf, until } from "./bench-runtime.ts";
 
@@ -127,6 +127,21 @@ it("forks at a seq: what was in flight runs again under new keys, money starts a
   expect(model.calls).toHaveLength(1);
   expect(new Set(keys).size).toBe(2);
   expect(await events(run.runId)).toEqual(before);
+});
+
+it("forks once under one id, and not under that of another run", async () => {
+  const { runtime, store } = await setUp();
+  const worker = agent("worker", async (ctx) => ctx.step("work", async () => "done"));
+  const run = await runtime.submit(worker, null);
+  await run.result();
+  const runId = formatRunId("fork");
+  const forks = await Promise.all([run.fork({ at: 1, runId }), run.fork({ at: 1, runId })]);
+  await run.fork({ at: 1, runId });
+  expect(forks.map((fork) => fork.runId)).toEqual([runId, runId]);
+  expect((await forks[1]?.result())?.output).toBe("done");
+  expect((await store.journal.list()).runs).toHaveLength(2);
+  await expect(run.fork({ at: 0, runId })).rejects.toMatchObject({ code: "already_exists" });
+  await expect(run.fork({ at: 1, runId: run.runId })).rejects.toMatchObject({ code: "already_exists" });
 });
 
 it("starts crashed code again after a growing pause, and then lets it fail", async () => {

@@ -18,7 +18,15 @@ const spec = (name: string) => ({ name, description: name, inputSchema: { type: 
 const sessionId = "trip" as SessionId;
 
 async function say(store: Store, worker: Agent, id: string, parentId: string | null): Promise<void> {
-  const entry = { type: "message", id, parentId, at: 0, runId: null, message: userMessage(id) } as const;
+  const entry = {
+    type: "message",
+    id,
+    parentId,
+    at: 0,
+    runId: null,
+    taskId: null,
+    message: userMessage(id),
+  } as const;
   await store.sessions.apply([
     { type: "append", sessionId, agentId: worker.id, entry, visibility: "visible" },
   ]);
@@ -166,7 +174,15 @@ describe("the step `turn` (J4)", () => {
     await clock.advance(101);
     await store.sessions.delete(sessionId);
     const message = userMessage("something else");
-    const entry = { type: "message", id: "a", parentId: null, at: 0, runId: null, message } as const;
+    const entry = {
+      type: "message",
+      id: "a",
+      parentId: null,
+      at: 0,
+      runId: null,
+      taskId: null,
+      message,
+    } as const;
     await store.sessions.apply([
       { type: "append", sessionId, agentId: worker.id, entry, visibility: "visible" },
     ]);

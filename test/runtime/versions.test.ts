@@ -1,5 +1,12 @@
 import { expect, it } from "vitest";
-import { defaultRetrySettings, type Agent, type Store } from "../../src/kernel/index.ts";
+import {
+  defaultRetrySettings,
+  formatTaskId,
+  type Agent,
+  type Lease,
+  type Rest,
+  type Store,
+} from "../../src/kernel/index.ts";
 import { newRun } from "../../src/runtime/activation.ts";
 import { LocalEngine } from "../../src/runtime/engines/local/engine.ts";
 import { memoryStore, sha256 } from "../../src/runtime/index.ts";
@@ -11,7 +18,14 @@ import { Slots } from "../../src/runtime/slots.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
 import { agent, settle } from "./bench-runtime.ts";
 
-function worker(store: Store, clock: FakeClock, name: string, hosted: Agent, versionPolicy: VersionPolicy) {
+interface Hosting {
+  readonly store: Store;
+  readonly clock: FakeClock;
+  readonly policy: VersionPolicy;
+}
+
+function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agent[]) {
+  const claims: string[] = [];
   const owner: OwnerContext = {
     store,
     clock,
@@ -24,34 +38,34 @@ function worker(store: Store, clock: FakeClock, name: string, hosted: Agent, ver
     runRetry: defaultRunRetry,
     slots: new Slots(8),
     suspendAfterMs: 1_000,
-    versionPolicy,
+    versionPolicy: policy,
     onError: () => undefined,
-    findAgent: (agentId) => (agentId === hosted.id ? hosted : undefined),
+    findAgent: (agentId) => hosted.find(({ id }) => id === agentId),
   };
   const engine = new LocalEngine({
     leases: store.leases,
     clock,
     workerId: name,
     concurrency: 8,
-    agentIds: () => [hosted.id],
+    agents: () =>
+      hosted.map(({ id: agentId, version = null }) => ({ agentId, ...(policy === "pin" && { version }) })),
     pollMs: 100,
     onError: () => undefined,
   });
   store.onChange((runId) => engine.wake(runId));
-  return {
-    owner,
-    start: () => engine.start({ drive: async (lease) => (await RunOwner.load(owner, lease)).drive() }),
+  const drive = async (lease: Lease): Promise<Rest> => {
+    claims.push(lease.runId);
+    return (await RunOwner.load(owner, lease)).drive();
   };
+  return { owner, claims, start: () => engine.start({ drive }), stop: () => engine.stop() };
 }
 
 async function setUp(policy: VersionPolicy) {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256 });
   const version = (which: string): Agent => agent("clerk", async () => which, { version: which });
-  const [old, young] = [
-    worker(store, clock, "old", version("1"), policy),
-    worker(store, clock, "young", version("2"), policy),
-  ];
+  const hosting = { store, clock, policy };
+  const [old, young] = [worker(hosting, "old", version("1")), worker(hosting, "young", version("2"))];
   const { record, first } = newRun(old.owner, version("1"), null, {});
   await store.journal.create(record, first);
   const handle = new StoredRunHandle({ store, clock, ids: sequentialIds("h"), record });
@@ -69,6 +83,7 @@ it("leaves a pinned run for a worker of its version (J9)", async () => {
   await young.start();
   await settle();
   await clock.advance(1_000);
+  expect(young.claims).toEqual([]);
   await old.start();
   await clock.advance(1_000);
   expect((await handle.result()).output).toBe("1");
@@ -76,6 +91,58 @@ it("leaves a pinned run for a worker of its version (J9)", async () => {
 
 it("fails a run of another version where the policy refuses it (J9)", async () => {
   const { young, handle } = await setUp("refuse");
+  await young.start();
+  const { status, failure } = await handle.result();
+  expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "version_mismatch" });
+});
+
+/** A run whose root has the same version everywhere, and whose helper waits, in the version of a worker that has left. */
+async function setUpChild(policy: VersionPolicy) {
+  const clock = new FakeClock();
+  const store = memoryStore({ hash: sha256 });
+  const helper = (version: string): Agent =>
+    agent("helper", async (ctx) => ctx.waitForSignal("go").then(() => version), { version });
+  const lead = agent("lead", async (ctx) => {
+    const hired = await ctx.spawn(helper("1").id, null);
+    return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : null;
+  });
+  const hosting = { store, clock, policy };
+  const old = worker(hosting, "old", lead, helper("1"));
+  const { record, first } = newRun(old.owner, lead, null, {});
+  await store.journal.create(record, first);
+  const handle = new StoredRunHandle({ store, clock, ids: sequentialIds("h"), record });
+  await old.start();
+  await settle();
+  await clock.advance(2_000);
+  await old.stop();
+  await handle.signal("go", null, formatTaskId(1));
+  return {
+    clock,
+    handle,
+    again: worker(hosting, "old", lead, helper("1")),
+    young: worker(hosting, "young", lead, helper("2")),
+  };
+}
+
+it("looks at the versions of children as well: one is resumed where the policy says so (J9)", async () => {
+  const { young, handle } = await setUpChild("resume");
+  await young.start();
+  expect((await handle.result()).output).toBe("2");
+});
+
+it("leaves a run with a pinned child for a worker of its version, and claims it no more (J9)", async () => {
+  const { clock, young, again, handle } = await setUpChild("pin");
+  await young.start();
+  await settle();
+  await clock.advance(5_000);
+  expect(young.claims).toHaveLength(1);
+  await again.start();
+  await clock.advance(1_000);
+  expect((await handle.result()).output).toBe("1");
+});
+
+it("fails a run with a child of another version where the policy refuses it (J9)", async () => {
+  const { young, handle } = await setUpChild("refuse");
   await young.start();
   const { status, failure } = await handle.result();
   expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "version_mismatch" });

@@ -119,6 +119,7 @@ test("J2: the two summaries of a turn that is cut are made side by side, as bran
     parentId: null,
     at: 0,
     runId: null,
+    taskId: null,
     message: index % 2 === 0 ? userMessage(text) : assistantMessage(text),
   });
   const path = ["a", "b", "c", "d".repeat(900)].map((text, index) => message(index, text));

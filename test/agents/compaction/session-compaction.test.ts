@@ -26,6 +26,7 @@ function pathOf(messages: readonly ChatMessage[]): SessionEntry[] {
     parentId: index === 0 ? null : `e${index - 1}`,
     at: index,
     runId: null,
+    taskId: null,
     message,
   }));
 }
@@ -34,7 +35,16 @@ function appended(path: readonly SessionEntry[], result: CompactionResult): Sess
   const parentId = path.at(-1)?.id ?? null;
   return [
     ...path,
-    { type: "compaction", id: `c${path.length}`, parentId, at: 0, runId: null, tokensBefore: 0, ...result },
+    {
+      type: "compaction",
+      id: `c${path.length}`,
+      parentId,
+      at: 0,
+      runId: null,
+      taskId: null,
+      tokensBefore: 0,
+      ...result,
+    },
   ];
 }
 

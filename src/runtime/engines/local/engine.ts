@@ -1,8 +1,8 @@
 import {
   Fault,
-  type AgentId,
   type Clock,
   type Engine,
+  type HostedAgent,
   type Lease,
   type Leases,
   type RunHost,
@@ -16,7 +16,7 @@ export interface LocalEngineOptions {
   /** How many runs at once. */
   readonly concurrency: number;
   /** Whose runs may be claimed here. */
-  readonly agentIds: () => readonly AgentId[];
+  readonly agents: () => readonly HostedAgent[];
   /** How often to look without being woken: for times that have come, and for runs that dead workers left. */
   readonly pollMs: number;
   readonly onError: (error: unknown) => void;
@@ -29,7 +29,7 @@ const retryMs = 1_000;
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
   readonly #driven = new Set<Promise<void>>();
-  /** J9: runs for workers of another version. They are handed back, and looked at again by the clock alone. */
+  /** J9: runs with a task of another version than is hosted here. Known once they were looked at; not claimed again after that. */
   readonly #pinned = new Set<RunId>();
   readonly #stopped = Promise.withResolvers<void>();
   #host: RunHost | undefined;
@@ -63,6 +63,12 @@ export class LocalEngine implements Engine {
       });
   }
 
+  /** Other agents are hosted, or other versions: what was not for this worker may be now. */
+  hostsChanged(): void {
+    this.#pinned.clear();
+    this.wake();
+  }
+
   async stop(): Promise<void> {
     this.#host = undefined;
     this.#stopTimer?.();
@@ -80,10 +86,11 @@ export class LocalEngine implements Engine {
   }
 
   async #claim(): Promise<void> {
-    const { leases, clock, workerId, concurrency, agentIds } = this.#options;
+    const { leases, clock, workerId, concurrency, agents } = this.#options;
     const limit = concurrency - this.#driven.size;
     if (limit <= 0 || this.#host === undefined) return;
-    const claimed = await leases.claim({ workerId, limit, now: clock.now(), agentIds: agentIds() });
+    const except = [...this.#pinned];
+    const claimed = await leases.claim({ workerId, limit, now: clock.now(), agents: agents(), except });
     for (const lease of claimed) {
       const driven = this.#drive(lease).finally(() => {
         this.#driven.delete(driven);
@@ -98,7 +105,6 @@ export class LocalEngine implements Engine {
     const { runId } = lease;
     try {
       const rest = await this.#host?.drive(lease);
-      this.#pinned.delete(runId);
       await leases.release(lease, rest ?? { kind: "ready" });
     } catch (error) {
       const fault = Fault.from(error);

@@ -1,14 +1,18 @@
 import type { Blobs, Hash, RunId } from "../../../kernel/index.ts";
+import type { Tables } from "./tables.ts";
 
 export class MemoryBlobs implements Blobs {
   readonly #runs = new Map<RunId, Map<string, Uint8Array>>();
+  readonly #tables: Tables;
   readonly #hash: Hash;
 
-  constructor(hash: Hash) {
+  constructor(tables: Tables, hash: Hash) {
+    this.#tables = tables;
     this.#hash = hash;
   }
 
   async put(runId: RunId, bytes: Uint8Array): Promise<string> {
+    this.#tables.run(runId);
     const blobs = this.#runs.get(runId) ?? new Map<string, Uint8Array>();
     this.#runs.set(runId, blobs);
     const blobId = this.#hash(bytes);

@@ -1,5 +1,4 @@
 import {
-  canonicalJson,
   chainHead,
   chainStart,
   deepFreeze,
@@ -14,7 +13,7 @@ import {
 } from "../../../kernel/index.ts";
 import { Bell } from "../bell.ts";
 import { TailFilter } from "../tail-filter.ts";
-import type { RunRow, Tables } from "./tables.ts";
+import { eventsContent, type RunRow, type Tables } from "./tables.ts";
 
 export class MemoryEventLog implements EventLog {
   readonly #tables: Tables;
@@ -85,13 +84,14 @@ export class MemoryEventLog implements EventLog {
 
   /** Nothing outside this process can edit these events, so the chain is made when asked for (F1). */
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
-    const { record, commits } = this.#tables.run(runId);
+    const { record, commits, erasedContents } = this.#tables.run(runId);
     let last = chainStart(record);
     let nextSeq = 0;
     let headSeq: number | null = null;
-    for (const { number, at, events = [] } of commits) {
+    for (const commit of commits) {
+      const { number, at, events = [] } = commit;
       nextSeq += events.length;
-      const content = this.#hash(canonicalJson(events));
+      const content = erasedContents.get(number) ?? eventsContent(commit, this.#hash);
       last = chainHead(last, { number, at, nextSeq, content }, this.#hash);
       if (last === head) headSeq = nextSeq;
     }

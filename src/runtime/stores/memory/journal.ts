@@ -1,10 +1,13 @@
 import {
   assertOutcome,
   deepFreeze,
+  eraseCommit,
   Fault,
   type Commit,
   type Creation,
+  type Erasure,
   type Event,
+  type Hash,
   type Journal,
   type Lease,
   type RunId,
@@ -22,7 +25,7 @@ import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import type { MemorySessions } from "./sessions.ts";
-import type { RunRow, Tables } from "./tables.ts";
+import { eventsContent, type RunRow, type Tables } from "./tables.ts";
 import type { MemoryTopics } from "./topics.ts";
 
 /** What a commit changes besides its run. */
@@ -39,9 +42,11 @@ const nothing: readonly Event[] = [];
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
   readonly #neighbours: Neighbours;
+  readonly #hash: Hash;
 
-  constructor(tables: Tables, neighbours: Neighbours) {
+  constructor(tables: Tables, hash: Hash, neighbours: Neighbours) {
     this.#tables = tables;
+    this.#hash = hash;
     this.#neighbours = neighbours;
   }
 
@@ -55,6 +60,7 @@ export class MemoryJournal implements Journal {
       end: null,
       commits: [],
       events: [],
+      erasedContents: new Map(),
       mail: [],
       mailIds: new Set(),
       deltas: [],
@@ -113,9 +119,20 @@ export class MemoryJournal implements Journal {
   async delete(runId: RunId): Promise<void> {
     await this.#neighbours.blobs.delete(runId);
     const row = this.#tables.runs.get(runId);
-    if (row !== undefined) this.#tables.live.delete(row);
+    if (row !== undefined) {
+      this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
+      this.#tables.live.delete(row);
+    }
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
+  }
+
+  async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
+    const ended = [...this.#tables.runs.values()].filter(
+      ({ end, owner, mail }) => end !== null && end.at < endedBefore && owner === null && mail.length === 0,
+    );
+    for (const { record } of ended) await this.delete(record.runId);
+    return ended.length;
   }
 
   /** S5. */
@@ -153,11 +170,22 @@ export class MemoryJournal implements Journal {
     if (events !== undefined) for (const event of events) row.events.push(event);
     const end = endIn(commit);
     if (end !== undefined) row.end = end;
+    if (commit.erases !== undefined) this.#erase(row, commit.erases);
     for (const each of mail ?? []) this.#neighbours.mailbox.putNow(each);
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
     if (row.deltas.length > 0) this.#dropShown(row, events ?? nothing);
+  }
+
+  #erase({ commits, events, erasedContents }: RunRow, erasures: readonly Erasure[]): void {
+    for (const [number, commit] of commits.entries()) {
+      const erased = eraseCommit(commit, erasures);
+      if (erased === commit) continue;
+      if (!erasedContents.has(number)) erasedContents.set(number, eventsContent(commit, this.#hash));
+      commits[number] = erased;
+      for (const event of erased.events ?? []) events[event.seq] = event;
+    }
   }
 
   /** E2: what was shown of a message or a tool goes with the commit that records the whole. */

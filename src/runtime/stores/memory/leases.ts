@@ -11,10 +11,12 @@ export class MemoryLeases implements Leases {
   async enlist(workerId: string): Promise<void> {
     if (this.#tables.workers.has(workerId)) return;
     this.#tables.workers.add(workerId);
+    // L6: they are of another who had this name.
     for (const row of this.#tables.live) {
       if (row.owner !== workerId) continue;
       row.owner = null;
       row.rest = { kind: "ready" };
+      row.readyAt = this.#tables.tick();
     }
   }
 
@@ -22,11 +24,9 @@ export class MemoryLeases implements Leases {
     this.#tables.workers.delete(workerId);
   }
 
-  async claim({ workerId, limit, now, agentIds }: ClaimOptions): Promise<readonly Lease[]> {
-    const hosted = agentIds === undefined ? undefined : new Set(agentIds);
-    const ready = [...this.#tables.live].filter(
-      (row) => this.#isReady(row, now) && (hosted?.has(row.record.agentId) ?? true),
-    );
+  async claim(options: ClaimOptions): Promise<readonly Lease[]> {
+    const { workerId, limit, now } = options;
+    const ready = [...this.#tables.live].filter((row) => this.#isReady(row, now) && isWanted(row, options));
     return this.#inTurn(ready)
       .slice(0, limit)
       .map((row) => {
@@ -77,6 +77,17 @@ export class MemoryLeases implements Leases {
     if (rest.kind === "ready" || mail.length > 0) return true;
     return rest.kind === "suspended" && rest.wakeAt !== null && rest.wakeAt <= now;
   }
+}
+
+function isWanted({ record }: RunRow, { agents, except = [] }: ClaimOptions): boolean {
+  const { runId, agentId, agentVersion } = record;
+  if (except.includes(runId)) return false;
+  return (
+    agents?.some(
+      (hosted) =>
+        hosted.agentId === agentId && (hosted.version === undefined || hosted.version === agentVersion),
+    ) ?? true
+  );
 }
 
 function take(row: RunRow, workerId: string): Lease {

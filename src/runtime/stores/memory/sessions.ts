@@ -1,13 +1,18 @@
 import {
   Fault,
+  formatTaskId,
   type AgentId,
   type PlacedEntry,
+  type RunId,
   type SessionChange,
+  type SessionEntry,
   type SessionId,
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
 import { ComingEntries } from "../coming-entries.ts";
+
+const root = formatTaskId(0);
 
 interface SessionRow {
   readonly agentId: AgentId;
@@ -56,6 +61,14 @@ export class MemorySessions implements Sessions {
     for (const change of changes) this.#apply(change);
   }
 
+  /** What a run wrote that never became visible. For those who delete it. */
+  removeHiddenNow(sessionId: SessionId, runId: RunId): void {
+    const entries = this.#rows.get(sessionId)?.entries;
+    for (const [id, { entry, visibility }] of entries ?? []) {
+      if (entry.runId === runId && visibility !== "visible") entries?.delete(id);
+    }
+  }
+
   #refuseOrphans(changes: readonly SessionChange[]): void {
     const coming = new ComingEntries();
     for (const change of changes) {
@@ -63,6 +76,7 @@ export class MemorySessions implements Sessions {
       const { sessionId, entry } = change;
       const { parentId } = entry;
       if (
+        change.atLeaf !== true &&
         parentId !== null &&
         !coming.has(sessionId, parentId) &&
         this.#rows.get(sessionId)?.entries.has(parentId) !== true
@@ -80,9 +94,10 @@ export class MemorySessions implements Sessions {
     const row = this.#rows.get(change.sessionId);
     switch (change.type) {
       case "append": {
-        const { sessionId, agentId, entry, visibility } = change;
+        const { sessionId, agentId, visibility, atLeaf } = change;
         const kept = row ?? { agentId, entries: new Map<string, PlacedEntry>(), updatedAt: 0 };
         this.#rows.set(sessionId, kept);
+        const entry = atLeaf === true ? { ...change.entry, parentId: leafOf(kept) } : change.entry;
         if (kept.entries.has(entry.id)) return;
         kept.entries.set(entry.id, { entry, visibility });
         kept.updatedAt = Math.max(kept.updatedAt, entry.at);
@@ -90,13 +105,29 @@ export class MemorySessions implements Sessions {
       }
       case "reveal":
         for (const [id, { entry }] of row?.entries ?? []) {
-          if (entry.runId === change.runId) row?.entries.set(id, { entry, visibility: "visible" });
+          if (isOf(entry, change)) row?.entries.set(id, { entry, visibility: "visible" });
         }
         return;
       case "remove":
         for (const [id, { entry }] of row?.entries ?? []) {
-          if (entry.runId === change.runId) row?.entries.delete(id);
+          if (isOf(entry, change)) row?.entries.delete(id);
         }
     }
   }
+}
+
+function isOf(
+  { runId, taskId }: SessionEntry,
+  change: Extract<SessionChange, { readonly runId: RunId }>,
+): boolean {
+  return runId === change.runId && (change.taskId === undefined || taskId === change.taskId);
+}
+
+/** N2. */
+function leafOf({ entries }: SessionRow): string | null {
+  const last = [...entries.values()].findLast(
+    ({ entry, visibility }) => visibility === "visible" && (entry.taskId ?? root) === root,
+  )?.entry;
+  if (last === undefined) return null;
+  return last.type === "leaf" ? last.targetId : last.id;
 }

@@ -19,12 +19,12 @@ export interface MemoryStoreOptions {
 export function memoryStore({ hash, maxDeliveries = 5 }: MemoryStoreOptions): Store {
   const tables = new Tables();
   const sessions = new MemorySessions();
-  const blobs = new MemoryBlobs(hash);
+  const blobs = new MemoryBlobs(tables, hash);
   const mailbox = new MemoryMailbox(tables);
   const inbox = new MemoryInbox(tables, maxDeliveries);
   const topics = new MemoryTopics();
   return {
-    journal: new MemoryJournal(tables, { sessions, mailbox, inbox, topics, blobs }),
+    journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, blobs }),
     events: new MemoryEventLog(tables, hash),
     mailbox,
     inbox,

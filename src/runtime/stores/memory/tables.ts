@@ -1,8 +1,10 @@
 import {
+  canonicalJson,
   Fault,
   type Commit,
   type Delta,
   type Event,
+  type Hash,
   type Lease,
   type PlacedMail,
   type Rest,
@@ -19,6 +21,8 @@ export interface RunRow {
   end: RunEnd | null;
   readonly commits: Commit[];
   readonly events: Event[];
+  /** By number, of commits that retention erased: what stands for them in the chain. */
+  readonly erasedContents: Map<number, string>;
   /** Not consumed yet. */
   mail: PlacedMail[];
   readonly mailIds: Set<string>;
@@ -71,4 +75,9 @@ export class Tables {
     }
     return row;
   }
+}
+
+/** E1: what stands for a commit in the chain. */
+export function eventsContent({ events = [] }: Commit, hash: Hash): string {
+  return hash(canonicalJson(events));
 }

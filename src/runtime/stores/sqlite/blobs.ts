@@ -52,6 +52,7 @@ export class SqliteBlobs implements Blobs {
 
   #put(runId: RunId, blobId: string, bytes: Uint8Array): void {
     const { database } = this.#tables;
+    this.#tables.run(runId);
     const blob = database.get<{ readonly id: number }>(
       "INSERT INTO blobs (run_id, blob_id) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id",
       runId,

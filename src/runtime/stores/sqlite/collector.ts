@@ -76,15 +76,23 @@ export class Collector {
   }
 
   async #collectKind(kind: Kind): Promise<void> {
-    const { table, name, holds } = kind;
     while (!this.#isStopped) {
-      const id = await this.#tables.read(() => this.#next(kind));
-      if (id === undefined) return;
-      for (const remove of holds) await this.#empty(remove, id);
-      if (this.#isStopped) return;
-      const sql = `DELETE FROM ${table} WHERE id = ? AND ${name} IS NULL`;
-      await this.#delete(() => this.#tables.database.run(sql, id));
+      // Most who look find nothing: they need not wait for the right to write.
+      if ((await this.#tables.read(() => this.#next(kind))) === undefined) return;
+      await this.#tables.write({ apply: () => this.#collectSome(kind) });
+      await setImmediate();
     }
+  }
+
+  /** As many as there is time for, perhaps none to its end. */
+  #collectSome(kind: Kind): void {
+    const { table, name } = kind;
+    const end = performance.now() + sliceMs;
+    do {
+      const id = this.#next(kind);
+      if (id === undefined || !this.#empty(kind, id, end)) return;
+      this.#tables.database.run(`DELETE FROM ${table} WHERE id = ? AND ${name} IS NULL`, id);
+    } while (performance.now() < end);
   }
 
   #next({ table, name }: Kind): number | undefined {
@@ -94,20 +102,25 @@ export class Collector {
     return row?.id;
   }
 
-  async #empty(remove: Remove, id: number): Promise<void> {
-    while (!this.#isStopped && (await this.#delete(() => remove(id, this.#slice))) > 0) await setImmediate();
+  /** Whether nothing hangs on it any more. */
+  #empty({ holds }: Kind, id: number, end: number): boolean {
+    for (const remove of holds) {
+      let removed: number;
+      do {
+        const limit = this.#slice;
+        removed = this.#timed(() => remove(id, limit));
+        if (removed === limit && performance.now() >= end) return false;
+      } while (removed > 0);
+    }
+    return true;
   }
 
-  #delete(work: () => number): Promise<number> {
-    return this.#tables.write({
-      apply: () => {
-        const began = performance.now();
-        const changes = work();
-        const tookMs = performance.now() - began;
-        if (tookMs > sliceMs) this.#slice = Math.max(1, this.#slice >>> 1);
-        else if (tookMs < sliceMs / 2) this.#slice = Math.min(mostRows, this.#slice * 2);
-        return changes;
-      },
-    });
+  #timed(remove: () => number): number {
+    const began = performance.now();
+    const removed = remove();
+    const tookMs = performance.now() - began;
+    if (tookMs > sliceMs) this.#slice = Math.max(1, this.#slice >>> 1);
+    else if (tookMs < sliceMs / 2) this.#slice = Math.min(mostRows, this.#slice * 2);
+    return removed;
   }
 }

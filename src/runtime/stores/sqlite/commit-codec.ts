@@ -102,7 +102,7 @@ export function decodeCommit(body: string, frame: CommitFrame, find: FindEntry):
 
 function encodeChange(change: SessionChange, run: Run): StoredChange {
   if (change.type !== "append") return change;
-  const { entry, sessionId, agentId, visibility, ...rest } = change;
+  const { entry, sessionId, agentId, visibility, atLeaf: _atLeaf, ...rest } = change;
   return {
     ...rest,
     ...(sessionId !== run.sessionId && { sessionId }),

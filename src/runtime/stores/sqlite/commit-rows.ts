@@ -1,11 +1,13 @@
 import { setImmediate } from "node:timers/promises";
-import { chainStart, Fault, type Commit } from "../../../kernel/index.ts";
+import { chainStart, eraseCommit, Fault, type Commit } from "../../../kernel/index.ts";
 import { decodeCommit, type FindEntry } from "./commit-codec.ts";
 import type { Database } from "./database.ts";
+import { erasuresOf } from "./erasures.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Position } from "./tables.ts";
 
 export interface CommitRow {
+  readonly id: number;
   readonly number: number;
   readonly at: number;
   /** The seq after its last event. */
@@ -13,6 +15,8 @@ export interface CommitRow {
   /** Of the chain, with it (E1). */
   readonly head: string;
   readonly body: string;
+  /** Where retention erased it: what stands for it in the chain. */
+  readonly content: string | null;
 }
 
 /** Where the commits from this number on lie. */
@@ -23,7 +27,7 @@ interface Place {
 
 type Mark = Pick<CommitRow, "number" | "nextEvent">;
 
-const columns = "number, at, next_event AS nextEvent, head, body";
+const columns = "id, number, at, next_event AS nextEvent, head, body, content";
 const marks = "number, next_event AS nextEvent";
 const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
 /** After at most so many commits of this process, or found when it opened the file, they get their place. */
@@ -180,7 +184,14 @@ export class CommitRows {
     }
   }
 
+  /** Without what retention erased, also where it is still in the file. */
   decode(run: RunKey, row: CommitRow): Commit {
+    const commit = this.decodeWhole(run, row);
+    const erasures = erasuresOf(run);
+    return erasures.length === 0 ? commit : eraseCommit(commit, erasures);
+  }
+
+  decodeWhole(run: RunKey, row: CommitRow): Commit {
     const { runId, agentId, sessionId } = run;
     const { number, at, nextEvent, body } = row;
     try {

@@ -15,6 +15,7 @@ import type { Chain } from "./chain.ts";
 import type { ChangeWatch } from "./change-watch.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
+import { contentOf } from "./erasures.ts";
 import type { RunFeed, RunFeeds, Watcher } from "./run-feed.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
@@ -95,8 +96,8 @@ export class SqliteEventLog implements EventLog {
     for await (const page of this.#rows.pages(run, 0, end)) {
       for (const row of page) {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
-        const { at, nextEvent: nextSeq, body } = row;
-        last = this.#chain.head(last, { number, at, nextSeq, content: this.#chain.content(body) });
+        const { at, nextEvent: nextSeq } = row;
+        last = this.#chain.head(last, { number, at, nextSeq, content: contentOf(row, this.#chain) });
         if (row.head !== last)
           return broken(seq, `commit ${number} does not follow from the one before: it was changed`);
         if (seq + this.#countEvents(run, row) !== nextSeq)
@@ -149,11 +150,13 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  async *#between(run: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {
+  async *#between(known: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {
     if (fromSeq >= end) return;
-    const { first, last } = await this.#tables.read(() => ({
-      first: this.#rows.numberOf(run, fromSeq),
-      last: this.#rows.numberOf(run, end - 1),
+    const { run, first, last } = await this.#tables.read(() => ({
+      // Retention may have erased since.
+      run: this.#tables.find(known.runId) ?? known,
+      first: this.#rows.numberOf(known, fromSeq),
+      last: this.#rows.numberOf(known, end - 1),
     }));
     for await (const page of this.#rows.eventPages(run, first, last + 1)) {
       for (const row of page) {

@@ -19,7 +19,9 @@ import type { Chain } from "./chain.ts";
 import type { Collector } from "./collector.ts";
 import { encodeCommit } from "./commit-codec.ts";
 import { missing, type CommitRows } from "./commit-rows.ts";
+import { Deletion } from "./deletion.ts";
 import type { DeltaBoard } from "./delta-board.ts";
+import type { Eraser } from "./eraser.ts";
 import { endIn, type RunEnd } from "../run-end.ts";
 import type { RunFeeds } from "./run-feed.ts";
 import { RunList } from "./run-list.ts";
@@ -47,6 +49,7 @@ export interface SqliteJournalOptions {
   readonly chain: Chain;
   readonly hash: Hash;
   readonly collector: Collector;
+  readonly eraser: Eraser;
   readonly neighbours: Neighbours;
 }
 
@@ -73,16 +76,18 @@ export class SqliteJournal implements Journal {
   readonly #rows: CommitRows;
   readonly #chain: Chain;
   readonly #hash: Hash;
-  readonly #collector: Collector;
+  readonly #deletion: Deletion;
+  readonly #eraser: Eraser;
   readonly #neighbours: Neighbours;
   readonly #list: RunList;
 
-  constructor({ tables, rows, chain, hash, collector, neighbours }: SqliteJournalOptions) {
+  constructor({ tables, rows, chain, hash, collector, eraser, neighbours }: SqliteJournalOptions) {
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
     this.#hash = hash;
-    this.#collector = collector;
+    this.#deletion = new Deletion({ tables, collector, ...neighbours });
+    this.#eraser = eraser;
     this.#neighbours = neighbours;
     this.#list = new RunList(tables, rows);
   }
@@ -157,23 +162,12 @@ export class SqliteJournal implements Journal {
     throw missing(run, next);
   }
 
-  async delete(runId: RunId): Promise<void> {
-    await this.#tables.write({
-      apply: () => {
-        this.#neighbours.blobs.deleteNow(runId);
-        this.#tables.owned.delete(runId);
-        this.#tables.database.run(
-          `UPDATE runs SET run_id = NULL, owner = NULL, holder = NULL, wake_at = NULL, state = ${RunState.ENDED}
-           WHERE run_id = ?`,
-          runId,
-        );
-      },
-      committed: () => {
-        this.#neighbours.deltas.forget(runId);
-        this.#neighbours.feeds.drop(runId);
-      },
-    });
-    await this.#collector.collect();
+  delete(runId: RunId): Promise<void> {
+    return this.#deletion.delete(runId);
+  }
+
+  collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
+    return this.#deletion.collect(endedBefore);
   }
 
   /** J10. Done at once, so that what the caller changes later is not in it. */
@@ -296,10 +290,10 @@ export class SqliteJournal implements Journal {
 
   /** Whether the commit changes more than its own row. */
   #reachesFurther(runId: RunId, commit: Commit): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough } = commit;
+    const { events, sessions, mail, inbox, topics, mailThrough, erases } = commit;
     return (
       this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics) !== undefined ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases) !== undefined ||
       endIn(commit) !== undefined ||
       (events !== undefined && this.#neighbours.deltas.isWritten(runId, events))
     );
@@ -316,6 +310,7 @@ export class SqliteJournal implements Journal {
     if (events !== undefined) deltas.removeNow(run, events);
     const end = endIn(commit);
     if (end !== undefined) this.#setEnd(run, end);
+    if (commit.erases !== undefined) this.#eraser.markNow(run, commit.erases);
   }
 
   #setEnd({ id }: RunKey, end: RunEnd | null): void {
@@ -327,7 +322,9 @@ export class SqliteJournal implements Journal {
     );
   }
 
-  #tell({ mail, inbox }: Commit): void {
+  #tell({ mail, inbox, erases }: Commit): void {
+    // Who dies or fails here leaves it to the next that opens the file or erases something.
+    if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
     if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
     if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
   }

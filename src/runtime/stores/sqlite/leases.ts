@@ -1,5 +1,13 @@
 import { setImmediate } from "node:timers/promises";
-import type { AgentId, ClaimOptions, Lease, Leases, Rest, RunId } from "../../../kernel/index.ts";
+import type {
+  AgentId,
+  ClaimOptions,
+  HostedAgent,
+  Lease,
+  Leases,
+  Rest,
+  RunId,
+} from "../../../kernel/index.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import { runKeyColumns, RunState, type RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
@@ -16,6 +24,21 @@ interface ReadyRun {
 
 interface Taken extends RunKey {
   readonly epoch: number;
+}
+
+/** An agent whose runs are wanted, and which of them are not, as JSON. */
+interface ReadyAgent {
+  readonly hosted: HostedAgent;
+  readonly others: string;
+}
+
+/** The ready runs of a `ReadyAgent`; `valuesOf` is what it is compared with. */
+const ready = `FROM runs WHERE state = ${RunState.READY} AND agent_id = ? AND (? OR agent_version IS ?)
+  AND run_id NOT IN (SELECT value FROM json_each(?))`;
+
+function valuesOf({ hosted, others }: ReadyAgent): [AgentId, number, string | null, string] {
+  const { agentId, version } = hosted;
+  return [agentId, version === undefined ? 1 : 0, version ?? null, others];
 }
 
 const taken = `RETURNING ${runKeyColumns}, epoch`;
@@ -124,8 +147,8 @@ export class SqliteLeases implements Leases {
     }
   }
 
-  #hasReady({ now, agentIds }: ClaimOptions): boolean {
-    return this.#isAnyoneDue(now) || this.#readyAgents(agentIds).length > 0;
+  #hasReady(options: ClaimOptions): boolean {
+    return this.#isAnyoneDue(options.now) || this.#readyAgents(options).length > 0;
   }
 
   #isAnyoneDue(now: number): boolean {
@@ -153,9 +176,10 @@ export class SqliteLeases implements Leases {
   }
 
   /** L5: one of each tenant, from the one after the last served, and so round again. */
-  #serve({ workerId, limit, agentIds }: ClaimOptions): Taken[] {
+  #serve(options: ClaimOptions): Taken[] {
+    const { workerId, limit } = options;
     const served: Taken[] = [];
-    const agents = this.#readyAgents(agentIds);
+    const agents = this.#readyAgents(options);
     while (served.length < limit) {
       const tenant = this.#nextTenant(agents, this.#lastTenant) ?? this.#nextTenant(agents, "");
       if (tenant === undefined) break;
@@ -167,34 +191,31 @@ export class SqliteLeases implements Leases {
     return served;
   }
 
-  #readyAgents(agentIds: readonly AgentId[] | undefined): readonly AgentId[] {
+  #readyAgents({ agents, except = [] }: ClaimOptions): readonly ReadyAgent[] {
     const { database } = this.#tables;
-    if (agentIds !== undefined) {
-      return agentIds.filter(
-        (agentId) =>
-          database.get(
-            `SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id = ? LIMIT 1`,
-            agentId,
-          ) !== undefined,
-      );
+    const others = JSON.stringify(except);
+    if (agents !== undefined) {
+      return agents
+        .map((hosted) => ({ hosted, others }))
+        .filter((agent) => database.get(`SELECT 1 ${ready} LIMIT 1`, ...valuesOf(agent)) !== undefined);
     }
-    const agents: AgentId[] = [];
+    const all: ReadyAgent[] = [];
     for (;;) {
-      const next = database.get<{ readonly agentId: AgentId }>(
+      const next = database.get<HostedAgent>(
         `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? ORDER BY agent_id LIMIT 1`,
-        agents.at(-1) ?? "",
+        all.at(-1)?.hosted.agentId ?? "",
       );
-      if (next === undefined) return agents;
-      agents.push(next.agentId);
+      if (next === undefined) return all;
+      all.push({ hosted: next, others });
     }
   }
 
-  #nextTenant(agents: readonly AgentId[], after: string): string | undefined {
+  #nextTenant(agents: readonly ReadyAgent[], after: string): string | undefined {
     let first: string | undefined;
-    for (const agentId of agents) {
+    for (const agent of agents) {
       const row = this.#tables.database.get<{ readonly tenant: string }>(
-        `SELECT tenant FROM runs WHERE state = ${RunState.READY} AND agent_id = ? AND tenant > ? ORDER BY tenant LIMIT 1`,
-        agentId,
+        `SELECT tenant ${ready} AND tenant > ? ORDER BY tenant LIMIT 1`,
+        ...valuesOf(agent),
         after,
       );
       if (row !== undefined && (first === undefined || isBefore(row.tenant, first))) first = row.tenant;
@@ -202,13 +223,12 @@ export class SqliteLeases implements Leases {
     return first;
   }
 
-  #best(agents: readonly AgentId[], tenant: string): ReadyRun | undefined {
+  #best(agents: readonly ReadyAgent[], tenant: string): ReadyRun | undefined {
     let best: ReadyRun | undefined;
-    for (const agentId of agents) {
+    for (const agent of agents) {
       const run = this.#tables.database.get<ReadyRun>(
-        `SELECT id, priority, ready_at AS readyAt FROM runs
-         WHERE state = ${RunState.READY} AND agent_id = ? AND tenant = ? ORDER BY priority DESC, ready_at LIMIT 1`,
-        agentId,
+        `SELECT id, priority, ready_at AS readyAt ${ready} AND tenant = ? ORDER BY priority DESC, ready_at LIMIT 1`,
+        ...valuesOf(agent),
         tenant,
       );
       if (run !== undefined && (best === undefined || comesBefore(run, best))) best = run;

@@ -10,10 +10,12 @@ export interface RunKey {
   readonly runId: RunId;
   readonly agentId: AgentId;
   readonly sessionId: SessionId;
+  /** Whose words retention took out of it, as stored. */
+  readonly erases?: string | null;
 }
 
 /** The columns of a `RunKey`. */
-export const runKeyColumns = "id, run_id AS runId, agent_id AS agentId, session_id AS sessionId";
+export const runKeyColumns = "id, run_id AS runId, agent_id AS agentId, session_id AS sessionId, erases";
 
 export interface RunRow {
   readonly run_id: RunId;

@@ -1,5 +1,7 @@
 import {
   Fault,
+  formatTaskId,
+  parseTaskId,
   type AgentId,
   type EntryVisibility,
   type PlacedEntry,
@@ -9,6 +11,7 @@ import {
   type SessionId,
   type Sessions,
   type SessionSummary,
+  type TaskId,
 } from "../../../kernel/index.ts";
 import { ComingEntries } from "../coming-entries.ts";
 import type { Collector } from "./collector.ts";
@@ -18,11 +21,15 @@ import type { Tables } from "./tables.ts";
 const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
 const visible = visibilities.indexOf("visible");
 
+const entryColumns = "entry_id AS id, run_id AS runId, task, visibility, body";
+
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 
 interface EntryRow {
   readonly id: string;
   readonly runId: RunId | null;
+  /** Counts the tasks of its run. */
+  readonly task: number | null;
   readonly visibility: number;
   /** The rest of the entry. */
   readonly body: string;
@@ -53,7 +60,7 @@ export class SqliteSessions implements Sessions {
     return this.#tables.read(() =>
       this.#tables.database
         .all<EntryRow>(
-          `SELECT entry_id AS id, run_id AS runId, visibility, body FROM entries
+          `SELECT ${entryColumns} FROM entries
            WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`,
           sessionId,
           hiddenToo ? 0 : visible,
@@ -97,7 +104,7 @@ export class SqliteSessions implements Sessions {
   /** For those who read the journal. */
   find(sessionId: SessionId, entryId: string): SessionEntry | undefined {
     const row = this.#tables.database.get<EntryRow>(
-      `SELECT entry_id AS id, run_id AS runId, visibility, body FROM entries
+      `SELECT ${entryColumns} FROM entries
        WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND entry_id = ?`,
       sessionId,
       entryId,
@@ -111,7 +118,7 @@ export class SqliteSessions implements Sessions {
     for (const change of changes) {
       if (change.type !== "append") continue;
       const { sessionId, entry } = change;
-      const { parentId } = entry;
+      const parentId = change.atLeaf === true ? null : entry.parentId;
       if (parentId !== null && !coming.has(sessionId, parentId) && !this.#has(sessionId, parentId)) {
         throw new Fault(
           "not_found",
@@ -142,26 +149,38 @@ export class SqliteSessions implements Sessions {
       if (session === undefined) continue;
       database.run(
         change.type === "reveal"
-          ? `UPDATE entries SET visibility = ${visible} WHERE session = ? AND run_id = ? AND visibility < 2`
-          : "DELETE FROM entries WHERE session = ? AND run_id = ?",
+          ? `UPDATE entries SET visibility = ${visible}
+             WHERE session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3) AND visibility < 2`
+          : "DELETE FROM entries WHERE session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)",
         session,
         change.runId,
+        change.taskId === undefined ? null : ordinalOf(change.taskId),
       );
     }
     for (const [session, at] of updated)
       database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2", session, at);
   }
 
+  /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
+  removeHiddenNow(sessionId: SessionId, runId: RunId): void {
+    this.#tables.database.run(
+      "DELETE FROM entries WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND run_id = ? AND visibility < 2",
+      sessionId,
+      runId,
+    );
+  }
+
   /** Whether it is new. */
-  #append(session: number, { entry, visibility }: Append): boolean {
-    const { id, runId, ...rest } = entry;
+  #append(session: number, { entry, visibility, atLeaf }: Append): boolean {
+    const { id, runId, taskId, ...rest } = entry;
     const count = this.#tables.database.run(
-      "INSERT OR IGNORE INTO entries (session, entry_id, run_id, visibility, body) VALUES (?, ?, ?, ?, ?)",
+      "INSERT OR IGNORE INTO entries (session, entry_id, run_id, task, visibility, body) VALUES (?, ?, ?, ?, ?, ?)",
       session,
       id,
       runId,
+      taskId === null ? null : ordinalOf(taskId),
       visibilities.indexOf(visibility),
-      JSON.stringify(rest),
+      JSON.stringify(atLeaf === true ? { ...rest, parentId: this.#leaf(session) } : rest),
     );
     return count > 0;
   }
@@ -171,6 +190,18 @@ export class SqliteSessions implements Sessions {
       "SELECT id FROM sessions WHERE session_id = ?",
       sessionId,
     )?.id;
+  }
+
+  /** N2. */
+  #leaf(session: number): string | null {
+    const last = this.#tables.database.get<EntryRow>(
+      `SELECT ${entryColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
+       ORDER BY id DESC LIMIT 1`,
+      session,
+    );
+    if (last === undefined) return null;
+    const entry = entryOf(last);
+    return entry.type === "leaf" ? entry.targetId : entry.id;
   }
 
   #create(sessionId: SessionId, agentId: AgentId): number {
@@ -192,6 +223,11 @@ export class SqliteSessions implements Sessions {
   }
 }
 
-function entryOf({ id, runId, body }: EntryRow): SessionEntry {
-  return { ...(JSON.parse(body) as object), id, runId } as SessionEntry;
+function entryOf({ id, runId, task, body }: EntryRow): SessionEntry {
+  const taskId = task === null ? null : formatTaskId(task);
+  return { ...(JSON.parse(body) as object), id, runId, taskId } as SessionEntry;
+}
+
+function ordinalOf(taskId: TaskId): number {
+  return Number(parseTaskId(taskId).slice(1));
 }

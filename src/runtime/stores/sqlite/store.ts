@@ -8,6 +8,7 @@ import { Collector } from "./collector.ts";
 import { CommitRows } from "./commit-rows.ts";
 import { Database, type Durability } from "./database.ts";
 import { DeltaBoard } from "./delta-board.ts";
+import { Eraser } from "./eraser.ts";
 import { SqliteEventLog } from "./event-log.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { SqliteInbox } from "./inbox.ts";
@@ -75,6 +76,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   });
   const chain = new Chain(hash, auditKey);
   const collector = new Collector(tables, rows);
+  const eraser = new Eraser({ tables, rows, chain, hash });
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
   const locks = new WorkerLocks(database.path);
@@ -95,13 +97,15 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
       if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce();
     },
   });
-  // What a process that died left half collected; whoever deletes next is told if that cannot be.
+  // What a process that died left half collected or erased; whoever deletes next is told if that cannot be.
   collector.collect().catch(() => undefined);
+  eraser.erase().catch(() => undefined);
   const neighbours = { sessions, mailbox, inbox, topics, blobs, deltas, feeds };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     watch.close();
     collector.stop();
+    eraser.stop();
     feeds.close();
     deltas.close();
     await tables.close();
@@ -110,7 +114,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database.close();
   };
   return {
-    journal: new SqliteJournal({ tables, rows, chain, hash, collector, neighbours }),
+    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, neighbours }),
     events: new SqliteEventLog({ tables, rows, chain, feeds, deltas, watch }),
     mailbox,
     inbox,

@@ -40,7 +40,7 @@ export interface StoredEvent {
 /** An entry is in its session, and named here. The session and the agent are left out where they are the run's; so is `pending`. */
 export type StoredChange =
   | (Pick<SessionAppend, "type"> &
-      Partial<Omit<SessionAppend, "type" | "entry">> & { readonly entryId: string })
+      Partial<Omit<SessionAppend, "type" | "entry" | "atLeaf">> & { readonly entryId: string })
   | Exclude<SessionChange, SessionAppend>;
 
 type SessionAppend = Extract<SessionChange, { readonly type: "append" }>;

@@ -4,6 +4,7 @@ import {
   all,
   createRun,
   ownRun,
+  runEnd,
   sessionId,
   stepRecord,
   turnStart,
@@ -91,9 +92,32 @@ test("a deleted session is freed", async () => {
     sessionId,
     agentId: "tester",
     visibility: "visible",
-    entry: { type: "session_info", id: `e${index}`, parentId: null, at: 1, runId: null, name: "n" },
+    entry: {
+      type: "session_info",
+      id: `e${index}`,
+      parentId: null,
+      at: 1,
+      runId: null,
+      taskId: null,
+      name: "n",
+    },
   }));
   await sessions.apply(entries as unknown as Parameters<typeof sessions.apply>[0]);
   await sessions.delete(sessionId);
   expect([count(path, "sessions"), count(path, "entries")]).toEqual([0, 0]);
+});
+
+test("many ended runs are collected in slices, between which everyone else gets a turn", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const runs = 500;
+  for (let each = 0; each < runs; each++) {
+    const lease = await ownRun(store, `ended-${each}`);
+    await store.journal.append(lease, { number: 1, at: 5, events: [runEnd(lease.runId, 1)] });
+    await store.leases.release(lease, { kind: "ended" });
+  }
+  const collecting = store.journal.collect({ endedBefore: 6 });
+  expect(await turnsDuring(collecting)).toBeGreaterThan(20);
+  expect(await collecting).toBe(runs);
+  expect(["runs", "commits", "places"].map((table) => count(path, table))).toEqual([0, 0, 0]);
 });

@@ -193,6 +193,7 @@ test.each<[string, Commit]>([
             parentId: null,
             at: 9,
             runId: run.runId,
+            taskId: formatTaskId(0),
             message: userMessage(text),
           },
         },
@@ -218,7 +219,15 @@ test("a message that differs from its step's, or has no step, is stored by itsel
 });
 
 test("an entry that was removed from its session since is left out", () => {
-  const entry = { type: "session_info", id: "e", parentId: null, at: 9, runId: null, name: "n" } as const;
+  const entry = {
+    type: "session_info",
+    id: "e",
+    parentId: null,
+    at: 9,
+    runId: null,
+    taskId: null,
+    name: "n",
+  } as const;
   const { sessionId, agentId } = run;
   const commit: Commit = {
     number: 1,

@@ -6,7 +6,7 @@ test("S5: of many submits through several connections, one starts a run", async 
   const path = await newPath();
   const stores = [await openStore(path), await openStore(path), await openStore(path)];
   const creations = await Promise.all(
-    Array.from({ length: 30 }, (_, index) => {
+    Array.from({ length: 30 }, async (_, index) => {
       const body = { type: "steer", input: index } as const;
       const steering = { id: `submit run_${index}`, from: "ann", at: 1, body };
       return stores[index % 3]?.journal.create(

@@ -75,9 +75,14 @@ test("L5: one claim serves tenants in turn, also those without one, across the a
   await create("n2", null, bob);
   await create("z1", "z", formatAgentId({ name: "stranger" }));
   const claim = async (limit: number): Promise<string[]> =>
-    (await store.leases.claim({ workerId: "here", limit, now: 0, agentIds: [ann, bob] })).map(({ runId }) =>
-      runId.slice("run_".length),
-    );
+    (
+      await store.leases.claim({
+        workerId: "here",
+        limit,
+        now: 0,
+        agents: [{ agentId: ann }, { agentId: bob }],
+      })
+    ).map(({ runId }) => runId.slice("run_".length));
   expect(await claim(3)).toEqual(["n1", "a2", "n2"]);
   expect(await claim(9)).toEqual(["a1", "a3"]);
 });

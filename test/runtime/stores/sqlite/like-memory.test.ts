@@ -4,6 +4,7 @@ import {
   formatAgentId,
   formatRunId,
   formatSessionId,
+  formatTaskId,
   formatTopicId,
   userMessage,
   type Commit,
@@ -24,6 +25,7 @@ const agent = fc.constantFrom(...agents);
 const name = fc.constantFrom(...names);
 const worker = fc.constantFrom(...workers);
 const id = fc.constantFrom("1", "2", "3", "4");
+const taskId = fc.constantFrom(0, 1).map(formatTaskId);
 const sessionOf = (which: string) => formatSessionId(which);
 
 /** One store under test, with what its user would remember. */
@@ -36,27 +38,44 @@ type Step = (subject: Subject) => Promise<unknown>;
 
 const change: fc.Arbitrary<SessionChange> = fc.oneof(
   fc
-    .record({ session: name, agentId: agent, entryId: id, parentId: fc.option(id), run: name })
-    .map(({ session, agentId, entryId, parentId, run }): SessionChange => ({
+    .record({
+      session: name,
+      agentId: agent,
+      entryId: id,
+      parentId: fc.option(id),
+      run: name,
+      taskId: fc.option(taskId),
+      visibility: fc.constantFrom("pending", "hidden", "visible"),
+      atLeaf: fc.boolean(),
+    })
+    .map(({ session, agentId, entryId, parentId, run, taskId: by, visibility, atLeaf }): SessionChange => ({
       type: "append",
       sessionId: sessionOf(session),
       agentId,
-      visibility: "hidden",
+      visibility,
+      ...(atLeaf && { atLeaf }),
       entry: {
         type: "message",
         id: entryId,
         parentId,
         at: Number(entryId),
         runId: formatRunId(run),
+        taskId: by,
         message: userMessage(`${run} says ${entryId}`),
       },
     })),
   fc
-    .record({ session: name, run: name, type: fc.constantFrom("reveal" as const, "remove" as const) })
-    .map(({ session, run, type }): SessionChange => ({
+    .record({
+      session: name,
+      run: name,
+      taskId: fc.option(taskId),
+      type: fc.constantFrom("reveal" as const, "remove" as const),
+    })
+    .map(({ session, run, taskId: by, type }): SessionChange => ({
       type,
       sessionId: sessionOf(session),
       runId: formatRunId(run),
+      ...(by !== null && { taskId: by }),
     })),
 );
 
@@ -111,6 +130,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       ({ store }) =>
         store.journal.create(runRecord(run), { number: 0, at: 0, events: [turnStart(formatRunId(run), 0)] }),
   ),
+  fc.record({ run: name, always: fc.boolean() }).map(({ run, always }): Step => async ({ store }) => {
+    const body = { type: "steer", input: run } as const;
+    const steering = { id: `submit ${run}`, from: "x", at: 1, body };
+    return store.journal.create(runRecord(run), { number: 0, at: 0 }, { steering, always });
+  }),
   fc.record({ run: name, worker }).map(({ run, worker: by }): Step => async ({ store, leases }) => {
     const lease = await store.leases.seize(formatRunId(run), by);
     if (lease !== undefined) leases.set(run, lease);
@@ -196,6 +220,7 @@ async function view(store: Store): Promise<unknown> {
   }
   return {
     runs,
+    listed: (await store.journal.list()).runs.map(({ endedAt: _endedAt, ...each }) => each),
     sessions: await Promise.all(
       names.map((each) => store.sessions.read(sessionOf(each), { hiddenToo: true })),
     ),

@@ -52,10 +52,12 @@ test("a file of the version before keeps its runs, and those that ended are list
 /** As the first version left it. */
 function downgrade(path: string): void {
   const connection = connect(path);
-  for (const name of ["of_session", "of_agent", "of_tenant", "by_end"])
+  for (const name of ["of_session", "of_agent", "of_tenant", "by_end", "erasing", "by_age_of_end"])
     connection.exec(`DROP INDEX runs_${name}`);
-  connection.exec("DROP INDEX mail_of_submits");
-  for (const column of ["user_id", "ended", "ended_at"])
+  connection.exec(
+    "DROP INDEX mail_of_submits; DROP INDEX entries_visible; ALTER TABLE entries DROP COLUMN task; ALTER TABLE commits DROP COLUMN content",
+  );
+  for (const column of ["user_id", "ended", "ended_at", "erases", "erasing"])
     connection.exec(`ALTER TABLE runs DROP COLUMN ${column}`);
   connection.exec("PRAGMA user_version = 1");
 }

@@ -8,6 +8,7 @@ import {
   all,
   createRun,
   ownRun,
+  rootTask,
   sessionId,
   stepRecord,
   turnStart,
@@ -31,6 +32,7 @@ async function doEverything(store: Store): Promise<void> {
     parentId: null,
     at: 1,
     runId,
+    taskId: rootTask,
     message: userMessage("x"),
   } as const;
   await store.journal.append(lease, {
@@ -46,6 +48,14 @@ async function doEverything(store: Store): Promise<void> {
         agentId,
         entry: { ...entry, id: "f", parentId: "e" },
         visibility: "hidden",
+      },
+      {
+        type: "append",
+        sessionId,
+        agentId,
+        entry: { ...entry, id: "g" },
+        visibility: "hidden",
+        atLeaf: true,
       },
       { type: "reveal", sessionId, runId },
     ],
@@ -71,7 +81,8 @@ async function doEverything(store: Store): Promise<void> {
   await store.leases.check(lease);
   await store.leases.release(lease, { kind: "suspended", wakeAt: 5 });
   await store.leases.claim({ workerId: "w1", limit: 5, now: 9 });
-  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agentIds: [agentId] });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agents: [{ agentId }] });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agents: [{ agentId, version: "1" }] });
   await store.leases.dismiss("w1");
   await store.leases.enlist("w2");
   await store.leases.claim({ workerId: "w2", limit: 5, now: 9 });
@@ -85,6 +96,7 @@ async function doEverything(store: Store): Promise<void> {
   await store.blobs.get(runId, blobId);
   await store.journal.find(runId);
   await listEverything(store);
+  await store.journal.collect({ endedBefore: 5 });
   await store.sessions.delete(sessionId);
   await store.journal.delete(runId);
   await createRun(store, "b");

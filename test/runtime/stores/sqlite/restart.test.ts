@@ -36,6 +36,7 @@ test("everything acknowledged is there after the store was closed and opened", a
     parentId: null,
     at: 5,
     runId,
+    taskId: rootTask,
     message: userMessage("hi"),
   } as const;
   const append: SessionChange = { type: "append", sessionId, agentId, entry, visibility: "visible" };

@@ -39,7 +39,15 @@ function commitsOf(runId: RunId, id: string): [Commit, Commit] {
     onPause: "suspend",
     tools: null,
   };
-  const entry = { type: "message", id: runId, parentId: null, at, runId, message: userMessage(input) };
+  const entry = {
+    type: "message",
+    id: runId,
+    parentId: null,
+    at,
+    runId,
+    taskId: rootTask,
+    message: userMessage(input),
+  };
   const first = {
     number: 0,
     at,

@@ -1,0 +1,63 @@
+import {
+  formatTaskId,
+  toolCallsOf,
+  toolMessage,
+  userEntry,
+  type ChatMessage,
+  type RunContext,
+  type SessionChange,
+  type Turn,
+} from "../kernel/index.ts";
+
+const root = formatTaskId(0);
+
+/** What was said, as a session keeps it. */
+export interface Said {
+  readonly changes: readonly SessionChange[];
+  readonly leafId: string | null;
+}
+
+/**
+ * What was said in an invocation, one entry after another. Ids follow from the task and the place, so that whoever writes them again
+ * writes nothing: of a root the first is the user's, there since the submission (S2). `stopped`: why calls stay unanswered (S1); the
+ * answer that says so has an id of its own, for the run may be resumed and come by a real one.
+ */
+export function saidEntries(
+  { facts, taskId, agentId }: RunContext,
+  { sessionId, leafId: before, at }: Turn,
+  messages: readonly ChatMessage[],
+  stopped?: string,
+): Said {
+  if (sessionId === null) return { changes: [], leafId: null };
+  const { runId } = facts;
+  const idOf = (index: number): string =>
+    index === 0 && taskId === root ? runId : `${runId}/${taskId}/${index}`;
+  const append = (id: string, parentId: string | null, message: ChatMessage): SessionChange => ({
+    type: "append",
+    sessionId,
+    agentId,
+    entry: { type: "message", id, parentId, at, runId, taskId, message },
+    visibility: "visible",
+  });
+  const changes = messages.map((message, index) =>
+    index === 0 && taskId === root && message.role === "user"
+      ? userEntry({ sessionId, agentId, runId, at, message }, "visible")
+      : append(idOf(index), index === 0 ? before : idOf(index - 1), message),
+  );
+  const leafId = messages.length === 0 ? before : idOf(messages.length - 1);
+  const closing = stopped === undefined ? undefined : unanswered(messages.at(-1), stopped);
+  if (closing === undefined) return { changes, leafId };
+  const id = `${idOf(messages.length)}/stopped`;
+  return { changes: [...changes, append(id, leafId, closing)], leafId: id };
+}
+
+/** S1: no call without its result is ever visible. */
+function unanswered(last: ChatMessage | undefined, reason: string): ChatMessage | undefined {
+  if (last?.role !== "assistant") return undefined;
+  const calls = toolCallsOf(last);
+  if (calls.length === 0) return undefined;
+  const output = { type: "text", text: `[not executed: ${reason}]` } as const;
+  return toolMessage(
+    calls.map(({ callId, toolName }) => ({ type: "tool_result", callId, toolName, output, isError: true })),
+  );
+}

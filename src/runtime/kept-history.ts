@@ -1,0 +1,46 @@
+import {
+  formatTaskId,
+  HistoryRetention,
+  outcomeStatus,
+  type Erasure,
+  type SessionChange,
+  type TaskOutcome,
+  type TaskReport,
+} from "../kernel/index.ts";
+import type { Addition } from "./run-log.ts";
+import type { RunState, TaskState } from "./run-state.ts";
+
+const root = formatTaskId(0);
+
+/**
+ * S1: what a task's end leaves in its session. Nothing if it failed: then it stays as it is, hidden and resumable. What the user said
+ * becomes visible with the root's end, whether or not its code came to report anything.
+ */
+export function closingChanges(
+  { record }: TaskState,
+  outcome: TaskOutcome,
+  { sessions = [] }: TaskReport,
+  state: RunState,
+): readonly SessionChange[] {
+  const { retention, sessionId, runId } = record.supervision;
+  if (outcomeStatus(outcome) === "failed" || retention === HistoryRetention.NONE) return [];
+  if (record.taskId !== root) return sessions;
+  // It would go with the run's end, and may be resumed without it.
+  if (retention === HistoryRetention.RUN) return [];
+  if (!state.wrote.has(root)) return sessions;
+  return [...sessions, { type: "reveal", sessionId, runId, taskId: root } as SessionChange];
+}
+
+/** R14: what goes when the run ends, however it ended; in the commit that says so. */
+export function forgottenHistory(state: RunState): Addition {
+  const sessions: SessionChange[] = [];
+  const erases: Erasure[] = [];
+  for (const { record } of state.tasks.values()) {
+    const { taskId, agentId, supervision } = record;
+    const { retention, sessionId, runId } = supervision;
+    if (retention !== HistoryRetention.PERMANENT && state.wrote.has(taskId))
+      sessions.push({ type: "remove", sessionId, runId, taskId } as SessionChange);
+    if (retention === HistoryRetention.NONE) erases.push({ taskId, agentId });
+  }
+  return { ...(sessions.length > 0 && { sessions }), ...(erases.length > 0 && { erases }) };
+}

@@ -1,0 +1,109 @@
+import { setImmediate } from "node:timers/promises";
+import type { RunId, SessionId } from "../../../kernel/index.ts";
+import type { SqliteBlobs } from "./blobs.ts";
+import type { Collector } from "./collector.ts";
+import type { DeltaBoard } from "./delta-board.ts";
+import type { RunFeeds } from "./run-feed.ts";
+import { RunState } from "./run-row.ts";
+import type { SqliteSessions } from "./sessions.ts";
+import type { Tables } from "./tables.ts";
+
+export interface DeletionOptions {
+  readonly tables: Tables;
+  readonly collector: Collector;
+  readonly blobs: SqliteBlobs;
+  readonly sessions: SqliteSessions;
+  readonly deltas: DeltaBoard;
+  readonly feeds: RunFeeds;
+}
+
+interface Doomed {
+  readonly runId: RunId;
+  readonly sessionId: SessionId;
+}
+
+/** A transaction takes no more on after so long. */
+const sliceMs = 2;
+const mostRuns = 256;
+
+/** Takes runs out of every reader's sight at once; what they held is freed after that by the collector. */
+export class Deletion {
+  readonly #options: DeletionOptions;
+
+  constructor(options: DeletionOptions) {
+    this.#options = options;
+  }
+
+  async delete(runId: RunId): Promise<void> {
+    await this.#write(() =>
+      this.#deleteSome(
+        this.#options.tables.database.all<Doomed>(
+          "SELECT run_id AS runId, session_id AS sessionId FROM runs WHERE run_id = ?",
+          runId,
+        ),
+      ),
+    );
+    await this.#options.collector.collect();
+  }
+
+  /** Those that ended before then, but for those an owner has or an order waits for. */
+  async collect(endedBefore: number): Promise<number> {
+    let count = 0;
+    for (;;) {
+      const deleted = await this.#write(() => this.#deleteSome(this.#findEnded(endedBefore)));
+      if (deleted === 0) break;
+      count += deleted;
+      await setImmediate();
+    }
+    if (count > 0) await this.#options.collector.collect();
+    return count;
+  }
+
+  #findEnded(endedBefore: number): Doomed[] {
+    return this.#options.tables.database.all<Doomed>(
+      `SELECT run_id AS runId, session_id AS sessionId FROM runs
+       WHERE ended_at < ? AND run_id IS NOT NULL AND owner IS NULL
+         AND NOT EXISTS (SELECT 1 FROM mail WHERE run = runs.id)
+       ORDER BY ended_at LIMIT ${mostRuns}`,
+      endedBefore,
+    );
+  }
+
+  /** As many as there is time for; inside a transaction. */
+  #deleteSome(runs: readonly Doomed[]): readonly RunId[] {
+    const began = performance.now();
+    const deleted: RunId[] = [];
+    for (const run of runs) {
+      this.#deleteNow(run);
+      deleted.push(run.runId);
+      if (performance.now() - began > sliceMs) break;
+    }
+    return deleted;
+  }
+
+  #deleteNow({ runId, sessionId }: Doomed): void {
+    const { tables, blobs, sessions } = this.#options;
+    blobs.deleteNow(runId);
+    sessions.removeHiddenNow(sessionId, runId);
+    tables.owned.delete(runId);
+    tables.database.run(
+      `UPDATE runs SET run_id = NULL, owner = NULL, holder = NULL, wake_at = NULL, state = ${RunState.ENDED}
+       WHERE run_id = ?`,
+      runId,
+    );
+  }
+
+  async #write(apply: () => readonly RunId[]): Promise<number> {
+    const { tables, deltas, feeds } = this.#options;
+    const deleted = await tables.write({
+      apply,
+      committed: (runs) => {
+        for (const runId of runs) {
+          deltas.forget(runId);
+          feeds.drop(runId);
+        }
+      },
+    });
+    return deleted.length;
+  }
+}

@@ -1,0 +1,156 @@
+import { setImmediate } from "node:timers/promises";
+import { chainStart, eraseCommit, type Erasure, type Hash } from "../../../kernel/index.ts";
+import type { Chain } from "./chain.ts";
+import { encodeCommit } from "./commit-codec.ts";
+import type { CommitRow, CommitRows } from "./commit-rows.ts";
+import { contentOf, erasuresOf } from "./erasures.ts";
+import { runKeyColumns, type RunKey } from "./run-row.ts";
+import type { Tables } from "./tables.ts";
+
+export interface EraserOptions {
+  readonly tables: Tables;
+  readonly rows: CommitRows;
+  readonly chain: Chain;
+  readonly hash: Hash;
+}
+
+/** How far a run's commits were looked at. */
+interface Cursor {
+  readonly number: number;
+  /** Of the chain before that commit. */
+  readonly head: string;
+}
+
+/** A transaction takes no more on after so long. */
+const sliceMs = 2;
+
+/**
+ * Takes the words out of commits that retention erased. They are gone for every reader with the commit that says so, and from the file
+ * by this, in slices of a few milliseconds; a process that dies here leaves the rest to the next that opens the file.
+ */
+export class Eraser {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #chain: Chain;
+  readonly #hash: Hash;
+  /** Runs whose chain was made with another key: erased by a store that has it, so that the chain still holds. */
+  readonly #others = new Set<number>();
+  #isStopped = false;
+  #isAsked = false;
+  #working: Promise<void> | undefined;
+
+  constructor({ tables, rows, chain, hash }: EraserOptions) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#chain = chain;
+    this.#hash = hash;
+  }
+
+  /** For the journal, inside its transaction. */
+  markNow({ id }: RunKey, erasures: readonly Erasure[]): void {
+    const { database } = this.#tables;
+    const before = database.get<{ readonly erases: string | null }>(
+      "SELECT erases FROM runs WHERE id = ?",
+      id,
+    );
+    const known = erasuresOf(before ?? {});
+    const added = erasures.filter(({ taskId }) => !known.some((each) => each.taskId === taskId));
+    const erases = JSON.stringify([...known, ...added]);
+    database.run("UPDATE runs SET erases = ?2, erasing = 1 WHERE id = ?1", id, erases);
+  }
+
+  /** Resolves when nothing is left that was marked before the call. */
+  erase(): Promise<void> {
+    this.#isAsked = true;
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined;
+    });
+    return this.#working;
+  }
+
+  /** What is left is for the next to open the store. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async #work(): Promise<void> {
+    while (this.#isAsked) {
+      this.#isAsked = false;
+      for (;;) {
+        const run = await this.#tables.read(() => this.#next());
+        if (run === undefined || this.#isStopped) break;
+        await this.#eraseRun(run);
+      }
+    }
+  }
+
+  #next(): RunKey | undefined {
+    const runs = this.#tables.database.all<RunKey>(
+      `SELECT ${runKeyColumns} FROM runs WHERE erasing = 1 AND run_id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1`,
+      JSON.stringify([...this.#others]),
+    );
+    return runs[0];
+  }
+
+  async #eraseRun(run: RunKey): Promise<void> {
+    let cursor: Cursor | undefined = { number: 0, head: chainStart(run) };
+    while (cursor !== undefined && !this.#isStopped) {
+      const from: Cursor = cursor;
+      cursor = await this.#tables.write({ apply: () => this.#overwriting(() => this.#slice(run, from)) });
+      await setImmediate();
+    }
+  }
+
+  /** What is taken out is overwritten in the file, not only no longer used. */
+  #overwriting<Result>(work: () => Result): Result {
+    const { database } = this.#tables;
+    database.exec("PRAGMA secure_delete = ON");
+    try {
+      return work();
+    } finally {
+      database.exec("PRAGMA secure_delete = FAST");
+    }
+  }
+
+  /** Where to go on; nothing when it is done, or not for this store. Inside a transaction. */
+  #slice(run: RunKey, from: Cursor): Cursor | undefined {
+    const { database } = this.#tables;
+    const began = performance.now();
+    let { number, head } = from;
+    const end = this.#rows.endNumber(run);
+    for (let before = -1; number < end && number > before;) {
+      before = number;
+      for (const row of this.#rows.page(run, number, end)) {
+        const next = this.#eraseRow(run, row, head);
+        if (next === undefined) {
+          this.#others.add(run.id);
+          return undefined;
+        }
+        [number, head] = [row.number + 1, next];
+        if (performance.now() - began > sliceMs) return { number, head };
+      }
+    }
+    // Unless more was marked meanwhile.
+    database.run("UPDATE runs SET erasing = NULL WHERE id = ? AND erases = ?", run.id, run.erases ?? "");
+    return undefined;
+  }
+
+  /** The head after it; nothing when the chain does not hold here. */
+  #eraseRow(run: RunKey, row: CommitRow, head: string): string | undefined {
+    const { number, at, nextEvent: nextSeq } = row;
+    const content = contentOf(row, this.#chain);
+    const next = this.#chain.head(head, { number, at, nextSeq, content });
+    if (next !== row.head) return undefined;
+    const commit = this.#rows.decodeWhole(run, row);
+    const erased = eraseCommit(commit, erasuresOf(run));
+    if (erased !== commit) {
+      this.#tables.database.run(
+        "UPDATE commits SET body = ?2, content = ?3 WHERE id = ?1",
+        row.id,
+        encodeCommit(erased, run, this.#hash),
+        content,
+      );
+    }
+    return next;
+  }
+}
