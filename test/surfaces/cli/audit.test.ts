@@ -152,11 +152,11 @@ describe("reeve audit verify", () => {
       id: formatAgentId({ name: "waiter" }),
       run: async (ctx) => void (await ctx.waitForSignal("go")),
     };
-    const first = await openRuntime({ store });
-    const { runId } = await first.submit(waiter, null);
-    await first.close();
-    const before = await reeve(["audit", "verify", runId, "--store", store, "--json"]);
-    const { head } = JSON.parse(before.out[0] ?? "") as { head: string };
+    const before = await openRuntime({ store });
+    const { runId } = await before.submit(waiter, null);
+    await before.close();
+    const kept = await reeve(["audit", "verify", runId, "--store", store, "--json"]);
+    const { head } = JSON.parse(kept.out[0] ?? "") as { head: string };
     const next = await openRuntime({ store });
     next.register(waiter);
     const run = await next.find(runId);
