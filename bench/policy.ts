@@ -75,7 +75,9 @@ async function layers(): Promise<Readonly<Record<string, readonly Layer[]>>> {
       rateLimiter({ burst: 1e9, perSecond: 1e9 }),
       rateLimiter({ burst: 1e9, perSecond: 1e9, level: "function" }),
     ],
-    "schema validator": [schemaValidator({ schema: z.object({ town: z.string(), degrees: z.number() }) })],
+    "schema validator": [
+      schemaValidator({ schema: z.object({ town: z.string(), degrees: z.number() }), maxRepairs: 0 }),
+    ],
     "audit logger": [auditLogger({ log: { record: async () => {} } })],
     "tracing, no SDK": [tracing({ telemetry })],
     "content truncator": [contentTruncator()],
