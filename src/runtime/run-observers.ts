@@ -1,12 +1,25 @@
-import { deepFreeze, type Agent, type AgentId, type Event, type EventObserver } from "../kernel/index.ts";
+import {
+  deepFreeze,
+  type Agent,
+  type AgentId,
+  type Event,
+  type EventObserver,
+  type RunFacts,
+  type TaskId,
+  type TaskRecord,
+} from "../kernel/index.ts";
+import { factsOf, withRunFacts } from "./run-facts-storage.ts";
 
 /** Shows the events of one run to whoever observes their agents here, once they are durable. */
 export class RunObservers {
   readonly #findAgent: (agentId: AgentId) => Agent | undefined;
+  readonly #findTask: (taskId: TaskId) => TaskRecord;
+  readonly #facts = new Map<TaskId, RunFacts>();
   readonly #shown = new Set<EventObserver>();
 
-  constructor(findAgent: (agentId: AgentId) => Agent | undefined) {
+  constructor(findAgent: (agentId: AgentId) => Agent | undefined, findTask: (taskId: TaskId) => TaskRecord) {
     this.#findAgent = findAgent;
+    this.#findTask = findTask;
   }
 
   show(events: readonly Event[]): void {
@@ -14,12 +27,18 @@ export class RunObservers {
       const observer = this.#findAgent(event.agentId)?.callPath?.observer;
       if (observer === undefined) continue;
       this.#shown.add(observer);
-      // E1: a store may hold this very event.
-      observer.observe(deepFreeze(event));
+      // Whoever made it durable may be at work for another run. E1: a store may hold this very event.
+      withRunFacts(this.#factsOf(event.taskId), () => observer.observe(deepFreeze(event)));
     }
   }
 
   async settled(): Promise<void> {
     for (const observer of this.#shown) await observer.settled();
+  }
+
+  #factsOf(taskId: TaskId): RunFacts {
+    const facts = this.#facts.get(taskId) ?? factsOf(this.#findTask(taskId));
+    this.#facts.set(taskId, facts);
+    return facts;
   }
 }

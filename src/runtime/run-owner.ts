@@ -44,7 +44,10 @@ export class RunOwner {
     this.#state = state;
     const { store, clock } = owner;
     this.#waits = new Waits(clock, state);
-    this.#observers = new RunObservers((agentId) => owner.findAgent(agentId));
+    this.#observers = new RunObservers(
+      (agentId) => owner.findAgent(agentId),
+      (taskId) => state.task(taskId).record,
+    );
     this.#log = new RunLog({
       store,
       lease,
