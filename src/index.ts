@@ -1,7 +1,29 @@
-import { ToolHooks, type ToolHooksOptions } from "./agents/index.ts";
-import { systemClock } from "./runtime/index.ts";
+import {
+  soloAgent as soloAgentOf,
+  ToolHooks,
+  type SoloAgentOptions as ModelAgentOptions,
+  type ToolHooksOptions,
+} from "./agents/index.ts";
+import { priceCatalog, toModel, type ModelLike } from "./capabilities/index.ts";
+import type { Agent, Runtime } from "./kernel/index.ts";
+import { openRuntime as openBareRuntime, systemClock, type RuntimeOptions } from "./runtime/index.ts";
 
 export {
+  CostTracker,
+  ExecutionTracker,
+  HookManager,
+  RunLogger,
+  SpawnTracker,
+  type Amounts,
+  type Cost,
+  type ExecutionTrackerOptions,
+  type Hold,
+  type HookFailure,
+  type HookManagerOptions,
+  type LoggedMoment,
+  type Reserving,
+  type RunLoggerOptions,
+  type Spending,
   composeGate,
   GuardedRun,
   inMemoryApprovals,
@@ -13,7 +35,6 @@ export {
   selectiveToolCalls,
   sessionCompaction,
   slidingWindow,
-  soloAgent,
   ToolHooks,
   type GateParts,
   type InMemoryApprovals,
@@ -40,7 +61,6 @@ export {
   type SelectiveToolCallsOptions,
   type SessionCompactionOptions,
   type SlidingWindowOptions,
-  type SoloAgentOptions,
   type ToolExtension,
   type ToolHooksOptions,
   type Tripped,
@@ -56,12 +76,29 @@ export {
   type WindowChange,
 } from "./agents/index.ts";
 export {
+  fallback,
+  namedModel,
   openTelemetry,
+  priceCatalog,
+  route,
   tool,
+  toModel,
+  withSettings,
+  type AiSdkModel,
+  type FallbackOptions,
+  type ModelLike,
+  type ModelName,
+  type ModelSettings,
+  type NamedModelOptions,
   type OpenTelemetryOptions,
+  type PriceCatalogOptions,
+  type PriceOverride,
+  type RouteOptions,
   type ToolOptions,
   type ToolReturn,
+  type UsdPerMillion,
 } from "./capabilities/index.ts";
+export { BudgetExhaustedError, Fault, HookEvent, Priority, RetryPolicy } from "./kernel/index.ts";
 export {
   contextMessages,
   isSummary,
@@ -75,7 +112,6 @@ export {
   auditLog,
   getRunContext,
   memoryStore,
-  openRuntime,
   openStore,
   sha256,
   type MemoryStoreOptions,
@@ -84,8 +120,28 @@ export {
   type RuntimeOptions,
   type StoreAddress,
 } from "./runtime/index.ts";
+export {
+  structuredOutput,
+  type StructuredOutput,
+  type StructuredOutputOptions,
+} from "./structured-output.ts";
+
+/** Opens a runtime on a store and goes on with whatever was left there. Prices are those of `priceCatalog()` unless told. */
+export function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  return openBareRuntime({ prices: priceCatalog(), ...options });
+}
 
 /** Hooks of the tool gate, timed by the machine's clock. */
 export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
   return new ToolHooks({ clock: systemClock, ...options });
+}
+
+export interface SoloAgentOptions extends Omit<ModelAgentOptions, "model"> {
+  /** Of an AI SDK provider, by its name (`"anthropic/claude-sonnet-5"`), or one of your own. */
+  readonly model: ModelLike;
+}
+
+/** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
+export function soloAgent(options: SoloAgentOptions): Agent {
+  return soloAgentOf({ ...options, model: toModel(options.model) });
 }

@@ -1,4 +1,10 @@
 export { ReAct, react, type ReActDependencies, type ReActOptions } from "./architectures/react.ts";
+export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";
+export { HookManager, type HookFailure, type HookManagerOptions } from "./hooks/hook-manager.ts";
+export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run-logger.ts";
+export { ExecutionTracker, type Amounts, type ExecutionTrackerOptions } from "./policy/execution-tracker.ts";
+export type { Hold, Reserving, Spending } from "./policy/own-purse.ts";
+export { SpawnTracker } from "./policy/spawn-tracker.ts";
 export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts";
 export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";

@@ -9,6 +9,7 @@ import {
   type AgentSession,
   type CompactionStrategy,
   type EventDraft,
+  type EventObserver,
   type ExecutionBudget,
   type Guardrail,
   type HookRegistry,
@@ -40,6 +41,8 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Who watches it: a `HookManager`. */
+  readonly hooks?: EventObserver;
   /** Asked in this order, at the stages they have a method for. */
   readonly guardrails?: readonly Guardrail[];
   readonly permissions?: Permissions;
@@ -54,10 +57,14 @@ export interface SoloAgentOptions {
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. It goes on with what its session says. */
 export function soloAgent(options: SoloAgentOptions): Agent {
   const { name, model, tools = [], maxTurns = 25, budget = {} } = options;
-  const { middleware = [], compaction, guardrails = [], permissions, toolHooks: hooks } = options;
+  const { middleware = [], compaction, guardrails = [], permissions, toolHooks, hooks: observer } = options;
   const pipeline = new MiddlewarePipeline(middleware);
-  const gate = composeGate({ guardrails, ...(permissions && { permissions }), ...(hooks && { hooks }) });
-  const callPath = pipeline.callPath(gate && { gate });
+  const gate = composeGate({
+    guardrails,
+    ...(permissions && { permissions }),
+    ...(toolHooks && { hooks: toolHooks }),
+  });
+  const callPath = pipeline.callPath({ ...(gate && { gate }), ...(observer && { observer }) });
 
   // What has not been looked at yet is not given out.
   const guardsOutput = guardrails.some((guardrail) => guardrail.onOutput !== undefined);

@@ -16,6 +16,10 @@ const dimensions = [
   { unit: "turns", dimension: "turns" },
 ] as const satisfies readonly { unit: keyof Spend; dimension: SpendDimension }[];
 
+export function unitOf(dimension: SpendDimension): keyof Spend {
+  return dimension === "costUsd" ? "nanoUsd" : dimension;
+}
+
 export function addSpend(one: Spend, other: Spend): Spend {
   return {
     tokens: one.tokens + other.tokens,

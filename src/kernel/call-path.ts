@@ -1,5 +1,9 @@
-import type { Event } from "./event.ts";
+import type { Clock } from "./clock.ts";
+import type { Event, EventDraft } from "./event.ts";
+import type { RunId } from "./identity.ts";
+import type { JsonValue } from "./json.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
+import type { RunFacts } from "./run-facts.ts";
 import type { ToolGate } from "./tool-gate.ts";
 
 /**
@@ -15,13 +19,23 @@ export interface CallPath {
   readonly observer?: EventObserver;
 }
 
+/** What an observer is told of the task an event belongs to. */
+export interface ObservedTask {
+  readonly facts: RunFacts;
+  /** What the task was started with. */
+  readonly input: JsonValue;
+  readonly clock: Clock;
+  /** Into the run's log; once the run has ended, to whoever hears of the runtime's errors (S4). */
+  tell(event: EventDraft): void;
+}
+
 /**
  * Sees an agent's events once they are durable, in the process that wrote them: at most once each, never on a replay, because a
  * replay writes none.
  */
 export interface EventObserver {
   /** Returns at once and does not throw. */
-  observe(event: Event): void;
-  /** Everything observed so far has been dealt with. The task's result is not given out before. */
-  settled(): Promise<void>;
+  observe(event: Event, task: ObservedTask): void;
+  /** Everything observed so far of the run has been dealt with. Its result is not given out before. */
+  settled(runId: RunId): Promise<void>;
 }

@@ -18,12 +18,19 @@ export interface EngineEvents {
   turn_start: { readonly turn: number };
   turn_end: { readonly turn: number; readonly stopReason: StopReason; readonly toolCalls: number };
   /** The deltas of this message carry this event's seq. */
-  message_start: { readonly role: ChatMessage["role"]; readonly attempt: number };
+  message_start: {
+    readonly role: ChatMessage["role"];
+    readonly attempt: number;
+    /** The one to be asked; middleware may ask another. */
+    readonly model?: { readonly provider: string; readonly modelId: string };
+  };
   message_end: {
     readonly message: ChatMessage;
     readonly model?: { readonly provider: string; readonly modelId: string };
     readonly stopReason?: StopReason;
     readonly usage?: Usage;
+    /** Of the attempt that was answered. */
+    readonly durationMs?: number;
   };
   tool_execution_start: { readonly callId: string; readonly toolName: string; readonly input: JsonValue };
   tool_execution_end: {
@@ -31,6 +38,8 @@ export interface EngineEvents {
     readonly toolName: string;
     readonly result: ToolResult;
     readonly durationMs: number;
+    /** `denied`: it was not executed. */
+    readonly status?: "ok" | "error" | "denied";
     readonly metadata?: JsonObject;
   };
 }

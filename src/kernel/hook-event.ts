@@ -7,7 +7,7 @@ import type { Usage } from "./usage.ts";
 
 /** The moments a hook can watch. Hooks see; they cannot change, stop or break anything (middleware can). */
 export const HookEvent = Object.freeze({
-  /** Once per task, however often it is resumed (trap R13). */
+  /** Once per task, however often it is resumed (trap R13): it is over the first time it ends. */
   RUN_START: "run_start",
   RUN_END: "run_end",
   /** Around one turn. */
@@ -17,6 +17,7 @@ export const HookEvent = Object.freeze({
   LLM_END: "llm_end",
   TOOL_START: "tool_start",
   TOOL_END: "tool_end",
+  /** A guardrail or middleware stopped the task; told with its end. */
   GUARDRAIL_TRIP: "guardrail_trip",
   HANDOFF: "handoff",
   FLOW_START: "flow_start",
@@ -31,6 +32,8 @@ interface Base {
   readonly runId: RunId;
   readonly taskId: TaskId;
   readonly sessionId: SessionId;
+  /** Epoch milliseconds. */
+  readonly at: number;
 }
 
 export interface HookPayloads {

@@ -17,7 +17,7 @@ export {
 } from "./budget-exhausted-error.ts";
 export type { Budget, BudgetVerdict } from "./budget.ts";
 export { findUnpaired } from "./call-pairs.ts";
-export type { CallPath, EventObserver } from "./call-path.ts";
+export type { CallPath, EventObserver, ObservedTask } from "./call-path.ts";
 export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
 export {
   CancellationError,
@@ -55,6 +55,7 @@ export {
   type FilePart,
   type ImagePart,
   type MediaSource,
+  type OpaquePart,
   type ProviderMetadata,
   type ReasoningPart,
   textOf,
@@ -65,6 +66,7 @@ export {
   type UserPart,
 } from "./content.ts";
 export type { Delta } from "./delta.ts";
+export { describeValue } from "./describe-value.ts";
 export type { Dependencies, FastFlags } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
@@ -101,6 +103,7 @@ export {
   type HeadcountOutcome,
   type HeadcountStep,
   type HeadcountTask,
+  holdsSeat,
   openHeadcount,
   type RefusalReason,
   type SeatChange,
@@ -155,6 +158,8 @@ export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, Lease, Leases, Rest } from "./lease.ts";
 export {
   type Account,
+  type CostLabel,
+  type CostLine,
   type Decision,
   type Exhaustion,
   type Ledger,
@@ -200,6 +205,7 @@ export type {
 export type {
   Model,
   ModelCallOptions,
+  ModelChoice,
   ModelRequest,
   ModelResponse,
   ModelStreamPart,
@@ -248,7 +254,8 @@ export type { RunEvents } from "./run-event.ts";
 export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
 export type { RunHandle } from "./run-handle.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
-export { type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
+export { outcomeStatus } from "./outcome-status.ts";
+export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
 export {
@@ -292,6 +299,7 @@ export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./telemet
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
+export { spendOfTopUp } from "./top-up.ts";
 export type { TopicChange, Topics } from "./topics.ts";
 export { Transcript } from "./transcript.ts";
 export type { Turn, TurnOpening, TurnPlan } from "./turn.ts";

@@ -1,6 +1,6 @@
 import type { BudgetDimension } from "./budget-exhausted-error.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
-import type { TaskId } from "./identity.ts";
+import type { AgentId, TaskId } from "./identity.ts";
 import type { Priority } from "./priority.ts";
 
 /**
@@ -25,6 +25,26 @@ export interface Ledger {
   readonly passes: Readonly<Partial<Record<Priority, number>>>;
   /** Set by a provider that billed above its bound; cleared by `topUp`. While set, nothing is granted. */
   readonly overrun: Overrun | null;
+  /** What was spent, by the label of its reservation; those of tasks that have ended are here too. */
+  readonly lines: Readonly<Record<string, CostLine>>;
+}
+
+/** Whose call it is, and of which model. */
+export interface CostLabel {
+  readonly agentId: AgentId;
+  readonly provider: string;
+  readonly modelId: string;
+}
+
+export interface CostLine {
+  readonly label: CostLabel;
+  /** Those that were charged. */
+  readonly calls: number;
+  readonly spent: Spend;
+  /** The part of `spent` that no provider reported. */
+  readonly lost: Spend;
+  /** Calls counted at zero dollars because their price is not known. */
+  readonly unpriced: number;
 }
 
 /** B4: what to do when a cost cap stands and a model has no known price. */
@@ -72,6 +92,7 @@ export interface Reservation {
   readonly attempt: number;
   readonly held: Spend;
   readonly priced: boolean;
+  readonly label?: CostLabel;
 }
 
 export interface ReserveCommand {
@@ -90,6 +111,8 @@ export interface ReserveCommand {
   };
   /** 1 unless told; a retry of the same turn says 0. */
   readonly turns?: number;
+  /** The line it is booked on. */
+  readonly label?: CostLabel;
 }
 
 /** Usage that a provider reported. `costUsd` `null`: charged as reserved. */
@@ -171,5 +194,5 @@ export interface LedgerStep {
 export const nothing: Spend = Object.freeze({ tokens: 0, nanoUsd: 0, turns: 0 });
 
 export function openLedger(unknownPrice: UnknownPrice = "refuse"): Ledger {
-  return { unknownPrice, accounts: {}, open: [], waiting: [], passes: {}, overrun: null };
+  return { unknownPrice, accounts: {}, open: [], waiting: [], passes: {}, overrun: null, lines: {} };
 }

@@ -5,6 +5,8 @@ export interface ModelPrice {
   readonly cacheReadUsd?: number;
   readonly cacheWriteUsd?: number;
   readonly reasoningUsd?: number;
+  /** For the call itself, whatever its size. */
+  readonly requestUsd?: number;
 }
 
 export interface PriceQuery {
@@ -16,8 +18,10 @@ export interface PriceQuery {
   readonly at: number;
 }
 
-/** What tokens cost. Offline and synchronous: it is asked before every call. */
+/** What tokens cost. Offline and, once loaded, synchronous: it is asked before every call. */
 export interface PriceTable {
+  /** Waited for before the first `find`. Nothing to wait for, or no such method: it is ready. */
+  load?(): Promise<void> | undefined;
   /** `null`: not known, which is never zero (B4). */
   find(query: PriceQuery): ModelPrice | null;
 }

@@ -11,9 +11,11 @@ export function priceUsage(price: ModelPrice | null, usage: ReportedUsage): numb
     cacheReadUsd = inputUsd,
     cacheWriteUsd = inputUsd,
     reasoningUsd = outputUsd,
+    requestUsd = 0,
   } = price;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage;
   return (
+    requestUsd +
     Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens) * inputUsd +
     cacheReadTokens * cacheReadUsd +
     cacheWriteTokens * cacheWriteUsd +

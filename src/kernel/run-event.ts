@@ -1,6 +1,6 @@
 import type { AgentId, RunId, SessionId } from "./identity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
-import type { RunStatus } from "./run-result.ts";
+import type { LostSpend, RunStatus } from "./run-result.ts";
 import type { SupervisionJson } from "./supervision.ts";
 import type { Usage } from "./usage.ts";
 
@@ -37,5 +37,7 @@ export interface RunEvents {
     readonly usage: Usage;
     readonly costUsd: number | null;
     readonly turns: number;
+    /** Contained in `costUsd`, not in `usage` (B3). */
+    readonly lost?: LostSpend;
   };
 }

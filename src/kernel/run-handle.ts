@@ -7,6 +7,7 @@ import type { JsonValue } from "./json.ts";
 import type { TopUp } from "./ledger.ts";
 import type { Priority } from "./priority.ts";
 import type { RunResult } from "./run-result.ts";
+import type { Standing } from "./standing.ts";
 
 /** A submitted run, from any process. Every order is a mail to its owner: durable when the promise resolves. */
 export interface RunHandle {
@@ -18,6 +19,8 @@ export interface RunHandle {
   events(options?: TailOptions): AsyncIterable<Event | Delta>;
   /** Of an agent of your own, `output` is what its `run` returned. */
   result(): Promise<RunResult<JsonValue>>;
+  /** Seats and money as they stand in the store now, whoever drives the run. Costs O(commits of the run). */
+  standing(): Promise<Standing>;
   cancel(reason?: string): Promise<void>;
   pause(): Promise<void>;
   resume(): Promise<void>;

@@ -17,16 +17,23 @@ export const runStatuses = Object.freeze([
 
 export type RunStatus = (typeof runStatuses)[number];
 
+/** What was charged for calls nobody reported the usage of (B3). `costUsd` `null`: not known. */
+export interface LostSpend {
+  readonly tokens: number;
+  readonly costUsd: number | null;
+}
+
 /** What an invocation leaves behind. Whatever the status, `output` holds what there is of an answer. */
 export interface RunResult<Output = string> {
   readonly output: Output;
   readonly status: RunStatus;
   /** In an architecture's own words, when it did not complete. */
   readonly interruptionReason: string | null;
-  /** Of the whole tree. */
+  /** Of the whole tree, as providers reported it. */
   readonly usage: Usage;
-  /** `null`: not known. */
+  /** All that was charged, `lost` included. `null`: not known. */
   readonly costUsd: number | null;
+  readonly lost: LostSpend;
   readonly turns: number;
   readonly runId: RunId;
   readonly sessionId: SessionId;

@@ -150,7 +150,7 @@ class Draft {
   }
 
   find(taskId: TaskId): HeadcountTask | undefined {
-    return this.#tasks[taskId];
+    return Object.hasOwn(this.#tasks, taskId) ? this.#tasks[taskId] : undefined;
   }
 
   change(taskId: TaskId, changes: Partial<HeadcountTask>): void {

@@ -6,6 +6,7 @@ import {
   findWarnings,
   newAccount,
   subtractSpend,
+  unitOf,
 } from "./account.ts";
 import { executionBudget } from "./execution-budget.ts";
 import { Fault } from "./fault.ts";
@@ -13,6 +14,8 @@ import type { TaskId } from "./identity.ts";
 import {
   nothing,
   type Account,
+  type CostLabel,
+  type CostLine,
   type Decision,
   type Exhaustion,
   type Ledger,
@@ -24,7 +27,7 @@ import {
   type ReserveCommand,
   type Spend,
 } from "./ledger.ts";
-import { requireUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
+import { requireUsd, toNanoUsd } from "./money.ts";
 import { boundOf, isPriced } from "./reservation-bound.ts";
 import {
   chainOf,
@@ -35,6 +38,7 @@ import {
   nextDecision,
   settlePasses,
 } from "./reservation-queue.ts";
+import { spendOfTopUp } from "./top-up.ts";
 
 /**
  * Applies one command; the state handed in is not changed. Costs O(depth of the task + accounts that are open), and
@@ -143,17 +147,15 @@ function charge(draft: Draft, command: Extract<LedgerCommand, { type: "charge" }
 }
 
 function topUp(draft: Draft, command: Extract<LedgerCommand, { type: "topUp" }>): boolean {
-  const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = command.add;
-  requireCount("maxTokens", maxTokens);
-  requireCount("maxTurns", maxTurns);
-  const add: Spend = { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
-  const raised = draft.change(command.taskId, ({ caps }) => ({
+  const add = spendOfTopUp(command.add);
+  const raised = draft.change(command.taskId, ({ caps, warned }) => ({
     caps: {
       tokens: caps.tokens === null ? null : caps.tokens + add.tokens,
       nanoUsd: caps.nanoUsd === null ? null : caps.nanoUsd + add.nanoUsd,
       turns: caps.turns === null ? null : caps.turns + add.turns,
     },
-    warned: [],
+    // B5: what was raised may be warned of again.
+    warned: warned.filter((dimension) => add[unitOf(dimension)] === 0),
   }));
   if (raised) draft.ledger = { ...draft.ledger, overrun: null };
   return raised;
@@ -256,8 +258,25 @@ class Draft {
     const reservation = this.find(id);
     if (reservation === undefined) return false;
     this.ledger = { ...this.ledger, open: this.ledger.open.filter((each) => each !== reservation) };
-    this.spend(reservation.taskId, { ...ending(reservation), released: reservation.held });
+    const { taskId, held, label } = reservation;
+    const end = ending(reservation);
+    this.spend(taskId, { ...end, released: held });
+    if (label !== undefined && end.spent !== nothing) this.addLine(label, end);
     return true;
+  }
+
+  addLine(label: CostLabel, { spent, lost, unpriced }: Ending): void {
+    const { lines } = this.ledger;
+    const key = `${label.agentId} ${label.provider} ${label.modelId}`;
+    const line = lines[key] ?? { label, calls: 0, spent: nothing, lost: nothing, unpriced: 0 };
+    const added: CostLine = {
+      label,
+      calls: line.calls + 1,
+      spent: addSpend(line.spent, spent),
+      lost: addSpend(line.lost, lost),
+      unpriced: line.unpriced + (unpriced ? 1 : 0),
+    };
+    this.ledger = { ...this.ledger, lines: { ...lines, [key]: added } };
   }
 
   /** The nearest cap of the task or an ancestor that is passed by now. */
@@ -311,9 +330,10 @@ class Draft {
   }
 
   grant(request: ReserveCommand, outputTokens: number): void {
-    const { id, taskId, attempt } = request;
+    const { id, taskId, attempt, label } = request;
     const held = boundOf(request, outputTokens);
-    const reservation: Reservation = { id, taskId, attempt, held, priced: isPriced(request) };
+    const priced = isPriced(request);
+    const reservation: Reservation = { id, taskId, attempt, held, priced, ...(label && { label }) };
     const accounts: Record<TaskId, Account> = { ...this.ledger.accounts };
     for (const account of chainOf(accounts, taskId)) {
       accounts[account.taskId] = { ...account, reserved: addSpend(account.reserved, held) };

@@ -5,6 +5,7 @@ import type { JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
 import type { Interruption } from "./run-context.ts";
 import type { TaskStatus } from "./task-status.ts";
+import type { Usage } from "./usage.ts";
 
 /** The life of one task. Each is sent once, however often the task is replayed (trap R13). */
 export interface TaskEvents {
@@ -22,6 +23,10 @@ export interface TaskEvents {
     readonly output?: JsonValue;
     readonly failure?: Failure;
     readonly interruption?: Interruption;
+    /** Of its own model calls that were answered. */
+    readonly usage?: Usage;
+    /** It had ended before, and was resumed or topped up. */
+    readonly again?: true;
   };
   /** `journal`: which of the task's it goes on in, from 0. */
   task_continue_as_new: { readonly journal: number };

@@ -1,3 +1,5 @@
+import { fromNanoUsd, toNanoUsd } from "./money.ts";
+
 /** What model calls used. Whole numbers; the parts are contained in the totals. */
 export interface Usage {
   /** All input, cache reads and writes included. */
@@ -27,10 +29,15 @@ export function addUsage(one: Usage, other: Usage): Usage {
     cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
     cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
     reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-    costUsd: one.costUsd === null || other.costUsd === null ? null : one.costUsd + other.costUsd,
+    costUsd: one.costUsd === null || other.costUsd === null ? null : addUsd(one.costUsd, other.costUsd),
   };
 }
 
 export function totalTokens({ inputTokens, outputTokens }: Usage): number {
   return inputTokens + outputTokens;
+}
+
+/** In whole nano-dollars, as the ledger counts: 0.1 + 0.2 is 0.3. */
+function addUsd(one: number, other: number): number {
+  return fromNanoUsd(toNanoUsd(one) + toNanoUsd(other));
 }

@@ -13,6 +13,7 @@ import {
   type SubmitOptions,
   type TaskRecord,
 } from "../kernel/index.ts";
+import { purseOf } from "./child-task.ts";
 import type { OwnerContext } from "./owner-context.ts";
 
 export interface NewRun {
@@ -22,11 +23,12 @@ export interface NewRun {
 
 /** A run of `agent` with everything its first commit holds: the root task, its seat and its purse. */
 export function newRun(
-  { clock, ids }: Pick<OwnerContext, "clock" | "ids">,
+  owner: Pick<OwnerContext, "clock" | "ids" | "warnAt">,
   agent: Agent,
   input: JsonValue,
   options: SubmitOptions & { readonly messages?: readonly Message[] },
 ): NewRun {
+  const { clock, ids } = owner;
   const { id: agentId } = agent;
   const minted = {
     next: () => (options.runId === undefined ? ids.next() : options.runId.slice("run_".length)),
@@ -84,7 +86,7 @@ export function newRun(
       at,
       events: [start],
       tasks: [{ type: "create", task }],
-      ledger: [{ type: "open", taskId, parentId: null, budget, priority }],
+      ledger: [purseOf(owner, { taskId, parentId: null, budget, priority })],
     },
   };
 }

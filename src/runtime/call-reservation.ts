@@ -16,12 +16,14 @@ import {
 import type { OpenStep } from "./open-step.ts";
 import { dearestInputUsd, dearestOutputUsd } from "./dearest-price.ts";
 import type { RunState } from "./run-state.ts";
-import { boundMessages, boundTools } from "./token-bound.ts";
+import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
 
 /** What the provider has counted already: the tokens of an earlier request. */
 export interface SentPrefix {
   readonly request: LlmRequest;
   readonly tokens: number;
+  /** Who counted; another model counts otherwise. */
+  readonly by: Pick<Model, "provider" | "modelId">;
 }
 
 export interface CallReservation {
@@ -37,10 +39,11 @@ export interface CallReservation {
 export interface Grant {
   /** Of the reservation. */
   readonly id: string;
-  readonly outputTokens: number;
+  /** `null`: nobody asked for a limit and no cap stands, so the call sends none. */
+  readonly outputLimit: number | null;
   /** The cap that left less output than was asked for; an answer cut at its limit means the budget ran out. */
   readonly cutBy: Exhaustion | null;
-  /** Prices may step with the size of what was sent. */
+  /** Prices may step with the size of what was sent; they are those of the moment the call was reserved. */
   readonly priceOf: (inputTokens: number) => ModelPrice | null;
 }
 
@@ -50,7 +53,9 @@ const defaultOutputTokens = 8_192;
 /** B1: holds the most a call can cost. When it resolves, the task has a seat and a slot, and the call may start in the same breath. */
 export async function reserveCall(call: CallReservation): Promise<Grant> {
   const { runner, strand } = call.open;
-  const { taskId, tree } = runner;
+  const { taskId, tree, owner } = runner;
+  const loading = owner.prices.load?.();
+  if (loading !== undefined) await runner.live(loading);
   const { command, priceOf } = reservationOf(call);
   const { id } = command;
   for (;;) {
@@ -62,8 +67,9 @@ export async function reserveCall(call: CallReservation): Promise<Grant> {
     const { outputTokens, clamped } = decision;
     const usdPerToken = command.output.usdPerToken ?? 0;
     const cutBy = clamped ? findTightest(runner.state, taskId, usdPerToken) : null;
-    if (atOnce !== undefined || (await runner.stillReady(strand)))
-      return { id, outputTokens, cutBy, priceOf };
+    const asked = call.maxOutputTokens !== undefined || isCapped(runner.state, taskId);
+    const outputLimit = asked ? outputTokens : null;
+    if (atOnce !== undefined || (await runner.stillReady(strand))) return { id, outputLimit, cutBy, priceOf };
     // Its seat went while it waited for money: whoever has one may use the money.
     tree.book(taskId, { type: "refund", id });
   }
@@ -89,20 +95,22 @@ function reservationOf(call: CallReservation): {
   const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
   const { taskId, owner } = open.runner;
   const { provider, modelId } = model;
+  const at = owner.clock.now();
   const priceOf = (inputTokens: number): ModelPrice | null =>
-    owner.prices.find({ provider, modelId, inputTokens, at: owner.clock.now() });
+    owner.prices.find({ provider, modelId, inputTokens, at });
   const price = priceOf(tokens);
   const command: ReserveCommand = {
     type: "reserve",
     id: `${taskId} ${open.address} ${attempt}`,
     taskId,
     attempt,
-    input: { tokens, costUsd: price === null ? null : tokens * dearestInputUsd(price) },
+    input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
     output: {
       maxTokens: maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
       usdPerToken: price === null ? null : dearestOutputUsd(price),
     },
     turns,
+    label: { agentId: open.runner.agentId, provider, modelId },
   };
   return { command, priceOf };
 }
@@ -112,14 +120,29 @@ function refusalOf(
   decision: Exclude<Decision, { kind: "granted" }>,
 ): Fault {
   if (decision.kind === "unknown_price") {
+    const { provider, modelId } = model;
     return new Fault(
       "unknown_price",
-      `${model.provider}/${model.modelId} has no known price and task ${decision.taskId} has a cost cap: give a price, or set unknownPrice to "ignore"`,
+      `${provider}/${modelId} has no known price and task ${decision.taskId} has a cost cap: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
     );
   }
   const { dimension, limit, used, taskId } = decision.exhaustion;
   open.tell({ type: "budget_exhausted", data: decision.exhaustion });
   return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
+}
+
+function inputCost(price: ModelPrice, tokens: number): number {
+  return tokens * dearestInputUsd(price) + (price.requestUsd ?? 0);
+}
+
+/** B1: then the bound holds only if the call says its limit. */
+function isCapped({ ledger }: RunState, taskId: TaskId): boolean {
+  for (let at: Account | undefined = ledger.accounts[taskId]; at !== undefined;) {
+    const { caps, parentId }: Account = at;
+    if (caps.tokens !== null || caps.nanoUsd !== null) return true;
+    at = parentId === null ? undefined : ledger.accounts[parentId];
+  }
+  return false;
 }
 
 /** Where not one token more would have fitted. */
@@ -137,19 +160,23 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
   return null;
 }
 
-/** B1: the provider's own count for what it has seen, and one token per byte for what is new. */
-export function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
+/** B1: the model's own count for what it has seen, and one token per byte for what is new. */
+export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
   const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
-  const extra = boundMessages(ephemeral);
-  if (sent !== undefined && continues(request, sent)) {
+  const extra = boundMessages(ephemeral) + boundFormat(request);
+  if (sent !== undefined && isSame(sent.by, model) && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
   }
   return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
 }
 
 /** The same for a request that something on its way has changed: nothing of it is known to be counted. */
-export function boundRequest({ messages, tools = [] }: ModelRequest): number {
-  return boundMessages(messages) + boundTools(tools);
+export function boundRequest({ messages, tools = [], ...request }: ModelRequest): number {
+  return boundMessages(messages) + boundTools(tools) + boundFormat(request);
+}
+
+function isSame(one: Pick<Model, "provider" | "modelId">, other: Model): boolean {
+  return one.provider === other.provider && one.modelId === other.modelId;
 }
 
 /** Whether all that was sent before is sent again, so that its count holds. A provider that counts nothing says nothing. */

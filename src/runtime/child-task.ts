@@ -6,6 +6,7 @@ import {
   type Agent,
   type ExecutionBudget,
   type JsonValue,
+  type LedgerCommand,
   type SpawnOptions,
   type TaskId,
   type TaskRecord,
@@ -53,6 +54,14 @@ export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRec
 /** Without its ancestors' caps: those hold for it anyway, also when they are raised. */
 export function ownBudget(agent: Agent, { budget = {} }: SpawnOptions): ExecutionBudget {
   return tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), budget);
+}
+
+/** B5: the purse of a new task, which warns when the runtime says. */
+export function purseOf(
+  { warnAt }: { readonly warnAt?: number },
+  account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
+): LedgerCommand {
+  return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
 }
 
 /** Epoch milliseconds, by the task's clock so far. */

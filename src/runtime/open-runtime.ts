@@ -49,6 +49,8 @@ export interface RuntimeOptions {
   /** Without one, no price is known. */
   readonly prices?: PriceTable;
   readonly unknownPrice?: UnknownPrice;
+  /** The share of a cap at which `budget_warning` is told, once per task and dimension. 0.8 unless told. */
+  readonly warnAt?: number;
   /** J9: what to do with a run that another version of its agent began. `resume` unless told. */
   readonly versionPolicy?: VersionPolicy;
   readonly retry?: Partial<RetrySettings>;
@@ -117,11 +119,13 @@ class LocalRuntime implements Runtime {
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
       unknownPrice: options.unknownPrice ?? "refuse",
+      ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       ...(options.versionPolicy === undefined ? {} : { versionPolicy: options.versionPolicy }),
       retry: { ...defaultRetrySettings, ...options.retry },
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
       suspendAfterMs: options.suspendAfterMs ?? 5_000,
+      onError: (error) => this.#report(error),
       findAgent: (agentId) => this.#agents.get(agentId),
     };
     this.#engine = new LocalEngine({
@@ -181,9 +185,10 @@ class LocalRuntime implements Runtime {
   }
 
   #handle(record: RunRecord, by?: string): RunHandle {
-    const { store, clock, ids } = this.#owner;
+    const { store, clock, ids, unknownPrice } = this.#owner;
     const observed = (): Promise<void> => this.#observed(record.runId);
-    return new StoredRunHandle({ store, clock, ids, record, observed, ...(by === undefined ? {} : { by }) });
+    const options = { store, clock, ids, record, unknownPrice, observed };
+    return new StoredRunHandle({ ...options, ...(by === undefined ? {} : { by }) });
   }
 
   async #drive(lease: Lease): Promise<Rest> {
@@ -235,6 +240,14 @@ class LocalRuntime implements Runtime {
   #report(error: unknown): void {
     this.#onError(Fault.from(error));
   }
+}
+
+function requireShare(warnAt: number): number {
+  if (warnAt > 0 && warnAt <= 1) return warnAt;
+  throw new Fault(
+    "invalid_argument",
+    `warnAt is ${warnAt}: it must be a share of a cap, above 0 and at most 1`,
+  );
 }
 
 function warn(error: Fault): void {

@@ -22,6 +22,8 @@ export class OpenStep {
   readonly openSeq: number;
   /** An earlier owner had begun it. */
   readonly again: boolean;
+  /** Of a tool's: it is not executed, for a rule or a person said no. */
+  denied = false;
   #told: EventDraft[] | undefined;
   #call: OpenCall | undefined;
 

@@ -2,6 +2,7 @@ import type {
   Agent,
   AgentId,
   Clock,
+  Fault,
   Hash,
   IdSource,
   PriceTable,
@@ -28,6 +29,8 @@ export interface OwnerContext {
   readonly random: Random;
   readonly prices: PriceTable;
   readonly unknownPrice: UnknownPrice;
+  /** B5: the share of a cap at which `budget_warning` is due; 0.8 unless told. */
+  readonly warnAt?: number;
   readonly retry: RetrySettings;
   readonly runRetry: RunRetry;
   readonly slots: Slots;
@@ -35,5 +38,7 @@ export interface OwnerContext {
   readonly suspendAfterMs: number;
   /** `resume` unless told. */
   readonly versionPolicy?: VersionPolicy;
+  /** Errors that belong to no caller. */
+  onError(error: Fault): void;
   findAgent(agentId: AgentId): Agent | undefined;
 }

@@ -2,6 +2,7 @@ import {
   Fault,
   formatTaskId,
   noUsage,
+  spendOfTopUp,
   type ApprovalDecision,
   type Clock,
   type Delta,
@@ -15,12 +16,15 @@ import {
   type RunRecord,
   type RunResult,
   type SessionId,
+  type Standing,
   type Store,
   type TailOptions,
   type TaskId,
   type TopUp,
+  type UnknownPrice,
 } from "../kernel/index.ts";
 import { forkRun } from "./fork.ts";
+import { RunState } from "./run-state.ts";
 import { signalWait } from "./wait-name.ts";
 
 export interface HandleOptions {
@@ -30,11 +34,21 @@ export interface HandleOptions {
   readonly record: RunRecord;
   /** Whoever observes the run in this process is through with what there is of it. */
   readonly observed?: () => Promise<void>;
+  /** B4: as the run's owner has it; `refuse` unless told. */
+  readonly unknownPrice?: UnknownPrice;
   /** Who gives the orders; for the audit. */
   readonly by?: string;
 }
 
 const root = formatTaskId(0);
+/** Among so many of the last events of a run that has ended is nearly always the end of its root. */
+const endingEvents = 16;
+
+/** The events that say how a run ended, the last of each. */
+interface Ending {
+  end?: Event<"run_end">;
+  task?: Event<"task_end">;
+}
 
 /** In whose name an order is given when nobody said. */
 export const unnamed = "user";
@@ -61,18 +75,13 @@ export class StoredRunHandle implements RunHandle {
 
   /** Reads along until the run ends, and on if it has orders to go on. */
   async result(): Promise<RunResult<JsonValue>> {
-    let end: Event<"run_end"> | undefined;
-    let task: Event<"task_end"> | undefined;
-    let fromSeq = 0;
-    do {
-      for await (const event of this.events({ fromSeq, types: ["task_end", "run_end"] })) {
-        if ("seq" in event) fromSeq = event.seq + 1;
-        if (event.type === "run_end") end = event;
-        if (event.type === "task_end" && event.taskId === root) task = event;
-      }
-    } while (await this.#ordersObeyed());
+    const last = await this.#options.store.events.lastSeq(this.runId);
+    const ending = await this.#readEnding(Math.max(0, last - endingEvents));
+    // Unless its root ended long before: a log need not be read from its beginning.
+    const { end, task } = ending.task === undefined ? await this.#readEnding(0) : ending;
     await this.#options.observed?.();
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
+    const { lost = { tokens: 0, costUsd: 0 } } = end?.data ?? {};
     const failure = task?.data.failure ?? null;
     return {
       output: task?.data.output ?? null,
@@ -80,6 +89,7 @@ export class StoredRunHandle implements RunHandle {
       interruptionReason: task?.data.interruption?.reason ?? failure?.message ?? null,
       usage,
       costUsd,
+      lost,
       turns,
       runId: this.runId,
       sessionId: this.sessionId,
@@ -87,6 +97,25 @@ export class StoredRunHandle implements RunHandle {
       failure,
       metadata: {},
     };
+  }
+
+  async #readEnding(fromSeq: number): Promise<Ending> {
+    const ending: Ending = {};
+    let next = fromSeq;
+    do {
+      for await (const event of this.events({ fromSeq: next, types: ["task_end", "run_end"] })) {
+        if ("seq" in event) next = event.seq + 1;
+        if (event.type === "run_end") ending.end = event;
+        if (event.type === "task_end" && event.taskId === root) ending.task = event;
+      }
+    } while (await this.#ordersObeyed());
+    return ending;
+  }
+
+  async standing(): Promise<Standing> {
+    const state = new RunState(this.#options.unknownPrice ?? "refuse");
+    for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
+    return { headcount: state.headcount, ledger: state.ledger };
   }
 
   cancel(reason = "cancelled"): Promise<void> {
@@ -101,7 +130,9 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "resume" });
   }
 
-  topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+  async topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+    // Refused here: in the mailbox nobody could.
+    spendOfTopUp(add);
     return this.#order({ type: "top_up", taskId, add });
   }
 

@@ -1,44 +1,68 @@
 import {
   deepFreeze,
-  type Agent,
+  Fault,
   type AgentId,
   type Event,
+  type EventDraft,
   type EventObserver,
-  type RunFacts,
+  type ObservedTask,
   type TaskId,
-  type TaskRecord,
 } from "../kernel/index.ts";
+import type { OwnerContext } from "./owner-context.ts";
 import { factsOf, withRunFacts } from "./run-facts-storage.ts";
+import type { RunState } from "./run-state.ts";
+
+export interface RunObserversOptions {
+  readonly owner: OwnerContext;
+  readonly state: RunState;
+  /** Whether the event was taken into the run's log. */
+  readonly tell: (taskId: TaskId, draft: EventDraft) => boolean;
+}
 
 /** Shows the events of one run to whoever observes their agents here, once they are durable. */
 export class RunObservers {
-  readonly #findAgent: (agentId: AgentId) => Agent | undefined;
-  readonly #findTask: (taskId: TaskId) => TaskRecord;
-  readonly #facts = new Map<TaskId, RunFacts>();
+  readonly #owner: OwnerContext;
+  readonly #state: RunState;
+  readonly #tell: RunObserversOptions["tell"];
   readonly #shown = new Set<EventObserver>();
+  readonly #tasks = new Map<TaskId, ObservedTask>();
 
-  constructor(findAgent: (agentId: AgentId) => Agent | undefined, findTask: (taskId: TaskId) => TaskRecord) {
-    this.#findAgent = findAgent;
-    this.#findTask = findTask;
+  constructor({ owner, state, tell }: RunObserversOptions) {
+    this.#owner = owner;
+    this.#state = state;
+    this.#tell = tell;
   }
 
   show(events: readonly Event[]): void {
     for (const event of events) {
-      const observer = this.#findAgent(event.agentId)?.callPath?.observer;
+      const observer = this.#owner.findAgent(event.agentId)?.callPath?.observer;
       if (observer === undefined) continue;
       this.#shown.add(observer);
+      const task = this.#tasks.get(event.taskId) ?? this.#observed(event);
+      this.#tasks.set(event.taskId, task);
       // Whoever made it durable may be at work for another run. E1: a store may hold this very event.
-      withRunFacts(this.#factsOf(event.taskId), () => observer.observe(deepFreeze(event)));
+      withRunFacts(task.facts, () => observer.observe(deepFreeze(event), task));
     }
   }
 
-  async settled(): Promise<void> {
-    for (const observer of this.#shown) await observer.settled();
+  async settled(runId: Event["runId"]): Promise<void> {
+    for (const observer of this.#shown) await observer.settled(runId);
   }
 
-  #factsOf(taskId: TaskId): RunFacts {
-    const facts = this.#facts.get(taskId) ?? factsOf(this.#findTask(taskId));
-    this.#facts.set(taskId, facts);
-    return facts;
+  #observed({ taskId, agentId }: Event): ObservedTask {
+    const { record } = this.#state.task(taskId);
+    return {
+      facts: factsOf(record),
+      input: record.input,
+      clock: this.#owner.clock,
+      tell: (draft) => {
+        if (!this.#tell(taskId, draft)) this.#owner.onError(missed(agentId, draft));
+      },
+    };
   }
+}
+
+function missed(agentId: AgentId, draft: EventDraft): Fault {
+  const said = draft.type === "hook_error" ? `${draft.data.hook}: ${draft.data.failure.message}` : draft.type;
+  return new Fault("internal", `an observer of ${agentId} told of this when the run had ended: ${said}`);
 }

@@ -44,10 +44,15 @@ export class RunOwner {
     this.#state = state;
     const { store, clock } = owner;
     this.#waits = new Waits(clock, state);
-    this.#observers = new RunObservers(
-      (agentId) => owner.findAgent(agentId),
-      (taskId) => state.task(taskId).record,
-    );
+    this.#observers = new RunObservers({
+      owner,
+      state,
+      tell: (taskId, draft) => {
+        if (this.#over || state.ended) return false;
+        this.#log.tell(taskId, draft);
+        return true;
+      },
+    });
     this.#log = new RunLog({
       store,
       lease,
@@ -98,7 +103,7 @@ export class RunOwner {
   /** Whoever observes its agents here has dealt with all that was told so far. */
   async observed(): Promise<void> {
     await this.#log.written();
-    await this.#observers.settled();
+    await this.#observers.settled(this.#lease.runId);
   }
 
   /** There may be mail, or another owner. */

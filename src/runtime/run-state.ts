@@ -51,6 +51,10 @@ export interface TaskState {
   input: JsonValue;
   outcome: TaskOutcome | null;
   endedOn: readonly StepAddress[];
+  /** Of its model calls recorded; a fork's begins with the fork. */
+  usage: Usage;
+  /** It had ended, and goes on. */
+  reopened: boolean;
   /** Its code was started, and `task_start` says so. */
   begun: boolean;
   crashes: number;
@@ -111,7 +115,13 @@ export class RunState {
     if (commit.tasks !== undefined) for (const event of commit.events ?? []) this.#noteBeginning(event);
     for (const command of commit.headcount ?? []) this.seat(command, commit.at);
     for (const command of commit.ledger ?? []) this.book(command);
-    if (commit.events?.some(({ type }) => type === "run_fork") === true) this.usage = noUsage;
+    if (commit.events?.some(({ type }) => type === "run_fork") === true) this.#forget();
+  }
+
+  /** What a fork shares with its origin was the origin's to pay. */
+  #forget(): void {
+    this.usage = noUsage;
+    for (const task of this.tasks.values()) task.usage = noUsage;
   }
 
   noteEvent(event: Event): void {
@@ -160,8 +170,11 @@ export class RunState {
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#take(step.taskId, taken.wait, taken.count);
     if (outcome.kind === "failed") return;
-    if (kind === "llm")
-      this.usage = addUsage(this.usage, (outcome.value as unknown as { usage: Usage }).usage);
+    if (kind === "llm") {
+      const { usage } = outcome.value as unknown as { usage: Usage };
+      this.usage = addUsage(this.usage, usage);
+      task.usage = addUsage(task.usage, usage);
+    }
     if (kind === "turn") this.#hold(outcome.value as unknown as Pick<TurnRecord, "contents">);
     if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
@@ -213,6 +226,7 @@ export class RunState {
       case "reopen":
         // A resumed task is not cancelled any more, and its crashes are forgiven.
         task.outcome = null;
+        task.reopened = true;
         task.cancelled = null;
         task.crashes = 0;
         this.ended = false;
@@ -248,6 +262,8 @@ export class RunState {
       input: record.input,
       outcome: null,
       endedOn: [],
+      usage: noUsage,
+      reopened: false,
       begun: false,
       crashes: 0,
       crashedAt: 0,

@@ -2,6 +2,7 @@ import {
   CancellationError,
   Fault,
   formatTaskId,
+  outcomeStatus,
   type AgentId,
   type CancellationStatus,
   type Decision,
@@ -21,7 +22,7 @@ import {
   type TaskId,
   type TaskOutcome,
 } from "../kernel/index.ts";
-import { childTask, deadlineOf, ownBudget } from "./child-task.ts";
+import { childTask, deadlineOf, ownBudget, purseOf } from "./child-task.ts";
 import { MailDeliveries } from "./mail-deliveries.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
@@ -31,7 +32,7 @@ import type { Addition, RunLog } from "./run-log.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { Seats } from "./seats.ts";
-import { answersOf, cancelledOutcome, endEvents, runEnd, statusOf } from "./task-end.ts";
+import { answersOf, cancelledOutcome, endEvents, runEnd } from "./task-end.ts";
 import { failedOutcome, fateOf } from "./task-fate.ts";
 import { mailReceived } from "./task-inbox.ts";
 import { TaskRunner } from "./task-runner.ts";
@@ -156,7 +157,7 @@ export class RunTree implements TaskTree {
         : { type: "spawn_start", data },
     );
     this.#log.add({ tasks: [{ type: "create", task }] });
-    this.#log.book({ type: "open", taskId, parentId, budget: ownBudget(agent, options), priority });
+    this.#log.book(purseOf(this.#owner, { taskId, parentId, budget: ownBudget(agent, options), priority }));
     this.#seats.follow(outcome, taskId);
     return { kind: "spawned", handle: { taskId, agentId } };
   }
@@ -399,14 +400,13 @@ export class RunTree implements TaskTree {
     for (const { record } of this.#children(taskId)) {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
     }
-    const { status } = outcome;
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const sessions = this.#runners.get(taskId)?.report.sessions ?? [];
-    const isClosed = sessions.length > 0 && statusOf(outcome) !== "failed";
+    const isClosed = sessions.length > 0 && outcomeStatus(outcome) !== "failed";
     this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
     const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
     const back = (answers.inbox ?? []).flatMap((each) => (each.type === "nack" ? each.messageIds : []));
-    for (const draft of [...this.#deliveries.handBack(back), ...endEvents(outcome)])
+    for (const draft of [...this.#deliveries.handBack(back), ...endEvents(task, outcome)])
       this.#log.tell(taskId, draft);
     this.#purse.loseAll(taskId);
     this.#log.add(answers);
@@ -416,7 +416,8 @@ export class RunTree implements TaskTree {
     this.#ends.delete(taskId);
     // The root keeps its seat and its purse for as long as there is a run; what may be resumed keeps its purse.
     if (taskId !== root) {
-      if (status === "completed" || status === "paused") this.#log.book({ type: "close", taskId });
+      if (outcome.status === "completed" || outcome.status === "paused")
+        this.#log.book({ type: "close", taskId });
       this.seat({ type: "release", taskId });
     }
     this.finishIfDone();
@@ -430,7 +431,7 @@ export class RunTree implements TaskTree {
       if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
       this.#seats.follow(outcome);
       if (this.#state.ledger.accounts[taskId] === undefined)
-        this.#log.book({ type: "open", taskId, parentId, budget, priority });
+        this.#log.book(purseOf(this.#owner, { taskId, parentId, budget, priority }));
     }
     this.#log.add({
       voids: voids.map((address) => ({ taskId, address })),

@@ -2,13 +2,13 @@ import {
   Fault,
   formatTaskId,
   fromNanoUsd,
+  outcomeStatus,
   type CancellationError,
   type ErrorKind,
   type EventDraft,
   type JsonValue,
   type Mail,
   type RunId,
-  type RunStatus,
   type TaskOutcome,
 } from "../kernel/index.ts";
 import type { Addition } from "./run-log.ts";
@@ -19,39 +19,56 @@ export function isFinalFault(fault: Fault): boolean {
   return fault.code !== "internal" && fault.retry === "never";
 }
 
+/** In a fault's details: what there was of an answer when it was cut. Recorded with the fault, so a replay ends with it as well. */
+export const partialOutput = "partial";
+
+/** B5: what a task that failed has to show. */
+export function outputAt(fault: Fault, reported: JsonValue = null): JsonValue {
+  const partial = fault.details?.[partialOutput];
+  return typeof partial === "string" && partial !== "" ? partial : reported;
+}
+
 export function cancelledOutcome(error: CancellationError, output: JsonValue = null): TaskOutcome {
   return { status: "cancelled", output, failure: error.toJSON() };
 }
 
-export function statusOf(outcome: TaskOutcome | null): RunStatus {
-  if (outcome === null || outcome.status === "paused") return "paused";
-  if (outcome.status === "completed") return outcome.interruption?.status ?? "completed";
-  const { failure } = outcome;
-  if (failure?.code === "budget_exhausted") return "budget_exhausted";
-  if (failure?.code === "guardrail_tripped") return "guardrail_tripped";
-  if (failure?.code === "cancelled")
-    return failure.details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
-  return "failed";
-}
-
 /** What is told of a task that ends. An error is told of one that failed, never of one that was stopped (trap O8). */
-export function endEvents(outcome: TaskOutcome): readonly EventDraft[] {
+export function endEvents(
+  { usage, reopened }: Pick<TaskState, "usage" | "reopened">,
+  outcome: TaskOutcome,
+): readonly EventDraft[] {
   const { status, output, failure, interruption } = outcome;
-  const data = { status, output, ...(failure && { failure }), ...(interruption && { interruption }) };
-  const end: EventDraft = { type: "task_end", data };
-  if (failure === null || statusOf(outcome) !== "failed") return [end];
+  const end: EventDraft = {
+    type: "task_end",
+    data: {
+      status,
+      output,
+      ...(failure && { failure }),
+      ...(interruption && { interruption }),
+      usage,
+      ...(reopened && { again: true }),
+    },
+  };
+  if (failure === null || outcomeStatus(outcome) !== "failed") return [end];
   const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;
   return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
 }
 
-/** What is told of a run whose tasks have all ended: it came to what its root came to. */
+/** What is told of a run whose tasks have all ended: it came to what its root came to. B3: what was lost, apart. */
 export function runEnd(state: RunState): EventDraft {
   const root = formatTaskId(0);
   const { usage, ledger } = state;
-  const { spent, unpriced } = ledger.accounts[root] ?? { spent: { nanoUsd: 0, turns: 0 }, unpriced: 0 };
-  const status = statusOf(state.task(root).outcome);
-  const costUsd = unpriced > 0 ? null : fromNanoUsd(spent.nanoUsd);
-  return { type: "run_end", data: { status, usage, costUsd, turns: spent.turns } };
+  const account = ledger.accounts[root];
+  const isKnown = (account?.unpriced ?? 0) === 0;
+  const usd = (nanoUsd = 0): number | null => (isKnown ? fromNanoUsd(nanoUsd) : null);
+  const data = {
+    status: outcomeStatus(state.task(root).outcome),
+    usage,
+    costUsd: usd(account?.spent.nanoUsd),
+    turns: account?.spent.turns ?? 0,
+    lost: { tokens: account?.lost.tokens ?? 0, costUsd: usd(account?.lost.nanoUsd) },
+  };
+  return { type: "run_end", data };
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { ContinueAsNew, TaskContext } from "./task-context.ts";
-import { cancelledOutcome, isFinalFault } from "./task-end.ts";
+import { cancelledOutcome, isFinalFault, outputAt } from "./task-end.ts";
 import { TaskInboxView } from "./task-inbox.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
@@ -64,7 +64,12 @@ function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDra
     return { kind: "ended", outcome: cancelledOutcome(stop, runner.report.output), endedOn: [], told };
   const endedOn = runner.originsOf(error);
   if (endedOn.length === 0 && !isFinalFault(fault)) return { kind: "crashed", fault, told };
-  return { kind: "ended", outcome: failedOutcome(fault, runner.report.output), endedOn, told };
+  return {
+    kind: "ended",
+    outcome: failedOutcome(fault, outputAt(fault, runner.report.output)),
+    endedOn,
+    told,
+  };
 }
 
 export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutcome {

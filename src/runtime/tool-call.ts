@@ -34,7 +34,8 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const result =
     tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
   const durationMs = clock.now() - startedAt;
-  open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs } });
+  const status = open.denied ? "denied" : result.isError ? "error" : "ok";
+  open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
 }
 
@@ -48,6 +49,7 @@ function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): Too
   if (allowed === null || allowed.includes(toolName)) return undefined;
   const reason = "not one of this task's tools";
   open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
+  open.denied = true;
   return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
 }
 
@@ -62,7 +64,10 @@ async function execute(options: ToolCallOptions, tool: Tool): Promise<ToolResult
     needsApproval = asks !== false && (await asks);
     const isGated = needsApproval || gate !== undefined;
     const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
-    if ("refusal" in passed) return failure(passed.refusal);
+    if ("refusal" in passed) {
+      open.denied = true;
+      return failure(passed.refusal);
+    }
     const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
     result = await perform(options, tool, passed.input ?? call.input, input);
     // J1, J10.

@@ -26,6 +26,8 @@ export interface ServedAnswer {
   /** Depends on the call alone, so that a call made again is answered the same. */
   readonly body: JsonValue;
   readonly bill?: Bill;
+  /** In place of the answer: this HTTP status, or a connection that is cut. What was billed stays billed. */
+  readonly fail?: number | "cut";
 }
 
 /**
@@ -127,9 +129,17 @@ export class CountingServer {
     const key = header(request, "idempotency-key") ?? `${scope} ${digest(body)}`;
     const caller = header(request, "x-caller") ?? "";
     const call = { name, key, body, caller, receipt: digest({ name, key, body }) };
-    const { hold, bill = { tokens: 0, usd: 0 }, body: answer } = book.answering(call);
+    const { hold, bill = { tokens: 0, usd: 0 }, body: answer, fail } = book.answering(call);
     book.note({ ...call, billed: bill });
     await hold?.(book);
+    if (fail === "cut") {
+      response.destroy();
+      return;
+    }
+    if (fail !== undefined) {
+      response.writeHead(fail).end(`status ${fail}`);
+      return;
+    }
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ receipt: call.receipt, answer }));
   }

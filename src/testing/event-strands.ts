@@ -25,6 +25,7 @@ const ofTheMoment: ReadonlySet<string> = new Set([
   "at",
   "turns",
   "costUsd",
+  "lost",
 ]);
 
 /**

@@ -1,5 +1,4 @@
 import {
-  Fault,
   type JsonSchema,
   type JsonValue,
   type Model,
@@ -41,7 +40,10 @@ export async function callServer(server: ServerAddress, options: CallOptions): P
     body: JSON.stringify(body),
     ...(signal === undefined ? {} : { signal }),
   });
-  if (!response.ok) throw new Fault("internal", `${name}: the server said ${await response.text()}`);
+  if (!response.ok) {
+    const { status } = response;
+    throw Object.assign(new Error(`${name}: the server said ${await response.text()}`), { status });
+  }
   return (await response.json()) as Reply;
 }
 

@@ -1,10 +1,8 @@
 import {
-  executionBudget,
-  formatTaskId,
-  priorities,
   Priority,
+  type CostLabel,
+  type CostLine,
   type Decision,
-  type ExecutionBudget,
   type Exhaustion,
   type Ledger,
   type LedgerCommand,
@@ -15,7 +13,6 @@ import {
   type Spend,
   type SpendDimension,
   type TaskId,
-  type TopUp,
   type UnknownPrice,
 } from "../../src/kernel/index.ts";
 
@@ -38,6 +35,7 @@ interface Bill {
   readonly amount: Spend;
   readonly lost: boolean;
   readonly unpriced: boolean;
+  readonly label?: CostLabel | undefined;
 }
 
 const nameOf: Record<Unit, SpendDimension> = { tokens: "tokens", nanoUsd: "costUsd", turns: "turns" };
@@ -85,7 +83,20 @@ export class LedgerOracle {
       }),
     );
     const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
-    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun };
+    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun, lines: this.#lines() };
+  }
+
+  #lines(): Ledger["lines"] {
+    const labels = this.#bills.flatMap(({ label }) => label ?? []);
+    return Object.fromEntries(
+      labels.map((label): [string, CostLine] => {
+        const bills = this.#bills.filter((bill) => bill.label && keyOf(bill.label) === keyOf(label));
+        const spent = total(bills.map(({ amount }) => amount));
+        const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
+        const unpriced = bills.filter((bill) => bill.unpriced).length;
+        return [keyOf(label), { label, calls: bills.length, spent, lost, unpriced }];
+      }),
+    );
   }
 
   #book(command: LedgerCommand): boolean {
@@ -137,9 +148,9 @@ export class LedgerOracle {
   #settle({ id, tokens, costUsd }: CommandOf<"settle">): boolean {
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const [{ held, priced }, purse] = [hold, this.#purseOf(hold)];
+    const [{ held, priced, label }, purse] = [hold, this.#purseOf(hold)];
     const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
-    this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null });
+    this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null, label });
     const cappedIn = (unit: keyof Spend) => chainOf(purse).find(({ caps }) => caps[unit] !== null);
     const above = units.find(
       (unit) => billed[unit] > held[unit] && cappedIn(unit) && (unit !== "nanoUsd" || priced),
@@ -154,7 +165,8 @@ export class LedgerOracle {
     const hold = this.#release(id);
     if (hold === undefined) return false;
     const amount = lost ? hold.held : total([]);
-    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced });
+    const label = lost ? hold.label : undefined;
+    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced, label });
     return true;
   }
 
@@ -179,7 +191,9 @@ export class LedgerOracle {
     const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
     const more = { tokens: maxTokens, nanoUsd: nanos(maxCostUsd), turns: maxTurns };
     for (const unit of units) if (purse.caps[unit] !== null) purse.caps[unit] += more[unit];
-    purse.warned = [];
+    purse.warned = purse.warned.filter((name) =>
+      units.every((unit) => nameOf[unit] !== name || more[unit] === 0),
+    );
     this.#overrun = null;
     return true;
   }
@@ -276,10 +290,11 @@ export class LedgerOracle {
       if (request === undefined || decision === undefined) return decisions;
       decisions.push(decision);
       if (decision.kind === "granted") {
-        const { id, taskId, attempt } = request;
+        const { id, taskId, attempt, label } = request;
         const { priority } = this.#purseOf(request);
         const held = bound(request, decision.outputTokens);
-        this.#holds.push({ id, taskId, attempt, held, priced: isPriced(request) });
+        const priced = isPriced(request);
+        this.#holds.push({ id, taskId, attempt, held, priced, ...(label && { label }) });
         if (priority !== BACKGROUND) this.#passes.set(priority, this.#pass(priority) + CRITICAL / priority);
       }
       this.#leave([request]);
@@ -341,6 +356,10 @@ export class LedgerOracle {
   }
 }
 
+function keyOf({ agentId, provider, modelId }: CostLabel): string {
+  return `${agentId} ${provider} ${modelId}`;
+}
+
 function chainOf(purse: Purse): readonly Purse[] {
   return purse.parent === null ? [purse] : [purse, ...chainOf(purse.parent)];
 }
@@ -381,87 +400,4 @@ function leastOutput({ output: { minTokens = 1, maxTokens } }: ReserveCommand): 
 
 function nanos(usd: number): number {
   return Math.round(usd * 1e9);
-}
-
-const on = (task: number) => ({ taskId: formatTaskId(task) });
-const call = { task: 0, attempt: 1, input: 0, output: 1, min: 1, turns: 1 };
-const price: { costUsd: number | null; usdPerToken: number | null } = { costUsd: 0, usdPerToken: 0 };
-type OpenOptions = Partial<ExecutionBudget & { parent: number | null; priority: Priority; warnAt: number }>;
-
-/** Below `t0` and without caps unless told. */
-export function open(task: number, options: OpenOptions = {}): CommandOf<"open"> {
-  const { parent = 0, priority = Priority.NORMAL, warnAt = 0.8, ...budget } = options;
-  const parentId = parent === null ? null : formatTaskId(parent);
-  return { type: "open", ...on(task), parentId, budget: executionBudget(budget), priority, warnAt };
-}
-
-/** Free of charge, one turn and one token of output unless told. */
-export function reserve(id: string, options: Partial<typeof call & typeof price> = {}): ReserveCommand {
-  const all = { ...call, ...price, ...options };
-  const input = { tokens: all.input, costUsd: all.costUsd };
-  const output = { maxTokens: all.output, minTokens: all.min, usdPerToken: all.usdPerToken };
-  return { type: "reserve", id, ...on(all.task), attempt: all.attempt, input, output, turns: all.turns };
-}
-
-export const crash = { type: "crash" } as const;
-export const lose = (id: string) => ({ type: "lose", id }) as const;
-export const refund = (id: string) => ({ type: "refund", id }) as const;
-export const withdraw = (id: string) => ({ type: "withdraw", id }) as const;
-export const settle = (id: string, tokens: number, costUsd: number | null = 0) =>
-  ({ type: "settle", id, tokens, costUsd }) as const;
-export const charge = (task: number, tokens: number, costUsd: number | null = 0, turns = 0) =>
-  ({ type: "charge", ...on(task), tokens, costUsd, turns }) as const;
-export const topUp = (task: number, add: Partial<TopUp>) => ({ type: "topUp", ...on(task), add }) as const;
-export const rank = (task: number, priority: Priority) =>
-  ({ type: "reprioritize", ...on(task), priority }) as const;
-export const close = (task: number) => ({ type: "close", ...on(task) }) as const;
-
-/** Reads one number as many small ones, each of which picks a value: cheap to generate, and it shrinks. */
-function pickerOf(seed: number): <Value>(...values: readonly Value[]) => Value {
-  let rest = seed;
-  return <Value>(...values: readonly Value[]) => {
-    const value = values[rest % values.length] as Value;
-    rest = Math.floor(rest / values.length);
-    return value;
-  };
-}
-
-export function anyOpen(task: number, seed: number): LedgerCommand {
-  const pick = pickerOf(seed);
-  const maxTokens = task === 0 ? pick(16, 20, 24, 30, null) : pick(null, 20, null, 10, null, 0);
-  const [maxCostUsd, maxTurns] = [pick(null, 40e-9, null, 20e-9), pick(null, 12, null, 6)];
-  const parent = task === 0 ? null : pick(...[0, 1, 2].slice(0, task));
-  const [priority, warnAt] = [pick(...priorities), pick(0.8, 0.5, 1)];
-  return open(task, { parent, maxTokens, maxCostUsd, maxTurns, priority, warnAt });
-}
-
-const letters = "abcdefgh".split("");
-const nobody: Omit<Reservation, "taskId" | "attempt"> = { id: "nobody", held: total([]), priced: false };
-
-/** Mostly about what is open or waits in the ledger. Bills above the bound are rare. */
-export function anyCommand(seed: number, { open: holds, waiting }: Ledger): LedgerCommand {
-  const pick = pickerOf(seed);
-  const rare = pick("crash", "open", "close", "charge", "withdraw", "lose", "topUp", "reprioritize");
-  const often = pick("reprioritize", "refund", "refund", "settle", "settle", "settle", rare, rare, rare);
-  const type = pick("reserve", often);
-  const [task, letter] = [pick(0, 1, 2, 3, 4, 3, 4, 5), pick(...letters)];
-  const [few, some, turns] = [pick(0, 1, 2, 3), pick(0, 1, 3, 5, 7, 9, 12, 14), pick(1, 0, 2)];
-  const [costUsd, usdPerToken] = [pick(0, 1e-9, 3e-9, 2e-9, null), pick(0, 1e-9, 2e-9)];
-  const { id, held, priced } = pick<typeof nobody>(...holds, nobody);
-  const above = Math.max(0, pick(...Array(16).keys()) - 14);
-  const part = (amount: number): number => Math.floor((amount * some) / 14) + above;
-  const commands: Readonly<Record<LedgerCommand["type"], LedgerCommand>> = {
-    open: anyOpen(task, seed),
-    reserve: reserve(letter, { task, input: few, output: some, min: turns, turns, costUsd, usdPerToken }),
-    settle: settle(id, part(held.tokens), priced && costUsd !== null ? part(held.nanoUsd) / 1e9 : costUsd),
-    lose: lose(id),
-    refund: refund(id),
-    withdraw: withdraw(pick(...waiting.map((each) => each.id), letter)),
-    charge: charge(task, few, costUsd, turns),
-    topUp: topUp(task, { maxTokens: some, maxCostUsd: few / 1e9, maxTurns: turns }),
-    reprioritize: rank(task, pick(...priorities)),
-    close: close(task),
-    crash,
-  };
-  return commands[type];
 }

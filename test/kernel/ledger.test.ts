@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   deepFreeze,
   executionBudget,
+  formatAgentId,
   formatTaskId,
   fromNanoUsd,
   openLedger,
@@ -19,11 +20,12 @@ import {
   type LedgerOutcome,
   type UnknownPrice,
 } from "../../src/kernel/index.ts";
-import * as given from "./ledger-oracle.ts";
+import * as given from "./ledger-commands.ts";
+import { LedgerOracle } from "./ledger-oracle.ts";
+import { brokenPromises, same } from "./money-promises.ts";
 
 const { charge, close, crash, lose, open, rank, refund, reserve, settle, topUp, withdraw } = given;
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
-const units = ["tokens", "nanoUsd", "turns"] as const;
 const unchanged = { applied: false, decisions: [], warnings: [], overrun: null };
 const spend = (tokens: number, nanoUsd = 0, turns = 0) => ({ tokens, nanoUsd, turns });
 
@@ -297,6 +299,22 @@ test("B5: a warning comes once for each account and dimension at the soft thresh
   expect(step(charge(0, 1)).warnings).toEqual([{ ...tokens, limit: 20, used: 16 }]);
 });
 
+test("B3: what was spent is told by agent and model, lost apart, also when its task has ended", () => {
+  const book = setup();
+  const label = { agentId: formatAgentId({ name: "scout" }), provider: "acme", modelId: "m" };
+  const call = { task: 1, output: 5, usdPerToken: 0.5, label };
+  book.step(open(1), reserve("a", call), settle("a", 4, 1), reserve("b", call), lose("b"));
+  book.step(
+    reserve("c", call),
+    refund("c"),
+    reserve("d", { ...call, costUsd: null }),
+    settle("d", 2, null),
+    close(1),
+  );
+  const line = { label, calls: 3, spent: spend(11, 35e8, 3), lost: spend(5, 25e8, 1), unpriced: 1 };
+  expect(book.state.lines).toEqual({ "scout acme m": line });
+});
+
 /** A pool with room for one call, which is taken; calls of the classes given wait for it in that order. */
 function poolOf(...classes: readonly Priority[]) {
   const book = setup({ maxTokens: 1 });
@@ -372,38 +390,13 @@ test("B1: a ledger is the same after a round trip through JSON, and goes on in t
     expect(stepLedger(copy, command)).toEqual(stepLedger(book.state, command));
 });
 
-function same(one: unknown, other: unknown): boolean {
-  if (one === other) return true;
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
-  const [mine, theirs] = [Object.entries(one), other as Readonly<Record<string, unknown>>];
-  return mine.length === Object.keys(other).length && mine.every(([key, value]) => same(value, theirs[key]));
-}
-
-/** What can be read off a state: B1, B6, that nobody waits for nothing and that no spend is forgotten. */
-function brokenPromises(before: Ledger, after: Ledger, overran: boolean): readonly string[] {
-  const [accounts, holds] = [Object.values(after.accounts), after.open];
-  const broken = after.waiting.length > 0 && holds.length === 0 ? ["somebody waits and nothing is open"] : [];
-  for (const { taskId, caps, spent, reserved } of accounts) {
-    const below = accounts.filter(({ parentId }) => parentId === taskId).map((each) => each.reserved);
-    const parts = [...below, ...holds.filter((hold) => hold.taskId === taskId).map(({ held }) => held)];
-    for (const unit of units) {
-      const room = (overran ? null : caps[unit]) ?? Number.POSITIVE_INFINITY;
-      if (spent[unit] + reserved[unit] > room) broken.push(`${taskId} is above its cap`);
-      const held = parts.reduce((sum, part) => sum + part[unit], 0);
-      if (reserved[unit] !== held) broken.push(`${taskId} reserved something else than is open below it`);
-      if (spent[unit] < (before.accounts[taskId]?.spent[unit] ?? 0)) broken.push(`${taskId} forgot spend`);
-    }
-  }
-  return broken;
-}
-
 const trees = fc.array(fc.nat(2 ** 31 - 1), { minLength: 5, maxLength: 5 });
 const seeds = fc.array(fc.nat(2 ** 31 - 1), { maxLength: 25 });
 
 test("B1-B6: any commands lead to the state and the outcome that the oracle says, and keep the promises", () => {
   const property = fc.property(fc.boolean(), trees, seeds, fc.nat(30), (refuses, tree, rest, reload) => {
     const unknownPrice = refuses ? "refuse" : "ignore";
-    const oracle = new given.LedgerOracle(unknownPrice);
+    const oracle = new LedgerOracle(unknownPrice);
     const [done, problems]: [LedgerCommand[], string[]] = [[], []];
     let [before, overran] = [openLedger(unknownPrice), false];
     for (const [at, seed] of [...tree, ...rest].entries()) {

@@ -12,7 +12,8 @@ const recorder = `
       return resolved;
     },
   });
-  await import(process.argv[1]);
+  const imported = await import(process.argv[1]);
+  if (process.argv[2]) await new Function("imported", "return (" + process.argv[2] + ")(imported)")(imported);
   process.stdout.write(JSON.stringify([...loaded]));
 `;
 
@@ -50,6 +51,27 @@ test("importing the test doubles and contract suites loads no package", async ()
   expect(loaded.filter(isPackage)).toEqual([]);
 });
 
+/** Opens a runtime and does one run with it. */
+const oneRun = (step: string): string => `async ({ openRuntime }) => {
+  const runtime = await openRuntime();
+  const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+  const message = { role: "assistant", content: [] };
+  const generate = async () => ({ message, stopReason: "stop", usage });
+  const models = { main: { provider: "openai", modelId: "gpt-5", generate } };
+  const transcript = Object.assign([], { digest: () => "", slice: () => [] });
+  const run = async (ctx) => { ${step}; return null; };
+  const { status } = await (await runtime.submit({ id: "one", models, run }, null)).result();
+  await runtime.close();
+  if (status !== "completed") throw new Error(status);
+}`;
+
+test("prices are loaded with the first model call, and not before", async () => {
+  const without = await load("reeve", oneRun('await ctx.step("a", async () => 1)'));
+  expect(without.filter(isPackage)).toEqual([]);
+  const priced = await load("reeve", oneRun("await ctx.llm({ transcript })"));
+  expect(priced).toContainEqual(expect.stringMatching(/\/node_modules\/@pydantic\/genai-prices\//u));
+});
+
 test.for([
   { kind: "a package", specifier: "zod", seen: /\/node_modules\/zod\// },
   { kind: "a module of Node", specifier: "node:sqlite", seen: /^node:sqlite$/ },
@@ -58,8 +80,8 @@ test.for([
   expect(await load(specifier)).toContainEqual(expect.stringMatching(seen));
 });
 
-async function load(specifier: string): Promise<readonly string[]> {
-  const args = ["--input-type=module", "--eval", recorder, "--", specifier];
+async function load(specifier: string, then = ""): Promise<readonly string[]> {
+  const args = ["--input-type=module", "--eval", recorder, "--", specifier, then];
   const { code, stdout, stderr } = await runNode(args, repository);
   if (code !== 0) throw new Error(`importing ${specifier} failed: ${stderr}`);
   return JSON.parse(stdout) as readonly string[];

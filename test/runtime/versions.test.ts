@@ -25,6 +25,7 @@ function worker(store: Store, clock: FakeClock, name: string, hosted: Agent, ver
     slots: new Slots(8),
     suspendAfterMs: 1_000,
     versionPolicy,
+    onError: () => undefined,
     findAgent: (agentId) => (agentId === hosted.id ? hosted : undefined),
   };
   const engine = new LocalEngine({

@@ -1,0 +1,30 @@
+import { openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+import { workAsTold } from "../../src/testing/worker-duty.ts";
+import { maxCostUsd, moneyAgents, moneyRun, price } from "./money-world.ts";
+
+/** Submits its batch, or finds it there, and works until every run of it has ended. */
+await workAsTold(async ({ file, server, data, mortal }) => {
+  const { batch, runs } = data as { readonly batch: number; readonly runs: number };
+  const runtime = await openRuntime({
+    store: mortal(await sqliteStore({ path: file, hash: sha256, durability: "normal", watchEveryMs: 20 })),
+    prices: { find: () => price },
+    retry: { baseDelayMs: 1, maxDelayMs: 5, maxRetries: 3 },
+    concurrency: 32,
+    pollMs: 20,
+    onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
+  });
+  const lead = moneyAgents(server);
+  const handles = await Promise.all(
+    Array.from({ length: runs }, (_, index) =>
+      runtime.submit(lead, index, {
+        runId: moneyRun(batch, index),
+        budget: { maxCostUsd },
+        spawnBudget: { maxAgents: 4 },
+      }),
+    ),
+  );
+  await Promise.all(handles.map((handle) => handle.result()));
+  await runtime.close();
+  return handles.map(({ runId }) => runId);
+});

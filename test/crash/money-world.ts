@@ -1,0 +1,172 @@
+import { createHash } from "node:crypto";
+import {
+  formatAgentId,
+  formatRunId,
+  messageText,
+  priorities,
+  toolCallsOf,
+  toolMessage,
+  Transcript,
+  userMessage,
+  type Agent,
+  type AssistantPart,
+  type ChatMessage,
+  type JsonValue,
+  type LlmReply,
+  type Model,
+  type ModelPrice,
+  type ModelResponse,
+  type RunContext,
+  type RunId,
+  type TaskHandle,
+  type ToolResultPart,
+} from "../../src/kernel/index.ts";
+import { getRunContext } from "../../src/runtime/index.ts";
+import type { Answering, ServedAnswer } from "../../src/testing/index.ts";
+import { callServer, servedTool, type ServerAddress } from "../../src/testing/served-call.ts";
+
+export const price: ModelPrice = { inputUsd: 10e-6, outputUsd: 40e-6, cacheWriteUsd: 12.5e-6 };
+export const maxCostUsd = 0.1;
+const mostOutput = 240;
+
+export function moneyRun(batch: number, index: number): RunId {
+  return formatRunId(`money-${batch}-${index}`);
+}
+
+interface Asked {
+  readonly messages: readonly ChatMessage[];
+  readonly maxOutputTokens: number;
+}
+
+/** Its provider bills for what was sent and up to the output limit that was sent with it. */
+function billingModel(server: ServerAddress): Model {
+  const generate: Model["generate"] = async ({ messages, maxOutputTokens = 0 }, { signal } = {}) => {
+    const body = { messages, maxOutputTokens } as unknown as JsonValue;
+    const scope = getRunContext()?.runId ?? "";
+    const { answer } = await callServer(server, { name: "model", scope, body, ...(signal && { signal }) });
+    return answer as unknown as ModelResponse;
+  };
+  return {
+    provider: "served",
+    modelId: "billing",
+    maxOutputTokens: mostOutput,
+    generate,
+    async *stream(request, options) {
+      yield { type: "finish", ...(await generate(request, options)) };
+    },
+  };
+}
+
+/** A lead that digs, several at a time, and hires hands that dig as well, at whatever rank the model thinks right. */
+export function moneyAgents(server: ServerAddress): Agent {
+  const shared = { models: { main: billingModel(server) }, tools: [servedTool(server, "dig")] };
+  const hand: Agent = {
+    id: formatAgentId({ name: "hand" }),
+    ...shared,
+    run: (ctx) => work(ctx, `hand ${JSON.stringify(ctx.input)}`),
+  };
+  return {
+    id: formatAgentId({ name: "lead" }),
+    ...shared,
+    colleagues: [hand],
+    run: (ctx) => work(ctx, `lead ${JSON.stringify(ctx.input)}`, hand),
+  };
+}
+
+async function work(ctx: RunContext, prompt: string, hand?: Agent): Promise<string> {
+  let transcript = Transcript.of([userMessage(prompt)]);
+  for (;;) {
+    const { message } = await ctx.llm({ transcript });
+    const calls = toolCallsOf(message);
+    if (calls.length === 0) return messageText(message);
+    const digs = calls.filter(({ toolName }) => toolName === "dig");
+    const results = digs.length === 0 ? [] : await ctx.tools(digs);
+    const parts = digs.map(({ callId, toolName }, index): ToolResultPart => {
+      const { output, isError } = results[index] ?? { output: { type: "text", text: "" }, isError: true };
+      return { type: "tool_result", callId, toolName, output, isError };
+    });
+    const hired: { readonly callId: string; readonly handle: TaskHandle }[] = [];
+    for (const { callId, toolName, input } of calls) {
+      if (toolName !== "hire" || hand === undefined) continue;
+      const { rank } = input as { readonly rank: number };
+      const outcome = await ctx.spawn(hand.id, callId, { priority: priorities[rank % 5] ?? 2 });
+      if (outcome.kind === "spawned") hired.push({ callId, handle: outcome.handle });
+      else parts.push(textResult(callId, outcome.reason));
+    }
+    const ends = hired.length === 0 ? [] : await ctx.joinAll(hired.map(({ handle }) => handle));
+    for (const [index, { callId }] of hired.entries())
+      parts.push(textResult(callId, ends[index]?.failure?.code ?? "done"));
+    transcript = transcript.append(message, toolMessage(parts));
+  }
+}
+
+function textResult(callId: string, text: string): ToolResultPart {
+  return { type: "tool_result", callId, toolName: "hire", output: { type: "text", text }, isError: false };
+}
+
+/** A world of its own for each batch: the same call is answered alike, but the first try of some fails. */
+export function moneyWorld(): Answering {
+  const tries = new Map<string, number>();
+  return ({ name, key, body, receipt }) => {
+    if (name !== "model") return { body: { dug: receipt.slice(0, 6) } };
+    const before = tries.get(key) ?? 0;
+    tries.set(key, before + 1);
+    const answer = modelAnswer(body as unknown as Asked, receipt);
+    const luck = numberOf(`luck ${receipt} ${before}`, 100);
+    // Refused before any body: not billed. Cut after the work was done: billed, and nobody hears of it.
+    if (before < 2 && luck < 8) return { body: null, fail: luck < 4 ? 503 : 429 };
+    if (before < 2 && luck < 16) return { ...answer, fail: "cut" };
+    return answer;
+  };
+}
+
+function modelAnswer({ messages, maxOutputTokens }: Asked, receipt: string): ServedAnswer {
+  const lead = JSON.stringify(messages[0]).includes("lead ");
+  const wanted = numberOf(`calls ${receipt}`, 4);
+  const goesOn = messages.length < (lead ? 9 : 5) && wanted > 0;
+  const calls = Array.from({ length: goesOn ? wanted : 0 }, (_, index) => {
+    const hires = lead && numberOf(`hire ${receipt} ${index}`, 3) === 0;
+    const input = hires ? { rank: numberOf(`rank ${receipt} ${index}`, 5) } : { at: index };
+    return { callId: `call_${messages.length}_${index}`, toolName: hires ? "hire" : "dig", input };
+  });
+  const content: AssistantPart[] = [
+    { type: "text", text: `thought ${receipt}`.repeat(1 + numberOf(`text ${receipt}`, 3)) },
+    ...calls.map((call) => ({ type: "tool_call" as const, ...call })),
+  ];
+  const inputTokens = messages.reduce((sum, message) => sum + tokensOf(message), 0);
+  const outputTokens = Math.min(maxOutputTokens, 1 + numberOf(`out ${receipt}`, mostOutput));
+  const cacheWriteTokens = numberOf(`cache ${receipt}`, inputTokens + 1);
+  const usage = { inputTokens, outputTokens, cacheReadTokens: 0, cacheWriteTokens, reasoningTokens: 0 };
+  const stopReason: LlmReply["stopReason"] =
+    outputTokens === maxOutputTokens ? "length" : calls.length > 0 ? "tool_calls" : "stop";
+  const { inputUsd, outputUsd, cacheWriteUsd = inputUsd } = price;
+  const usd =
+    (inputTokens - cacheWriteTokens) * inputUsd + cacheWriteTokens * cacheWriteUsd + outputTokens * outputUsd;
+  const message = { role: "assistant", content };
+  return {
+    body: { message, stopReason, usage } as unknown as JsonValue,
+    bill: { tokens: inputTokens + outputTokens, usd },
+  };
+}
+
+/** The same for the same message, whatever comes before it, and at most a token for each byte that is said in it. */
+function tokensOf(message: ChatMessage): number {
+  const said =
+    message.role === "system"
+      ? [message.content]
+      : message.content.map((part) => JSON.stringify(textOf(part)));
+  const bytes = said.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  return Math.floor((bytes * (20 + numberOf(said.join(" "), 81))) / 100);
+}
+
+function textOf(part: Exclude<ChatMessage, { role: "system" }>["content"][number]): unknown {
+  if (part.type === "text" || part.type === "reasoning") return part.text;
+  if (part.type === "tool_call") return part.input;
+  if (part.type === "tool_result") return part.output.type === "text" ? part.output.text : part.output;
+  return "";
+}
+
+/** From 0, below `below`; the same for the same text. */
+export function numberOf(text: string, below: number): number {
+  return createHash("sha256").update(text).digest().readUInt32BE(0) % below;
+}

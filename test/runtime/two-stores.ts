@@ -1,0 +1,34 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import type { Store } from "../../src/kernel/index.ts";
+import { memoryStore, sha256 } from "../../src/runtime/index.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+
+const folders: string[] = [];
+
+/** Two ways to keep a run, each prepared once for a test and then opened as often as there are processes in it. */
+export const twoStores: readonly [string, () => Promise<() => Promise<Store>>][] = [
+  [
+    "memory",
+    async () => {
+      const store = memoryStore({ hash: sha256 });
+      return async () => ({ ...store, close: async () => undefined });
+    },
+  ],
+  [
+    "sqlite",
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), "reeve-two-"));
+      folders.push(folder);
+      return () => sqliteStore({ path: join(folder, "store.db"), hash: sha256, watchEveryMs: 5 });
+    },
+  ],
+];
+
+export function removeStoresAfterEach(): void {
+  afterEach(async () => {
+    for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true });
+  });
+}
