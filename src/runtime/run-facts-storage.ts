@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { RunFacts } from "../kernel/index.ts";
+import { Supervision, type RunFacts, type TaskRecord } from "../kernel/index.ts";
 
 const storage = new AsyncLocalStorage<RunFacts>();
 
@@ -10,4 +10,12 @@ export function getRunContext(): RunFacts | undefined {
 
 export function withRunFacts<Result>(facts: RunFacts, body: () => Result): Result {
   return storage.run(facts, body);
+}
+
+/** Who a task works for. */
+export function factsOf(
+  { supervision, userId, metadata }: TaskRecord,
+  { sessionId, runId } = Supervision.fromJSON(supervision),
+): RunFacts {
+  return { userId, sessionId, runId, metadata };
 }

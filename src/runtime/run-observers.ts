@@ -1,7 +1,6 @@
 import {
   deepFreeze,
   Fault,
-  parseSessionId,
   type AgentId,
   type Event,
   type EventDraft,
@@ -10,6 +9,7 @@ import {
   type TaskId,
 } from "../kernel/index.ts";
 import type { OwnerContext } from "./owner-context.ts";
+import { factsOf, withRunFacts } from "./run-facts-storage.ts";
 import type { RunState } from "./run-state.ts";
 
 export interface RunObserversOptions {
@@ -40,8 +40,8 @@ export class RunObservers {
       this.#shown.add(observer);
       const task = this.#tasks.get(event.taskId) ?? this.#observed(event);
       this.#tasks.set(event.taskId, task);
-      // E1: a store may hold this very event.
-      observer.observe(deepFreeze(event), task);
+      // Whoever made it durable may be at work for another run. E1: a store may hold this very event.
+      withRunFacts(task.facts, () => observer.observe(deepFreeze(event), task));
     }
   }
 
@@ -49,12 +49,11 @@ export class RunObservers {
     for (const observer of this.#shown) await observer.settled(runId);
   }
 
-  #observed({ taskId, runId, agentId }: Event): ObservedTask {
+  #observed({ taskId, agentId }: Event): ObservedTask {
     const { record } = this.#state.task(taskId);
-    const { userId, metadata, input, supervision } = record;
     return {
-      facts: { userId, sessionId: parseSessionId(supervision.sessionId), runId, metadata },
-      input,
+      facts: factsOf(record),
+      input: record.input,
       clock: this.#owner.clock,
       tell: (draft) => {
         if (!this.#tell(taskId, draft)) this.#owner.onError(missed(agentId, draft));

@@ -23,7 +23,7 @@ import { OpenStep } from "./open-step.ts";
 import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
-import { withRunFacts } from "./run-facts-storage.ts";
+import { factsOf, withRunFacts } from "./run-facts-storage.ts";
 import { Strand, type OpenCall } from "./strand.ts";
 import type { TaskTree } from "./task-tree.ts";
 import type { AwaitedName } from "./waits.ts";
@@ -93,8 +93,7 @@ export class TaskRunner {
     this.task = state.task(taskId);
     const { record, cancelled, steps } = this.task;
     const supervision = Supervision.fromJSON(record.supervision);
-    const { sessionId, runId } = supervision;
-    this.facts = { userId: record.userId, sessionId, runId, metadata: record.metadata };
+    this.facts = factsOf(record, supervision);
     this.#recorded = new RecordedSteps(steps.keys());
     this.#meta = this.#newMeta(supervision);
     this.#fatal.promise.catch(() => undefined);
