@@ -7,6 +7,7 @@ const apart = {
   crash: ["crash"],
   gates: ["gates"],
   package: ["package"],
+  providers: ["providers"],
   surfaces: ["surfaces"],
 };
 

@@ -7,7 +7,7 @@ import { startWriter } from "./stall.ts";
 export async function pickupMs(path: string): Promise<number> {
   const store = await sqliteStore({ path, hash: sha256, durability: "normal" });
   const runtime = await openRuntime({ store });
-  const writer = await startWriter(path, "victim", 1_000_000);
+  const writer = await startWriter({ path, name: "victim", steps: 1_000_000, restMs: 0 });
   const taken = Promise.withResolvers<number>();
   let isTaken = false;
   const agent: Agent = {

@@ -27,8 +27,9 @@ import {
   type Layer,
 } from "reeve/middleware";
 import { z } from "zod";
+import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
-import { countingModel, loopAgent, timeRun } from "./turn-loop.ts";
+import { countingModel, finishRun, loopAgent } from "./turn-loop.ts";
 
 const rounds = 31;
 const callsPerRound = 2_000;
@@ -110,7 +111,8 @@ async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
   const layered = { ...within, ...(path && { callPath: path }) };
   const [bareTurns, layeredTurns]: [number[], number[]] = [[], []];
   for (let round = 0; round < 2 * rounds; round++) {
-    const [floor, took] = [await timeRun(runtime, without), await timeRun(runtime, layered)];
+    const floor = await cpuMs(() => finishRun(runtime, without));
+    const took = await cpuMs(() => finishRun(runtime, layered));
     if (round < rounds) continue;
     bareTurns.push((floor * 1_000) / count);
     layeredTurns.push((took * 1_000) / count);

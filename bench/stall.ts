@@ -8,13 +8,23 @@ import { sqliteStore } from "reeve/sqlite";
 
 const writer = fileURLToPath(new URL("writer.ts", import.meta.url));
 
-/** Starts a process that writes `steps` steps to the file; resolves once it is at it. */
-export async function startWriter(
-  path: string,
-  name: string,
-  steps: number,
-): Promise<{ pid: number; done: Promise<unknown> }> {
-  const child = spawn(process.execPath, [writer, path, name, String(steps)], {
+/**
+ * Each process takes a step of 1 KB and then rests for so long, as agents do that wait for models. Without rest every process keeps a
+ * processor busy, and what is measured is how the machine shares too few of them, not how long the store holds up an event loop.
+ */
+const restMs = 2;
+const steps = 1_000;
+
+export interface WriterOptions {
+  readonly path: string;
+  readonly name: string;
+  readonly steps: number;
+  readonly restMs: number;
+}
+
+/** Starts a process that writes to the file; resolves once it is at it. */
+export async function startWriter(options: WriterOptions): Promise<{ pid: number; done: Promise<unknown> }> {
+  const child = spawn(process.execPath, [writer, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const done = once(child, "exit");
@@ -23,21 +33,25 @@ export async function startWriter(
   return { pid: child.pid, done };
 }
 
-/** This process writes too, and is one of `processes`. */
-export async function stallOf(path: string, processes: number): Promise<{ longestMs: number }> {
+/** The longest stall of this process's event loop. It writes too, and is one of `processes`. */
+export async function longestStallMs(path: string, processes: number): Promise<number> {
   const runtime = await openRuntime({
     store: await sqliteStore({ path, hash: sha256, durability: "normal" }),
   });
   const agent: Agent = {
     id: formatAgentId({ name: "own" }),
     run: async (ctx) => {
-      for (let index = 0; index < 3_000; index++)
+      for (let index = 0; index < steps; index++) {
         await ctx.step("work", async () => ({ text: "x".repeat(1_000) }));
+        await new Promise((resolve) => setTimeout(resolve, restMs));
+      }
       return "done";
     },
   };
   const writers = await Promise.all(
-    Array.from({ length: processes - 1 }, (_, index) => startWriter(path, `writer-${index}`, 3_000)),
+    Array.from({ length: processes - 1 }, (_, index) =>
+      startWriter({ path, name: `writer-${index}`, steps, restMs }),
+    ),
   );
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const run = await runtime.submit(agent, null);
@@ -46,5 +60,5 @@ export async function stallOf(path: string, processes: number): Promise<{ longes
   delay.disable();
   await Promise.all(writers.map(({ done }) => done));
   await runtime.close();
-  return { longestMs: delay.max / 1e6 };
+  return delay.max / 1e6;
 }

@@ -1,11 +1,14 @@
-import { DatabaseSync } from "node:sqlite";
-import { openRuntime, soloAgent, tool } from "reeve";
-import type { Agent, Model, ModelRequest, ModelResponse, Runtime, Store } from "reeve/kernel";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { soloAgent, tool } from "reeve";
+import type { Agent, JsonValue, Model, ModelRequest, ModelResponse, Runtime } from "reeve/kernel";
+
+const padding = "x".repeat(120);
 
 /** About 200 bytes, as a tool would return. */
-const toolJson = {
-  rows: Array.from({ length: 6 }, (_, row) => ({ row, name: `item ${row}`, price: row * 3.5 })),
-};
+function toolText(input: unknown): string {
+  const { i } = input as { readonly i: number };
+  return `{"i":${i},"status":"ok","id":"item-${i}","data":"${padding}","score":0.5,"tags":["a","b","c"]}`;
+}
 const usage = {
   inputTokens: 10,
   outputTokens: 5,
@@ -14,17 +17,23 @@ const usage = {
   reasoningTokens: 0,
 };
 
-/** Asks for one tool call a turn, for so many turns, then answers. No latency. */
+/**
+ * Asks for one tool call a turn, for so many turns, then answers. No latency. As in the peers' harness the next step follows from the
+ * id of the last result, and arguments come as text.
+ */
 export function countingModel(turns: number): Model {
   const answer = (request: ModelRequest): ModelResponse => {
-    const asked = Math.floor((request.messages.length - 1) / 2);
+    const last = request.messages.at(-1);
+    const result = last?.role === "tool" ? last.content[0] : undefined;
+    const asked = result === undefined ? 0 : Number(result.callId.slice("call_".length)) + 1;
     if (asked >= turns)
       return {
         message: { role: "assistant", content: [{ type: "text", text: "done" }] },
         stopReason: "stop",
         usage,
       };
-    const call = { type: "tool_call", callId: `c${asked}`, toolName: "lookup", input: { i: asked } } as const;
+    const input = JSON.parse(`{"i":${asked}}`) as JsonValue;
+    const call = { type: "tool_call", callId: `call_${asked}`, toolName: "lookup", input } as const;
     return { message: { role: "assistant", content: [call] }, stopReason: "tool_calls", usage };
   };
   return {
@@ -37,40 +46,58 @@ export function countingModel(turns: number): Model {
   };
 }
 
-/** The whole loop by hand, each message appended to SQLite before going on: the floor for a durable loop. */
-export async function bareLoop(path: string, turns: number): Promise<number> {
-  const db = new DatabaseSync(path);
-  db.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
-  db.exec(
-    "CREATE TABLE IF NOT EXISTS m(run INTEGER, seq INTEGER, body TEXT, PRIMARY KEY(run, seq)) WITHOUT ROWID",
-  );
-  const insert = db.prepare("INSERT OR REPLACE INTO m VALUES (1, ?, ?)");
+type Message = ModelRequest["messages"][number];
+
+/** The whole loop by hand, in memory: the floor. */
+export async function bareLoop(
+  turns: number,
+  keep: (message: Message, count: number) => void = noKeep,
+): Promise<void> {
   const model = countingModel(turns);
-  const messages: ModelRequest["messages"][number][] = [];
-  const push = (message: ModelRequest["messages"][number]): void => {
+  const messages: Message[] = [];
+  const push = (message: Message): void => {
     messages.push(message);
-    insert.run(messages.length, JSON.stringify(message));
+    keep(message, messages.length);
   };
-  const started = performance.now();
   push({ role: "user", content: [{ type: "text", text: "go" }] });
   for (;;) {
     const { message } = await model.generate({ messages });
     push(message);
     const call = message.content.find((part) => part.type === "tool_call");
-    if (call === undefined) break;
-    const output = { type: "json", value: await Promise.resolve(toolJson) } as const;
+    if (call === undefined) return;
+    const output = { type: "text", text: await Promise.resolve(toolText(call.input)) } as const;
     push({
       role: "tool",
       content: [{ type: "tool_result", callId: call.callId, toolName: "lookup", output, isError: false }],
     });
   }
-  const took = performance.now() - started;
-  db.close();
-  return took;
 }
 
-export async function loopRuntime(store: Store): Promise<Runtime> {
-  return openRuntime({ store, unknownPrice: "ignore" });
+function noKeep(): void {}
+
+/** The same, each message appended to SQLite before going on: the floor for a durable loop. */
+export class BareSqliteLoop {
+  readonly #db: DatabaseSync;
+  readonly #insert: StatementSync;
+  #runs = 0;
+
+  constructor(path: string) {
+    this.#db = new DatabaseSync(path);
+    this.#db.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL");
+    this.#db.exec("CREATE TABLE m(run INTEGER, seq INTEGER, body TEXT, PRIMARY KEY(run, seq)) WITHOUT ROWID");
+    this.#insert = this.#db.prepare("INSERT INTO m VALUES (?, ?, ?)");
+  }
+
+  async run(turns: number): Promise<void> {
+    const run = ++this.#runs;
+    await bareLoop(turns, (message, count) => {
+      this.#insert.run(run, count, JSON.stringify(message));
+    });
+  }
+
+  close(): void {
+    this.#db.close();
+  }
 }
 
 /** The same loop as an agent. */
@@ -79,7 +106,7 @@ export function loopAgent(turns: number): Agent {
     name: "lookup",
     description: "Looks something up",
     input: { type: "object", properties: { i: { type: "integer" } }, required: ["i"] },
-    execute: () => toolJson,
+    execute: (input) => toolText(input),
   });
   return soloAgent({
     name: `loop-${turns}`,
@@ -89,12 +116,9 @@ export function loopAgent(turns: number): Agent {
   });
 }
 
-/** Milliseconds from submission to result. */
-export async function timeRun(runtime: Runtime, agent: Agent): Promise<number> {
-  const started = performance.now();
+/** From submission to result. */
+export async function finishRun(runtime: Runtime, agent: Agent): Promise<void> {
   const run = await runtime.submit(agent, "go");
   const { output } = await run.result();
-  const took = performance.now() - started;
   if (output !== "done") throw new Error(`the run ended with ${JSON.stringify(output)}`);
-  return took;
 }

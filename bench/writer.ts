@@ -1,18 +1,20 @@
-// A process that writes to a store: `writer.ts PATH AGENT STEPS`. Prints "ready" in its first step.
+// A process that writes to a store: `writer.ts OPTIONS`, the options as JSON. Prints "ready" in its first step.
 import { openRuntime, sha256 } from "reeve";
-import { formatAgentId } from "reeve/kernel";
+import { formatAgentId, type Agent } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
+import type { WriterOptions } from "./stall.ts";
 
-const [path = "", name = "", count = "0"] = process.argv.slice(2);
+const { path, name, steps, restMs } = JSON.parse(process.argv[2] ?? "{}") as WriterOptions;
 const runtime = await openRuntime({ store: await sqliteStore({ path, hash: sha256, durability: "normal" }) });
-const agent = {
+const agent: Agent = {
   id: formatAgentId({ name }),
-  run: async (ctx: Parameters<Parameters<typeof runtime.register>[0]["run"]>[0]) => {
-    for (let index = 0; index < Number(count); index++) {
+  run: async (ctx) => {
+    for (let index = 0; index < steps; index++) {
       await ctx.step("work", async () => {
         if (index === 0) console.log("ready");
         return { text: "x".repeat(1_000) };
       });
+      if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
     }
     return "done";
   },

@@ -1,6 +1,11 @@
-import { ToolHooks, type ToolHooksOptions } from "./agents/index.ts";
-import { priceCatalog } from "./capabilities/index.ts";
-import type { Runtime } from "./kernel/index.ts";
+import {
+  soloAgent as soloAgentOf,
+  ToolHooks,
+  type SoloAgentOptions as ModelAgentOptions,
+  type ToolHooksOptions,
+} from "./agents/index.ts";
+import { priceCatalog, toModel, type ModelLike } from "./capabilities/index.ts";
+import type { Agent, Runtime } from "./kernel/index.ts";
 import { openRuntime as openBareRuntime, systemClock, type RuntimeOptions } from "./runtime/index.ts";
 
 export {
@@ -30,7 +35,6 @@ export {
   selectiveToolCalls,
   sessionCompaction,
   slidingWindow,
-  soloAgent,
   ToolHooks,
   type GateParts,
   type InMemoryApprovals,
@@ -57,7 +61,6 @@ export {
   type SelectiveToolCallsOptions,
   type SessionCompactionOptions,
   type SlidingWindowOptions,
-  type SoloAgentOptions,
   type ToolExtension,
   type ToolHooksOptions,
   type Tripped,
@@ -73,12 +76,24 @@ export {
   type WindowChange,
 } from "./agents/index.ts";
 export {
+  fallback,
+  namedModel,
   openTelemetry,
   priceCatalog,
+  route,
   tool,
+  toModel,
+  withSettings,
+  type AiSdkModel,
+  type FallbackOptions,
+  type ModelLike,
+  type ModelName,
+  type ModelSettings,
+  type NamedModelOptions,
   type OpenTelemetryOptions,
   type PriceCatalogOptions,
   type PriceOverride,
+  type RouteOptions,
   type ToolOptions,
   type ToolReturn,
   type UsdPerMillion,
@@ -105,6 +120,11 @@ export {
   type RuntimeOptions,
   type StoreAddress,
 } from "./runtime/index.ts";
+export {
+  structuredOutput,
+  type StructuredOutput,
+  type StructuredOutputOptions,
+} from "./structured-output.ts";
 
 /** Opens a runtime on a store and goes on with whatever was left there. Prices are those of `priceCatalog()` unless told. */
 export function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
@@ -114,4 +134,14 @@ export function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
 /** Hooks of the tool gate, timed by the machine's clock. */
 export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
   return new ToolHooks({ clock: systemClock, ...options });
+}
+
+export interface SoloAgentOptions extends Omit<ModelAgentOptions, "model"> {
+  /** Of an AI SDK provider, by its name (`"anthropic/claude-sonnet-5"`), or one of your own. */
+  readonly model: ModelLike;
+}
+
+/** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
+export function soloAgent(options: SoloAgentOptions): Agent {
+  return soloAgentOf({ ...options, model: toModel(options.model) });
 }

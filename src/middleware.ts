@@ -1,8 +1,8 @@
 import * as agents from "./agents/index.ts";
 import type { Layer } from "./agents/index.ts";
-import { jsonSchemaCheck } from "./capabilities/index.ts";
-import type { JsonSchema, Schema, StandardSchema } from "./kernel/index.ts";
+import type { Schema } from "./kernel/index.ts";
 import { sha256, systemClock, systemRandom } from "./runtime/index.ts";
+import { standardSchema } from "./standard-schema.ts";
 
 export {
   auditLogger,
@@ -65,23 +65,8 @@ export function tracing(options: TracingOptions): Layer {
 
 /** Reads the model's answer as JSON by a schema, and asks again when it does not fit. */
 export function schemaValidator({ schema, ...options }: SchemaValidatorOptions): Layer {
-  return agents.schemaValidator({ ...options, schema: isStandard(schema) ? schema : standard(schema) });
-}
-
-function isStandard(schema: Schema): schema is StandardSchema {
-  return "~standard" in schema;
-}
-
-function standard(schema: JsonSchema): StandardSchema {
-  const check = jsonSchemaCheck("the schema of schemaValidator", schema);
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "json-schema",
-      validate: async (value) => {
-        const problems = await check(value);
-        return problems.length === 0 ? { value } : { issues: problems.map((message) => ({ message })) };
-      },
-    },
-  };
+  return agents.schemaValidator({
+    ...options,
+    schema: standardSchema("the schema of schemaValidator", schema),
+  });
 }

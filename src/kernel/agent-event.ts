@@ -35,6 +35,13 @@ export interface AgentEvents {
     readonly tokensBefore: number;
     readonly tokensAfter: number;
   };
+  /** A model failed and the next one that may answer is asked at once. */
+  model_fallback: {
+    readonly from: { readonly provider: string; readonly modelId: string };
+    readonly to: { readonly provider: string; readonly modelId: string };
+    readonly kind: ErrorKind;
+    readonly message: string;
+  };
   retry_start: {
     readonly attempt: number;
     readonly maxAttempts: number;

@@ -1,5 +1,6 @@
 import { readErrorFacts, type ErrorFacts } from "./error-facts.ts";
 import { errorKinds, type ErrorKind } from "./error-kind.ts";
+import { Fault } from "./fault.ts";
 import { decisiveRules, fallbackRules, type ErrorRule } from "./error-rules.ts";
 import { responseStatus } from "./response-status.ts";
 import { readRetryAfter } from "./retry-after.ts";
@@ -33,10 +34,11 @@ export interface ClassifyErrorOptions {
  * - K3 An abort counts as `timeout`: the caller knows whether it cancelled, and checks that first.
  * - K4 An unreachable or dropped connection counts as `server_error`, since a local server may be starting.
  * - K5 A 404 that does not speak of a model is a wrong address, hence `format_error`.
+ * - K6 A fault that names a kind (`model_auth`) is of that kind.
  */
 export function classifyError(error: unknown, options: ClassifyErrorOptions = {}): ClassifiedError {
   const facts = readErrorFacts(error);
-  const kind = kindOf(facts);
+  const kind = namedKind(error) ?? kindOf(facts);
   const { retry, retryable } = errorKinds[kind];
   const retryAfterMs = retry === "backoff" ? readRetryAfter(facts, { kind, ...options }) : undefined;
   return {
@@ -48,6 +50,11 @@ export function classifyError(error: unknown, options: ClassifyErrorOptions = {}
     ...(facts.status === undefined ? {} : { status: facts.status }),
     ...(facts.providerCode === undefined ? {} : { providerCode: facts.providerCode }),
   };
+}
+
+function namedKind(error: unknown): ErrorKind | undefined {
+  const kind = Fault.is(error) && error.code.startsWith("model_") ? error.code.slice("model_".length) : "";
+  return Object.hasOwn(errorKinds, kind) ? (kind as ErrorKind) : undefined;
 }
 
 function kindOf({ evidence, status }: ErrorFacts): ErrorKind {

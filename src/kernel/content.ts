@@ -44,6 +44,16 @@ export interface ToolCallPart extends PartBase {
   readonly input: JsonValue;
 }
 
+/**
+ * What only its provider understands: citations, calls of tools that the provider runs itself, blocks of its own. It goes back to that
+ * provider untouched, and to no other.
+ */
+export interface OpaquePart extends PartBase {
+  readonly type: "opaque";
+  readonly provider: string;
+  readonly value: JsonObject;
+}
+
 export interface ToolResultPart extends PartBase {
   readonly type: "tool_result";
   readonly callId: string;
@@ -59,7 +69,7 @@ export type ToolOutput =
   | { readonly type: "content"; readonly parts: readonly (TextPart | ImagePart | FilePart)[] };
 
 export type UserPart = TextPart | ImagePart | FilePart;
-export type AssistantPart = TextPart | FilePart | ReasoningPart | ToolCallPart;
+export type AssistantPart = TextPart | FilePart | ReasoningPart | ToolCallPart | OpaquePart;
 export type ContentPart = UserPart | AssistantPart | ToolResultPart;
 
 /** The text of parts, joined; everything else left out. */

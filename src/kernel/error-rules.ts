@@ -123,7 +123,7 @@ export const fallbackRules: readonly ErrorRule[] = [
       /server_error|\bapi_error\b|internal server error|\bstatus: internal\b|provider_unavailable/,
       /econnreset|econnrefused|econnaborted|epipe|enotfound|eai_again|enetunreach|ehostunreach|und_err_socket/,
       /socket hang up|fetch failed|failed to fetch|other side closed|connection error|network error/,
-      /\bmessage: terminated\n|premature close|unexpected eof|runner (?:process )?has (?:terminated|unexpectedly)/,
+      /\bmessage: terminated\n|premature close|unexpected eof|invalid json response|ended without a finish|runner (?:process )?has (?:terminated|unexpectedly)/,
     ],
   },
 ];

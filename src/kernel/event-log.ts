@@ -5,7 +5,14 @@ import type { RunId } from "./identity.ts";
 import type { Lease } from "./lease.ts";
 
 export type LogVerdict =
-  | { readonly ok: true; readonly events: number; readonly head: string; readonly keyed: boolean }
+  | {
+      readonly ok: true;
+      readonly events: number;
+      readonly head: string;
+      readonly keyed: boolean;
+      /** Events after the head that was asked for; `null` when none was. */
+      readonly sinceHead: number | null;
+    }
   /** `seq`: of the first event that cannot be trusted any more. */
   | { readonly ok: false; readonly seq: number; readonly problem: string };
 
@@ -34,6 +41,6 @@ export interface EventLog {
   lastSeq(runId: RunId): Promise<number>;
   /** Not durable. Dropped without a word when the lease was lost. */
   putDelta(lease: Lease, delta: Delta): void;
-  /** Against `head`, a hash kept elsewhere, a cut tail is found as well. */
+  /** Against `head`, one this log had once and that was kept elsewhere, a cut tail is found as well. The log may have grown since. */
   verify(runId: RunId, head?: string): Promise<LogVerdict>;
 }

@@ -55,6 +55,7 @@ export {
   type FilePart,
   type ImagePart,
   type MediaSource,
+  type OpaquePart,
   type ProviderMetadata,
   type ReasoningPart,
   textOf,
@@ -204,6 +205,7 @@ export type {
 export type {
   Model,
   ModelCallOptions,
+  ModelChoice,
   ModelRequest,
   ModelResponse,
   ModelStreamPart,

@@ -34,7 +34,10 @@ export interface ClaimOptions {
  *   longest ready.
  */
 export interface Leases {
-  /** Workers that do not say so are gone; a store that can tell a dead process by itself does. */
+  /**
+   * Workers that do not say so are gone; a store that can tell a dead process by itself does. A worker that was gone comes with empty
+   * hands: what one of its name had is left behind.
+   */
   enlist(workerId: string): Promise<void>;
   dismiss(workerId: string): Promise<void>;
   claim(options: ClaimOptions): Promise<readonly Lease[]>;

@@ -1,3 +1,4 @@
+import type { ClassifiedError } from "./classify-error.ts";
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
 import type { ProviderMetadata } from "./content.ts";
@@ -69,10 +70,19 @@ export type ModelStreamPart =
     }
   | ({ readonly type: "finish" } & ModelResponse);
 
+/** Which models may answer a request, and when the next of them is asked. */
+export interface ModelChoice {
+  /** In the order in which they are asked; at least one. */
+  candidates(request: ModelRequest, task: { readonly role: string }): readonly Model[];
+  /** Whether this failure passes the request on to the next. Not asked once a piece of the answer was shown. */
+  passesOn(error: ClassifiedError): boolean;
+}
+
 /**
  * A language model. Both calls throw the provider's own error, unmapped; `classifyError` reads it. They stop promptly
  * when the signal aborts.
  *
+ * - A `Fault` thrown before the first part means that nothing was sent and nothing can have been billed.
  * - A stream that ends without `finish` was cut: the caller treats it as an error, never as a short answer.
  * - `finish` carries the whole message, equal to what `generate` would have returned.
  */
@@ -82,6 +92,8 @@ export interface Model {
   /** Tokens it can read and write in one call, where that is known. */
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
+  /** Of a model that stands for others. The runtime calls those, so that each call is reserved and paid at its own price. */
+  readonly choice?: ModelChoice;
   generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse>;
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart>;
 }

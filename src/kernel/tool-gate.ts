@@ -24,7 +24,7 @@ export interface GatedCall {
   readonly facts: RunFacts;
   /**
    * The task's calls that have settled, oldest first, those from the journal as well: what a gate decides from them survives a
-   * restart, which a count of its own would not.
+   * restart, which a count of its own would not. Calls of the same batch are not in it, nor those inside an earlier tool or step.
    */
   readonly history: readonly SettledCall[];
   /** For steps of the gate's own, scoped under this call: journaled, and paid where they cost. */

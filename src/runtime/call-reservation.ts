@@ -16,12 +16,14 @@ import {
 import type { OpenStep } from "./open-step.ts";
 import { dearestInputUsd, dearestOutputUsd } from "./dearest-price.ts";
 import type { RunState } from "./run-state.ts";
-import { boundMessages, boundTools } from "./token-bound.ts";
+import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
 
 /** What the provider has counted already: the tokens of an earlier request. */
 export interface SentPrefix {
   readonly request: LlmRequest;
   readonly tokens: number;
+  /** Who counted; another model counts otherwise. */
+  readonly by: Pick<Model, "provider" | "modelId">;
 }
 
 export interface CallReservation {
@@ -158,19 +160,23 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
   return null;
 }
 
-/** B1: the provider's own count for what it has seen, and one token per byte for what is new. */
-export function boundInput(request: LlmRequest, sent: SentPrefix | undefined): number {
+/** B1: the model's own count for what it has seen, and one token per byte for what is new. */
+export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
   const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
-  const extra = boundMessages(ephemeral);
-  if (sent !== undefined && continues(request, sent)) {
+  const extra = boundMessages(ephemeral) + boundFormat(request);
+  if (sent !== undefined && isSame(sent.by, model) && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
   }
   return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
 }
 
 /** The same for a request that something on its way has changed: nothing of it is known to be counted. */
-export function boundRequest({ messages, tools = [] }: ModelRequest): number {
-  return boundMessages(messages) + boundTools(tools);
+export function boundRequest({ messages, tools = [], ...request }: ModelRequest): number {
+  return boundMessages(messages) + boundTools(tools) + boundFormat(request);
+}
+
+function isSame(one: Pick<Model, "provider" | "modelId">, other: Model): boolean {
+  return one.provider === other.provider && one.modelId === other.modelId;
 }
 
 /** Whether all that was sent before is sent again, so that its count holds. A provider that counts nothing says nothing. */

@@ -21,8 +21,8 @@ export interface ChatCall {
   readonly model: Model;
   /** The request as the agent's code made it. */
   readonly whole: ModelRequest;
-  /** Its bound. */
-  readonly inputTokens: number;
+  /** Its bound, by the model that is asked. */
+  readonly inputTokens: (model: Model) => number;
   readonly request: LlmRequest;
   readonly role: string;
 }
@@ -53,12 +53,12 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
       open.end();
     }
     answer = undefined;
-    counted = context.request === whole && context.model === model;
-    const inputTokens = counted ? call.inputTokens : boundRequest(context.request);
-    const { filters } = context;
+    counted = context.request === whole;
+    const { filters, request: asked } = context;
+    const inputTokens = counted ? call.inputTokens : () => boundRequest(asked);
     answer = await callAnswered(
       open,
-      { model: context.model, request: context.request, inputTokens, filters },
+      { model: context.model, request: asked, role, inputTokens, filters },
       attempts,
     );
     context.result = answer.response;
@@ -81,7 +81,7 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
     const usage = answer === undefined ? paid : addUsage(paid, payFor(open, answer));
     return conclude(open, answer ?? { model: context.model }, result, usage);
   };
-  return { settle, counted: counted && paid === noUsage };
+  return { settle, countedBy: counted && paid === noUsage ? answer?.model : undefined };
 }
 
 /** Nothing was streamed: whoever watches is shown the answer in one piece. */

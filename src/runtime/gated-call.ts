@@ -1,4 +1,5 @@
 import type { EventDraft, GatedCall, JsonValue, Tool, ToolCall } from "../kernel/index.ts";
+import type { CallHistory } from "./call-history.ts";
 import type { OpenStep } from "./open-step.ts";
 import { ScopeInside, type InnerContext } from "./scope-inside.ts";
 import { Strand } from "./strand.ts";
@@ -9,6 +10,8 @@ export type GateStage = "gate" | "edited" | "remember" | "after";
 export interface GatedCallOptions {
   readonly open: OpenStep;
   readonly call: ToolCall;
+  /** Of the scope that makes the call. */
+  readonly history: CallHistory;
   /** A scope under the call; a branch of it where one is named. */
   readonly scoped: (strand: Strand, branch?: string) => InnerContext;
 }
@@ -18,11 +21,11 @@ export interface GatedCallOptions {
  * replay shifts no other.
  */
 export async function showToGate<Value>(
-  { open, call, scoped }: GatedCallOptions,
+  { open, call, scoped, history }: GatedCallOptions,
   { tool, needsApproval, stage, input = call.input }: Look,
   look: (gated: GatedCall) => Promise<Value>,
 ): Promise<Value> {
-  const { agentId, taskId, facts, settledCalls } = open.runner;
+  const { agentId, taskId, facts } = open.runner;
   const inside = new ScopeInside(() => {
     // What was called has settled; a step of the gate is a call of its own (H7).
     open.end();
@@ -36,7 +39,7 @@ export async function showToGate<Value>(
       agentId,
       taskId,
       facts,
-      history: settledCalls,
+      history: history.calls,
       get ctx() {
         return inside.ctx;
       },

@@ -18,6 +18,7 @@ import {
 } from "../kernel/index.ts";
 import { reserveCall, type Grant } from "./call-reservation.ts";
 import { DeltaStream } from "./delta-stream.ts";
+import { ModelLine, type FailedAttempt } from "./model-line.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
 import { partialOutput } from "./task-end.ts";
@@ -26,16 +27,17 @@ import type { TaskRunner } from "./task-runner.ts";
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
 export interface CalledModel {
   readonly settle: () => LlmReply;
-  /** The provider's count of input is that of the transcript as it stands. */
-  readonly counted: boolean;
+  /** Whose count of input is that of the transcript as it stands; nobody's if something on the way changed it. */
+  readonly countedBy: Model | undefined;
 }
 
 /** One request as it goes out. */
 export interface Outgoing {
   readonly model: Model;
   readonly request: ModelRequest;
-  /** B1: of input, at most. */
-  readonly inputTokens: number;
+  readonly role: string;
+  /** B1: of input, at most, as this model may count. */
+  readonly inputTokens: (model: Model) => number;
   readonly filters: readonly DeltaFilter[];
 }
 
@@ -55,15 +57,19 @@ export interface Answer {
 
 /**
  * Reserve, call; again after a failure that may pass (J5: inside the step). Each attempt reserves anew, and one that ends without
- * reported usage is charged in full (B3). What it resolves to has not been settled.
+ * reported usage is charged in full (B3). Of several models that may answer, the next is asked at once. What it resolves to has not
+ * been settled.
  */
 export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts: Attempts): Promise<Answer> {
   const { runner, strand } = open;
-  const { model, request, inputTokens } = outgoing;
+  const { request } = outgoing;
   const { maxOutputTokens } = request;
-  for (let tries = 1; ; tries++) {
+  const line = new ModelLine(outgoing.model, request, outgoing.role);
+  for (let tries = 1; ;) {
+    const { model } = line;
     const attempt = ++attempts.count;
     const { turns } = attempts;
+    const inputTokens = outgoing.inputTokens(model);
     const grant = await reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
     let isSent = false;
     let parts = 0;
@@ -77,7 +83,7 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
       const sentAt = clock.now();
       const limited = limit(request, grant);
       const response = await (runner.task.record.streaming
-        ? stream(open, { ...outgoing, request: limited }, attempt, () => parts++)
+        ? stream(open, { ...outgoing, model, request: limited }, attempt, () => parts++)
         : model.generate(limited, { signal: strand.signal }));
       if (runner.dropped) return await never();
       attempts.turns = 0;
@@ -89,40 +95,62 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
         runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
         throw error;
       }
-      const { classified, charged } = fail(open, grant, error, parts);
-      if (charged) attempts.turns = 0;
-      await delay(open, retryDelay(open, tries, classified, error));
+      const failed = fail(open, grant, error, parts);
+      if (failed.charged) attempts.turns = 0;
+      if (line.passOn(failed)) tellFallback(open, model, line.model, failed.error);
+      else await delay(open, retryDelay(open, tries++, line.startOver()));
     }
   }
 }
 
-/** B3: books what an attempt may have cost. Throws when it was stopped. */
+/** Codes of the platform for a connection that never came about. */
+const unreached: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+]);
+
+/** B3: books what an attempt may have cost. Throws when it was stopped, and what no other attempt could mend. */
 function fail(
   open: OpenStep,
   grant: Grant,
-  error: unknown,
+  cause: unknown,
   parts: number,
-): { readonly classified: ClassifiedError; readonly charged: boolean } {
+): FailedAttempt & { readonly charged: boolean } {
   const { runner, strand } = open;
-  const classified = classifyError(error, { now: runner.owner.clock.now() });
-  // Refused before any body: nothing was billed. Anything else may have been.
-  const charged = !classified.refused || parts > 0;
+  const error = classifyError(cause, { now: runner.owner.clock.now() });
+  // Refused before any body, or never sent: nothing was billed. Anything else may have been.
+  const unsent = Fault.is(cause) && !(cause instanceof CancellationError);
+  const free = error.refused || unsent || unreached.has(error.providerCode ?? "");
+  const charged = parts > 0 || !free;
   if (charged) lose(runner, grant.id);
   else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
   open.end();
   const stop = strand.token.error;
   if (stop !== undefined) throw stop;
-  if (error instanceof CancellationError) throw error;
-  return { classified, charged };
+  // A fault that names no kind of failure is about the request or the set-up.
+  if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
+  return { error, cause, charged, shown: parts > 0 };
+}
+
+function tellFallback(
+  { runner }: OpenStep,
+  from: Model,
+  to: Model,
+  { kind, message }: ClassifiedError,
+): void {
+  runner.tell({ type: "model_fallback", data: { from: nameOf(from), to: nameOf(to), kind, message } });
+}
+
+function nameOf({ provider, modelId }: Model): { readonly provider: string; readonly modelId: string } {
+  return { provider, modelId };
 }
 
 /** How long to wait before the next attempt; throws when there is to be none. Tells of both. */
-function retryDelay(
-  open: OpenStep,
-  tries: number,
-  { kind, retryable, message, retryAfterMs }: ClassifiedError,
-  cause: unknown,
-): number {
+function retryDelay(open: OpenStep, tries: number, { error, cause }: FailedAttempt): number {
+  const { kind, retryable, message, retryAfterMs } = error;
   const { runner } = open;
   const { retry, random } = runner.owner;
   const fault = new Fault(`model_${kind}`, message, { cause });

@@ -19,8 +19,8 @@ export interface ModelCall {
   readonly request: LlmRequest;
   readonly role: string;
   readonly sent: SentPrefix | undefined;
-  /** The provider's count of input is that of the transcript as it stands: not known of what middleware made of a request. */
-  counted: boolean;
+  /** Whose count of input is that of the transcript as it stands: not known of what middleware made of a request. */
+  countedBy: Model | undefined;
 }
 
 /** One turn's model call, through what stands around it (F1). What it resolves to is for the breath in which the step is recorded. */
@@ -29,15 +29,16 @@ export async function callModel(open: OpenStep, call: ModelCall): Promise<() => 
   const { runner } = open;
   const model = findModel(runner, role);
   const whole = modelRequest(request);
-  const inputTokens = boundInput(request, sent);
+  const inputTokens = (by: Model): number => boundInput(request, sent, by);
   const chat = runner.agent.callPath?.chat;
   if (chat !== undefined) {
-    const { settle, counted } = await callThrough(chat, { open, model, whole, inputTokens, request, role });
-    call.counted = counted;
+    const { settle, countedBy } = await callThrough(chat, { open, model, whole, inputTokens, request, role });
+    call.countedBy = countedBy;
     return settle;
   }
-  const outgoing = { model, request: whole, inputTokens, filters: noFilters };
+  const outgoing = { model, request: whole, role, inputTokens, filters: noFilters };
   const answer = await callAnswered(open, outgoing, { count: 0, turns: 1 });
+  call.countedBy = answer.model;
   return () => conclude(open, answer, answer.response, payFor(open, answer));
 }
 

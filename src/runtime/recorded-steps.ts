@@ -5,9 +5,7 @@ export class RecordedSteps {
   readonly #left = new Map<string, number>();
 
   constructor(addresses: Iterable<StepAddress>) {
-    for (const address of addresses) {
-      for (const scope of scopesOf(address)) this.#left.set(scope, (this.#left.get(scope) ?? 0) + 1);
-    }
+    for (const address of addresses) this.#count(address, 1);
   }
 
   /** Also in scopes below. */
@@ -18,17 +16,19 @@ export class RecordedSteps {
   /** The record was used: nothing inside the step will run (J7). What is below a model call are its tools, and they come after it. */
   visit(address: StepAddress, kind: StepKind): void {
     const left = this.#left.get(address) ?? 0;
-    if (left === 0) return;
-    const passed = kind === "llm" ? 1 : left;
-    for (const scope of scopesOf(address)) this.#left.set(scope, (this.#left.get(scope) ?? 0) - passed);
+    if (left > 0) this.#count(address, kind === "llm" ? -1 : -left);
   }
-}
 
-/** The task's own, every scope on the way down, and the address itself. */
-function* scopesOf(address: StepAddress): Iterable<string> {
-  yield "";
-  for (let end = address.indexOf("/"); end !== -1; end = address.indexOf("/", end + 1)) {
-    yield address.slice(0, end);
+  /** For the task's own scope, every one on the way down, and the address itself. */
+  #count(address: StepAddress, by: number): void {
+    this.#add("", by);
+    for (let end = address.indexOf("/"); end !== -1; end = address.indexOf("/", end + 1)) {
+      this.#add(address.slice(0, end), by);
+    }
+    this.#add(address, by);
   }
-  yield address;
+
+  #add(scope: string, by: number): void {
+    this.#left.set(scope, (this.#left.get(scope) ?? 0) + by);
+  }
 }

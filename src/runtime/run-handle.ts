@@ -41,6 +41,14 @@ export interface HandleOptions {
 }
 
 const root = formatTaskId(0);
+/** Among so many of the last events of a run that has ended is nearly always the end of its root. */
+const endingEvents = 16;
+
+/** The events that say how a run ended, the last of each. */
+interface Ending {
+  end?: Event<"run_end">;
+  task?: Event<"task_end">;
+}
 
 /** In whose name an order is given when nobody said. */
 export const unnamed = "user";
@@ -67,16 +75,10 @@ export class StoredRunHandle implements RunHandle {
 
   /** Reads along until the run ends, and on if it has orders to go on. */
   async result(): Promise<RunResult<JsonValue>> {
-    let end: Event<"run_end"> | undefined;
-    let task: Event<"task_end"> | undefined;
-    let fromSeq = 0;
-    do {
-      for await (const event of this.events({ fromSeq, types: ["task_end", "run_end"] })) {
-        if ("seq" in event) fromSeq = event.seq + 1;
-        if (event.type === "run_end") end = event;
-        if (event.type === "task_end" && event.taskId === root) task = event;
-      }
-    } while (await this.#ordersObeyed());
+    const last = await this.#options.store.events.lastSeq(this.runId);
+    const ending = await this.#readEnding(Math.max(0, last - endingEvents));
+    // Unless its root ended long before: a log need not be read from its beginning.
+    const { end, task } = ending.task === undefined ? await this.#readEnding(0) : ending;
     await this.#options.observed?.();
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
     const { lost = { tokens: 0, costUsd: 0 } } = end?.data ?? {};
@@ -95,6 +97,19 @@ export class StoredRunHandle implements RunHandle {
       failure,
       metadata: {},
     };
+  }
+
+  async #readEnding(fromSeq: number): Promise<Ending> {
+    const ending: Ending = {};
+    let next = fromSeq;
+    do {
+      for await (const event of this.events({ fromSeq: next, types: ["task_end", "run_end"] })) {
+        if ("seq" in event) next = event.seq + 1;
+        if (event.type === "run_end") ending.end = event;
+        if (event.type === "task_end" && event.taskId === root) ending.task = event;
+      }
+    } while (await this.#ordersObeyed());
+    return ending;
   }
 
   async standing(): Promise<Standing> {

@@ -72,13 +72,15 @@ export class RunLog {
   /** A step has begun. */
   open(opening: StepOpening): void {
     this.#state.open(opening, this.#clock.now());
-    (this.#draft.opens ??= []).push(opening);
+    if (this.#draft.opens === undefined) this.#draft.opens = [opening];
+    else this.#draft.opens.push(opening);
     this.#touch();
   }
 
   record(step: StepRecord): void {
     this.#state.record(step, this.#clock.now());
-    (this.#draft.steps ??= []).push(step);
+    if (this.#draft.steps === undefined) this.#draft.steps = [step];
+    else this.#draft.steps.push(step);
     this.#touch();
   }
 
@@ -105,7 +107,8 @@ export class RunLog {
   book(command: LedgerCommand): LedgerOutcome {
     const outcome = this.#state.book(command);
     if (!outcome.applied) return outcome;
-    (this.#draft.ledger ??= []).push(command);
+    if (this.#draft.ledger === undefined) this.#draft.ledger = [command];
+    else this.#draft.ledger.push(command);
     this.#touch();
     return outcome;
   }
@@ -163,6 +166,8 @@ export class RunLog {
     const draft = this.#draft;
     draft.number = this.#state.nextCommit++;
     draft.at = this.#clock.now();
+    // A list that grew holds room for more, which a store that keeps it would keep.
+    if (draft.events !== undefined) draft.events = draft.events.slice();
     this.#draft = {};
     this.#dirty = false;
     this.#writing = this.#store.journal.append(this.lease, draft as Commit).then(this.#written, this.#failed);

@@ -37,9 +37,10 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../kernel/index.ts";
+import { CallHistory } from "./call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import { drainInput } from "./input-drain.ts";
-import { callModel, type SentPrefix } from "./model-call.ts";
+import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { ScopeInside } from "./scope-inside.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
@@ -59,8 +60,16 @@ export class TaskContext implements RunContext {
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
   readonly #sent = new Map<string, SentPrefix>();
+  /** Empty without a gate (F1). */
+  readonly #history: CallHistory;
 
-  constructor(runner: TaskRunner, scope: StepScope | number, strand: Strand = runner.strand) {
+  constructor(
+    runner: TaskRunner,
+    scope: StepScope | number,
+    strand: Strand = runner.strand,
+    around?: CallHistory,
+  ) {
+    this.#history = new CallHistory(around);
     this.#runner = runner;
     this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
   }
@@ -125,12 +134,16 @@ export class TaskContext implements RunContext {
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
     const start = this.#messageStart(role);
     // Of a recorded answer it is not known what middleware had made of its request.
-    const counted = this.#runner.agent.callPath?.chat === undefined;
-    const call = { request, role, sent: this.#sent.get(role), counted };
+    const { callPath, models } = this.#runner.agent;
+    const model = models?.[role];
+    const countedBy = callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
+    const call: ModelCall = { request, role, sent: this.#sent.get(role), countedBy };
     const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
     this.#lastLlm = address;
     this.#toolsCalled = 0;
-    if (call.counted) this.#sent.set(role, { request, tokens: reply.usage.inputTokens });
+    // What it thought goes back with the next request, seen or not.
+    const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
+    if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
     else this.#sent.delete(role);
     return reply;
   }
@@ -148,7 +161,9 @@ export class TaskContext implements RunContext {
     const [only] = calls;
     if (only === undefined || calls.length > 1)
       return this.#steps.alone("tools", () => this.#callTools(scope, first, calls));
-    return this.#steps.alone("tools", () => this.#callTool(stepAt(scope, first), only)).then(listOf);
+    return this.#steps
+      .alone("tools", () => this.#callTool(stepAt(scope, first), only))
+      .then((result) => this.#noteCalls(calls, [result]));
   }
 
   steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
@@ -160,11 +175,7 @@ export class TaskContext implements RunContext {
   }
 
   compact(step: CompactionStep): Promise<Compacted> {
-    return compactTranscript(
-      this.#steps,
-      step,
-      ({ address }) => new TaskContext(this.#runner, address, this.#steps.strand),
-    );
+    return compactTranscript(this.#steps, step, ({ address }) => this.#inside(address, this.#steps.strand));
   }
 
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
@@ -199,17 +210,17 @@ export class TaskContext implements RunContext {
     const address = this.#steps.next();
     return this.#steps.alone("parallel", async () => {
       const names = Object.keys(branches);
-      const scopes = names.map((name) => branchScope(address, name));
+      const contexts = names.map((name) => this.#inside(branchScope(address, name), this.#steps.strand));
       const settled = await Promise.allSettled(
-        names.map(async (name, index) => {
-          const ctx = new TaskContext(this.#runner, scopes[index] ?? "", this.#steps.strand);
+        contexts.map(async (ctx, index) => {
           try {
-            return await branches[name]?.(ctx);
+            return await branches[names[index] ?? ""]?.(ctx);
           } finally {
             this.#steps.tell(...ctx.takeTold());
           }
         }),
       );
+      for (const ctx of contexts) this.#history.join(ctx.#history);
       const values = this.#valuesOf(settled);
       return Object.fromEntries(names.map((name, index) => [name, values[index]])) as BranchResults<Branches>;
     });
@@ -224,7 +235,7 @@ export class TaskContext implements RunContext {
     return this.#steps.journaled<{ winner: string; value: Value }>(step, async (open) => {
       const entrants = Object.entries(branches).map(([name, branch]) => {
         const own = new Strand(strand);
-        const ctx = new TaskContext(this.#runner, branchScope(step.address, name), own);
+        const ctx = this.#inside(branchScope(step.address, name), own);
         const run = async (): Promise<{ winner: string; value: Value }> => ({
           winner: name,
           value: await branch(ctx),
@@ -300,9 +311,7 @@ export class TaskContext implements RunContext {
     return this.#steps.journaled<Value>(step, async (open) => {
       assertJson(input, `the input of step ${name}`);
       const call = await open.begin();
-      const inside = new ScopeInside(
-        () => new TaskContext(this.#runner, step.address, new Strand(open.strand, call)),
-      );
+      const inside = new ScopeInside(() => this.#inside(step.address, new Strand(open.strand, call)));
       const { signal } = this;
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
       const value = await body({
@@ -363,7 +372,7 @@ export class TaskContext implements RunContext {
         if ((await own).status === "rejected") break;
       }
     }
-    return this.#valuesOf(await Promise.all(settled));
+    return this.#noteCalls(calls, this.#valuesOf(await Promise.all(settled)));
   }
 
   #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
@@ -376,7 +385,7 @@ export class TaskContext implements RunContext {
     const { callId, toolName, input } = call;
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
     const idempotencyKey = this.#steps.idempotencyKey(address);
-    const done = this.#steps.recorded<ToolResult>(
+    return this.#steps.recorded<ToolResult>(
       step,
       (open) =>
         callTool({
@@ -384,20 +393,26 @@ export class TaskContext implements RunContext {
           call,
           idempotencyKey,
           steps: this.#steps,
+          history: this.#history,
           scoped: (strand, branch) =>
-            new TaskContext(
-              this.#runner,
-              branch === undefined ? address : branchScope(address, branch),
-              strand,
-            ),
+            this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
         }),
       start,
     );
-    if (this.#runner.agent.callPath?.gate === undefined) return done;
-    return done.then((result) => {
-      this.#runner.settledCalls.push({ call, result });
-      return result;
-    });
+  }
+
+  /** In the order of the calls. */
+  #noteCalls(calls: readonly ToolCall[], results: readonly ToolResult[]): readonly ToolResult[] {
+    if (this.#runner.agent.callPath?.gate === undefined) return results;
+    for (const [index, result] of results.entries()) {
+      const call = calls[index];
+      if (call !== undefined) this.#history.add({ call, result });
+    }
+    return results;
+  }
+
+  #inside(scope: StepScope, strand: Strand): TaskContext {
+    return new TaskContext(this.#runner, scope, strand, this.#history);
   }
 
   /** J2: the first fault in the order of declaration. J5: all that came with it are voided with it. */
@@ -448,10 +463,6 @@ export class ContinueAsNew {
 /** Every journal of a task has addresses of its own, so that idempotency keys are never used twice. */
 function journalScope(journal: number): StepScope {
   return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
-}
-
-function listOf<Value>(value: Value): readonly Value[] {
-  return [value];
 }
 
 function settle<Value>(work: Promise<Value>): Promise<PromiseSettledResult<Value>> {

@@ -9,7 +9,6 @@ import {
   type CancellationError,
   type EventDraft,
   type RunFacts,
-  type SettledCall,
   type StepAddress,
   type StepOutcome,
   type StepRecord,
@@ -64,7 +63,8 @@ export class TaskRunner {
   readonly strand = new Strand(this.token);
   readonly task: TaskState;
   readonly #recorded: RecordedSteps;
-  readonly #calls = new Set<OpenCall>();
+  /** Few at a time. */
+  readonly #calls: OpenCall[] = [];
   readonly #resources: (() => Promise<void>)[] = [];
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
   readonly #origins = new WeakMap<object, readonly StepAddress[]>();
@@ -80,8 +80,6 @@ export class TaskRunner {
   #slot: Promise<void> | undefined;
   #parked: (() => void)[] = [];
 
-  /** What its model was given for its calls so far, for a gate to judge by; empty without one (F1). */
-  readonly settledCalls: SettledCall[] = [];
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
@@ -250,12 +248,15 @@ export class TaskRunner {
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
   beginCall(): OpenCall {
     const call = { blocked: 0 };
-    this.#calls.add(call);
+    this.#calls.push(call);
     return call;
   }
 
   endCall(call: OpenCall): void {
-    if (!this.#calls.delete(call) || this.#dropped) return;
+    const index = this.#calls.indexOf(call);
+    if (index < 0) return;
+    this.#calls.splice(index, 1);
+    if (this.#dropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
   }
@@ -325,7 +326,7 @@ export class TaskRunner {
     if (this.#dropped) return;
     this.#dropped = true;
     this.#giveSlot();
-    if (!this.#ended || this.#calls.size > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
+    if (!this.#ended || this.#calls.length > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
     void this.#closeResources();
   }

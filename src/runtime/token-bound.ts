@@ -1,9 +1,12 @@
-import type { ChatMessage, ContentPart, ToolOutput, ToolSpec } from "../kernel/index.ts";
+import type { ChatMessage, ContentPart, ModelRequest, ToolOutput, ToolSpec } from "../kernel/index.ts";
 
 /** More than any provider counts for one image, whatever its size. */
 const tokensPerImage = 8_192;
 /** For roles, separators and the like, for each message and the request. */
 const overhead = 16;
+/** Providers tell their models how to use tools, at the user's cost. */
+const toolsOverhead = 640;
+const formatOverhead = 512;
 
 /** B1: at least as many tokens as these messages can come to: one per byte of text, and a bound for each image. */
 export function boundMessages(messages: Iterable<ChatMessage>): number {
@@ -17,7 +20,12 @@ export function boundMessages(messages: Iterable<ChatMessage>): number {
 }
 
 export function boundTools(tools: readonly ToolSpec[]): number {
-  return tools.length === 0 ? 0 : bytes(JSON.stringify(tools)) + overhead;
+  return tools.length === 0 ? 0 : bytes(JSON.stringify(tools)) + toolsOverhead;
+}
+
+/** A schema goes out with some words around it, whether the provider has a place for it or it is told to the model. */
+export function boundFormat({ responseFormat }: Pick<ModelRequest, "responseFormat">): number {
+  return responseFormat?.type === "json" ? bytes(JSON.stringify(responseFormat)) + formatOverhead : 0;
 }
 
 function boundPart(part: ContentPart): number {
@@ -31,6 +39,8 @@ function boundPart(part: ContentPart): number {
       return part.source.kind === "base64" ? part.source.data.length : tokensPerImage;
     case "tool_call":
       return bytes(JSON.stringify(part.input)) + bytes(part.toolName) + overhead;
+    case "opaque":
+      return bytes(JSON.stringify(part.value)) + overhead;
     case "tool_result":
       return boundOutput(part.output) + overhead;
   }

@@ -34,7 +34,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(await store.events.lastSeq(lease.runId)).toBe(3);
   });
 
-  test("E1: a chain verifies, its head moves with each event, and another head does not fit", async () => {
+  test("E1: a chain verifies, its head moves with each event, and a head it never had does not fit", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const before = await store.events.verify(lease.runId);
@@ -43,8 +43,10 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect([before.ok, after.ok]).toEqual([true, true]);
     if (!before.ok || !after.ok) return;
     expect(before.head === after.head).toBe(false);
-    expect((await store.events.verify(lease.runId, after.head)).ok).toBe(true);
-    expect((await store.events.verify(lease.runId, before.head)).ok).toBe(false);
+    expect([before.sinceHead, after.sinceHead]).toEqual([null, null]);
+    expect(await store.events.verify(lease.runId, after.head)).toEqual({ ...after, sinceHead: 0 });
+    expect(await store.events.verify(lease.runId, before.head)).toEqual({ ...after, sinceHead: 1 });
+    expect((await store.events.verify(lease.runId, "made up")).ok).toBe(false);
   });
 
   test("E3: reading starts at any seq and ends where the log ends now", async () => {
@@ -65,6 +67,19 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seqs(await tail)).toEqual([0, 1, 2, 3, 4]);
     expect(seqs(await all(store.events.tail(lease.runId, { fromSeq: 3 })))).toEqual([3, 4]);
     expect(seqs(await all(store.events.tail(lease.runId, { fromSeq: 5 })))).toEqual([]);
+  });
+
+  test("E3: who asks for some types sees those, from the log and as they come, and the end of the log with them", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await put(store, lease, 1, turnStart(lease.runId, 1));
+    const ends = all(store.events.tail(lease.runId, { types: ["run_end"] }));
+    const turns = all(store.events.tail(lease.runId, { fromSeq: 1, types: ["turn_start"] }));
+    store.events.putDelta(lease, text(lease, 0, "Hel"));
+    await put(store, lease, 2, turnStart(lease.runId, 2));
+    await put(store, lease, 3, turnStart(lease.runId, 3), runEnd(lease.runId, 4));
+    expect(seqs(await ends)).toEqual([4]);
+    expect(seqs(await turns)).toEqual([1, 2, 3]);
   });
 
   test("E3: a hundred watchers see the same, and those who leave disturb nobody", async () => {

@@ -17,6 +17,8 @@ export {
 export type { CrashPromise } from "./crash-promises.ts";
 export { dyingStore, type Death, type DyingStore, type DyingStoreOptions } from "./dying-store.ts";
 export { FakeClock } from "./fake-clock.ts";
+export { recordModel } from "./record-model.ts";
+export { replayModel, type ReplayOptions } from "./replay-model.ts";
 export { traceRun, type RunTrace } from "./run-trace.ts";
 export {
   ScriptedModel,

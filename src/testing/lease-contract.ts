@@ -46,6 +46,17 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
   });
 
+  test("L2: a worker that comes again comes with empty hands: what one of its name had is left behind", async () => {
+    const store = await open();
+    const lost = await ownRun(store);
+    await store.leases.enlist("w1");
+    expect(await claimed(store, "w1")).toEqual([]);
+    await store.leases.dismiss("w1");
+    await store.leases.enlist("w1");
+    await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await claimed(store, "w1")).toEqual([lost.runId]);
+  });
+
   test("L2: an ended run is never claimed or seized", async () => {
     const store = await open();
     const { runId } = await left(store, { kind: "ended" });

@@ -8,6 +8,7 @@ import {
   soloAgent,
   tool,
   type ReActDependencies,
+  type SoloAgentOptions,
 } from "../../src/index.ts";
 import {
   agentSession,
@@ -15,8 +16,12 @@ import {
   type Agent,
   type CallPath,
   type CompactionStrategy,
+  type GuardrailDecision,
+  type HookRegistry,
   type LlmRequest,
+  type Permissions,
   type Telemetry,
+  type ToolGate,
   type Transcript,
 } from "../../src/kernel/index.ts";
 import {
@@ -171,6 +176,69 @@ describe("F1: a call passes what is configured and nothing else", () => {
     await (await runtime.submit(scout, "Look.")).result();
     await runtime.close();
     expect(seen).toEqual(["added while it ran"]);
+  });
+});
+
+/** How often the gate and what it is made of were asked in a run of one tool call. */
+async function gatePasses(options: Partial<SoloAgentOptions>): Promise<{ before: number; after: number }> {
+  const passed = { before: 0, after: 0 };
+  const scout = soloAgent({ name: "scout", model: script(), tools: [look], ...options });
+  const { gate, ...path } = scout.callPath ?? {};
+  const counting: ToolGate | undefined = gate && {
+    before: (call) => (passed.before++, gate.before(call)),
+    after: (call, result) => (passed.after++, gate.after(call, result)),
+  };
+  const runtime = await openRuntime();
+  const counted: Agent = { ...scout, callPath: { ...path, ...(counting && { gate: counting }) } };
+  const { status } = await (await runtime.submit(counted, "Look.")).result();
+  await runtime.close();
+  expect(status).toBe("completed");
+  return passed;
+}
+
+describe("F1: the gate is there when something stands in it", () => {
+  const allow = (): GuardrailDecision => ({ decision: "allow" });
+  const permissions: Permissions = { check: () => ({ decision: "allow" }) };
+  const toolHooks: HookRegistry = { preTool: () => undefined, postTool: () => undefined };
+
+  test.for([
+    { what: "nothing", options: {} },
+    { what: "no guardrails", options: { guardrails: [] } },
+    { what: "a guardrail without a stage", options: { guardrails: [{ name: "idle" }] } },
+    { what: "a guardrail of the input", options: { guardrails: [{ name: "in", onInput: allow }] } },
+    { what: "a guardrail of the output", options: { guardrails: [{ name: "out", onOutput: allow }] } },
+    { what: "middleware alone", options: { middleware: [contentTruncator()] } },
+  ])("with $what a tool call passes none", async ({ options }) => {
+    expect(soloAgent({ name: "scout", model: script(), ...options }).callPath?.gate).toBeUndefined();
+    expect(await gatePasses(options)).toEqual({ before: 0, after: 0 });
+  });
+
+  test.for([
+    { what: "a guardrail of calls", options: { guardrails: [{ name: "call", beforeCall: allow }] } },
+    { what: "a guardrail of results", options: { guardrails: [{ name: "result", afterCall: allow }] } },
+    { what: "permissions", options: { permissions } },
+    { what: "tool hooks", options: { toolHooks } },
+    {
+      what: "all of them",
+      options: { guardrails: [{ name: "c", beforeCall: allow }], permissions, toolHooks },
+    },
+  ])("with $what a tool call passes one gate, once each way, and nothing else", async ({ options }) => {
+    const { callPath } = soloAgent({ name: "scout", model: script(), ...options });
+    expect(Object.keys(callPath ?? {})).toEqual(["gate"]);
+    expect(await gatePasses(options)).toEqual({ before: 1, after: 1 });
+  });
+
+  test("a guardrail is asked at the stages it has, and at no other", async () => {
+    const asked: string[] = [];
+    const at = (stage: string) => (): GuardrailDecision => (asked.push(stage), { decision: "allow" });
+    await gatePasses({
+      guardrails: [
+        { name: "calls", beforeCall: at("call") },
+        { name: "results", afterCall: at("result") },
+        { name: "idle" },
+      ],
+    });
+    expect(asked).toEqual(["call", "result"]);
   });
 });
 

@@ -11,7 +11,7 @@ it.each(Object.entries(models))(
     const path = await newPath();
     let files = 0;
     const open = () => sqliteStore({ path: `${path}.${++files}`, hash: sha256, maxDeliveries: 2 });
-    await expect(fc.assert(model(open), { numRuns: 200 })).resolves.toBeUndefined();
+    await expect(fc.assert(model(open), { numRuns: 150 })).resolves.toBeUndefined();
   },
   120_000,
 );

@@ -38,7 +38,7 @@ function run(changes: Partial<RunTrace> = {}): RunTrace {
   return {
     runId,
     events: log(turn(1), turn(2), end),
-    chain: { ok: true, events: 3, head: "", keyed: false },
+    chain: { ok: true, events: 3, head: "", keyed: false, sinceHead: null },
     receipts: new Set(),
     output: "out",
     status: "completed",

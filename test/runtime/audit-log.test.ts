@@ -161,7 +161,7 @@ test("a run that a message started is by the agent that sent it", async () => {
   expect(acts(await all(auditLog(store).read(other, { outsideOnly: true })))).toEqual(["worker: run_start"]);
 });
 
-test("E1: verifies, says that the chain in memory is not keyed, and finds a tail that was cut against a head", async () => {
+test("E1: verifies, says that the chain in memory is not keyed, and against a head says what came since", async () => {
   const { runtime, store } = await setUp();
   const worker = agent("worker", async (ctx) => void (await ctx.waitForSignal("go")));
   const run = await runtime.submit(worker, null);
@@ -172,7 +172,10 @@ test("E1: verifies, says that the chain in memory is not keyed, and finds a tail
   await run.signal("go");
   await run.result();
   const head = before.ok ? before.head : "";
-  expect(await audit.verify(run.runId, head)).toMatchObject({ ok: false });
+  const after = await audit.verify(run.runId, head);
+  expect(after).toMatchObject({ ok: true, sinceHead: expect.any(Number) });
+  expect(after.ok && after.sinceHead).toBeGreaterThan(0);
+  expect(await audit.verify(run.runId, "made up")).toMatchObject({ ok: false });
 });
 
 test("a key is refused where it would protect nothing", async () => {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import {
+  assistantMessage,
   formatTaskId,
+  messageText,
   Priority,
   toolMessage,
   Transcript,
@@ -9,6 +11,7 @@ import {
   type ApprovalDecision,
   type Event,
   type Guardrail,
+  type JsonValue,
   type ModelRequest,
   type RunContext,
 } from "../../src/kernel/index.ts";
@@ -278,6 +281,36 @@ function steered(world: World): Workload {
   };
 }
 
+function compacting(world: World): Workload {
+  const script = ({ messages }: { messages: readonly unknown[] }) => (
+    count(world, `model ${messages.length}`),
+    "in short"
+  );
+  const history = [userMessage("a"), assistantMessage("b"), userMessage("c")];
+  const keeper = async (ctx: RunContext): Promise<JsonValue> => {
+    const turn = await ctx.turn(async ({ input }) => ({
+      input,
+      instructions: "Be brief.",
+      tools: [],
+      history,
+    }));
+    const { transcript } = await ctx.compact({
+      transcript: turn.history,
+      contextTokens: 100,
+      compact: async (messages, inside) => {
+        const { message } = await inside.llm({ transcript: Transcript.of(messages.slice(0, 2)) });
+        return [userMessage(messageText(message)), ...messages.slice(2)];
+      },
+    });
+    const { message } = await ctx.llm({ transcript, instructions: turn.instructions });
+    return [transcript.length, messageText(message)];
+  };
+  return {
+    agents: () => [agent("keeper", keeper, { models: { main: scriptedModel(Array(9).fill(script)) } })],
+    options: { prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 2e-6 }) } },
+  };
+}
+
 const workloads = {
   toolLoop,
   spawnTree,
@@ -289,6 +322,7 @@ const workloads = {
   branches,
   continuing,
   steered,
+  compacting,
 };
 
 /** Events that a death adds, and those whose place among their neighbours depends on who was quicker. */
@@ -331,7 +365,7 @@ describe.each(Object.entries(workloads))("%s", (_name, workload) => {
           askedAfter: total(world) - life.asked,
           endedOnce: endedOnce(life.events),
           // B3: spent = what the calm run spends + lost, to the nano-dollar.
-          overspent: Math.round(((life.costUsd ?? 0) - (calm.costUsd ?? 0) - lostUsd(life.events)) * 1e9),
+          overspent: Math.round(((life.costUsd ?? 0) - (calm.costUsd ?? 0) - lostUsd(life.events)) * 1e9) + 0,
         };
         expect(promises).toEqual({
           at,

@@ -22,6 +22,7 @@ function partLine(role: string, part: ContentPart): string {
     case "text":
       return `[${role}] ${part.text}`;
     case "reasoning":
+    case "opaque":
       return "";
     case "image":
     case "file":

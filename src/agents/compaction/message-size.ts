@@ -46,6 +46,8 @@ function partChars(part: ContentPart): number {
       return part.source.kind === "base64" ? part.source.data.length : charsPerImage;
     case "tool_call":
       return part.toolName.length + JSON.stringify(part.input).length;
+    case "opaque":
+      return JSON.stringify(part.value).length;
     case "tool_result":
       return outputChars(part.output);
   }

@@ -96,6 +96,7 @@ function editAssistantPart(part: AssistantPart, edit: EditText, calls: EditText)
       return input === part.input ? part : { ...part, input };
     }
     case "file":
+    case "opaque":
       return part;
   }
 }

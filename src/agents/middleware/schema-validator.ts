@@ -1,12 +1,15 @@
 import {
   assistantMessage,
   formatIssue,
+  Fault,
   MiddlewareTermination,
   messageText,
   toolCallsOf,
   userMessage,
+  type AssistantMessage,
   type ChatContext,
   type ModelResponse,
+  type ResponseFormat,
   type StandardSchema,
 } from "../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
@@ -17,8 +20,13 @@ export interface SchemaValidatorOptions {
   readonly schema: StandardSchema;
   /** How often the model is shown what was wrong and asked again; each is a call that is paid. 2 unless told. */
   readonly maxRepairs?: number;
-  /** An answer that never fitted: `pass` lets it through, `terminate` stops the run. `pass` unless told. */
-  readonly onInvalid?: "pass" | "terminate";
+  /**
+   * An answer that never fitted: `pass` lets it through, `fail` makes it a failed call (`model_format_error`), `terminate` stops the
+   * run. `pass` unless told.
+   */
+  readonly onInvalid?: "pass" | "fail" | "terminate";
+  /** Asked of providers that can hold the model to it. The answer is then the JSON alone, without a code block around it. */
+  readonly format?: ResponseFormat;
   /** Which roles' answers; `main` unless told. */
   readonly roles?: readonly string[];
 }
@@ -28,21 +36,26 @@ export interface SchemaValidatorOptions {
  * calls tools is not the answer yet and is let through.
  */
 export function schemaValidator(options: SchemaValidatorOptions): Layer {
-  const { schema, maxRepairs = 2, onInvalid = "pass", roles = ["main"] } = options;
+  const { schema, maxRepairs = 2, onInvalid = "pass", roles = ["main"], format } = options;
   atLeast("schemaValidator: maxRepairs", maxRepairs, 0);
   return {
     name: "schema-validator",
     chat: async (context, next) => {
       if (!roles.includes(context.role)) return next();
-      const { request } = context;
+      const request = format === undefined ? context.request : { ...context.request, responseFormat: format };
+      context.request = request;
       for (let repairs = 0; ; repairs++) {
         await next();
         const { result } = context;
         if (result === undefined || toolCallsOf(result.message).length > 0) return;
         const problems = await problemsOf(schema, result, context.metadata);
         context.metadata["schemaValid"] = problems.length === 0;
-        if (problems.length === 0) return;
-        if (repairs === maxRepairs) return giveUp(problems);
+        if (problems.length === 0) {
+          if (format !== undefined) context.result = { ...result, message: bare(result.message) };
+          return;
+        }
+        // An answer that met its limit meets it again.
+        if (repairs === maxRepairs || result.stopReason === "length") return giveUp(problems);
         context.request = { ...request, messages: [...request.messages, ...correction(result, problems)] };
       }
     },
@@ -50,7 +63,9 @@ export function schemaValidator(options: SchemaValidatorOptions): Layer {
 
   function giveUp(problems: readonly string[]): void {
     if (onInvalid === "pass") return;
-    throw new MiddlewareTermination(`the answer does not fit its schema: ${problems.join("; ")}`, {
+    const message = `the answer does not fit its schema: ${problems.join("; ")}`;
+    if (onInvalid === "fail") throw new Fault("model_format_error", message, { details: { problems } });
+    throw new MiddlewareTermination(message, {
       by: "schema-validator",
       details: { problems },
     });
@@ -74,6 +89,14 @@ async function problemsOf(
   if (read.issues !== undefined) return read.issues.map(formatIssue);
   metadata["parsed"] = read.value;
   return [];
+}
+
+/** The JSON alone; everything but text stays. */
+function bare(message: AssistantMessage): AssistantMessage {
+  const text = messageText(message);
+  if (unfenced(text) === text) return message;
+  const rest = message.content.filter(({ type }) => type !== "text");
+  return { ...message, content: [...rest, { type: "text", text: unfenced(text) }] };
 }
 
 /** Models like to put JSON into a code block. */

@@ -15,36 +15,53 @@ export interface SchemaReader<Value> {
   readonly parse: (input: JsonValue) => Value | Promise<Value>;
 }
 
-export function schemaReader<Value>(toolName: string, schema: Schema): SchemaReader<Value> {
-  return isStandard(schema) ? readStandard(toolName, schema) : readJsonSchema(toolName, schema);
+/** Whose schema it is, in words: `the input schema of tool look`. */
+export interface SchemaOwner {
+  readonly schemaName: string;
+  readonly refuse: (problems: readonly string[]) => Fault;
+}
+
+export function schemaReader<Value>(owner: SchemaOwner, schema: Schema): SchemaReader<Value> {
+  return isStandard(schema) ? readStandard(owner, schema) : readJsonSchema(owner, schema);
+}
+
+export function toolSchema(toolName: string): SchemaOwner {
+  return {
+    schemaName: `the input schema of tool ${toolName}`,
+    refuse: (problems) =>
+      new Fault(
+        "invalid_argument",
+        `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
+      ),
+  };
 }
 
 function isStandard(schema: Schema): schema is StandardSchema {
   return "~standard" in schema;
 }
 
-function readStandard<Value>(toolName: string, schema: StandardSchema): SchemaReader<Value> {
+function readStandard<Value>(owner: SchemaOwner, schema: StandardSchema): SchemaReader<Value> {
   const { jsonSchema, validate, vendor } = schema["~standard"];
   if (jsonSchema === undefined) {
     throw new Fault(
       "invalid_argument",
-      `the input schema of tool ${toolName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
+      `${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
     );
   }
   return {
     jsonSchema: jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema,
     parse: async (input) => {
       const result = await validate(input);
-      if (result.issues !== undefined) throw refusal(toolName, result.issues.map(formatIssue));
+      if (result.issues !== undefined) throw owner.refuse(result.issues.map(formatIssue));
       return result.value as Value;
     },
   };
 }
 
-function readJsonSchema<Value>(toolName: string, schema: JsonSchema): SchemaReader<Value> {
-  const check = jsonSchemaCheck(`the input schema of tool ${toolName}`, schema);
+function readJsonSchema<Value>(owner: SchemaOwner, schema: JsonSchema): SchemaReader<Value> {
+  const check = jsonSchemaCheck(owner.schemaName, schema);
   const read = (input: JsonValue, problems: readonly string[]): Value => {
-    if (problems.length > 0) throw refusal(toolName, problems);
+    if (problems.length > 0) throw owner.refuse(problems);
     // A copy: what is recorded of the call must not change when the body changes its input.
     return copyJson(input) as Value;
   };
@@ -92,11 +109,4 @@ async function compile(what: string, schema: JsonSchema): Promise<(value: unknow
   } catch (cause) {
     throw new Fault("invalid_argument", `${what} is not a JSON Schema`, { cause });
   }
-}
-
-function refusal(toolName: string, problems: readonly string[]): Fault {
-  return new Fault(
-    "invalid_argument",
-    `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
-  );
 }

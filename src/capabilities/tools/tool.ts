@@ -10,7 +10,7 @@ import {
   type ToolResult,
   type ToolRisk,
 } from "../../kernel/index.ts";
-import { schemaReader } from "./schema-reader.ts";
+import { schemaReader, toolSchema } from "./schema-reader.ts";
 
 /** What a body may return: a text, JSON, nothing, or a whole result. */
 export type ToolReturn = JsonValue | ToolResult | undefined | void;
@@ -51,7 +51,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       `timeoutMs of tool ${name} is ${timeoutMs}: it must be above 0, or null for none`,
     );
   }
-  const { jsonSchema, parse } = schemaReader<Infer<Input>>(name, options.input);
+  const { jsonSchema, parse } = schemaReader<Infer<Input>>(toolSchema(name), options.input);
   return Object.freeze({
     name,
     description,

@@ -82,8 +82,9 @@ function textLine({ runId, verdict, head }: Finding): string {
   if (verdict === undefined)
     return `${runId}  ${head === undefined ? "not found" : "GONE: a head was kept, the run is not there"}`;
   if (!verdict.ok) return `${runId}  TAMPERED at event ${verdict.seq}: ${printable(verdict.problem)}`;
-  const { events, head: last, keyed } = verdict;
-  return `${runId}  ok  ${events} events  head ${last}  ${keyed ? "keyed" : "plain"}`;
+  const { events, head: last, keyed, sinceHead } = verdict;
+  const grown = sinceHead === null || sinceHead === 0 ? "" : `  ${sinceHead} since the head given`;
+  return `${runId}  ok  ${events} events  head ${last}  ${keyed ? "keyed" : "plain"}${grown}`;
 }
 
 /** What these verdicts are worth (E1). */
@@ -104,6 +105,10 @@ function closingWords(findings: readonly Finding[], { keyEnv }: AuditVerifyOptio
   if (verified.some(({ head }) => head === undefined))
     words.push(
       "Events cut off the end, or a run removed whole, are found only against a head kept elsewhere: keep the heads above and give them back as --head RUN=HASH.",
+    );
+  if (verified.some(({ verdict }) => (verdict.sinceHead ?? 0) > 0))
+    words.push(
+      "A log that has grown since its head was kept has lost nothing from before. Keep its new head.",
     );
   if (verified.some(({ verdict }) => !verdict.keyed))
     words.push(

@@ -7,12 +7,13 @@ import { defaultStore } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
 
 const verifyHelp = `
-Every event of a run is chained to the one before it. An event that was edited, removed or moved breaks
+What a run's log holds is chained, commit by commit. An event that was edited, removed or moved breaks
 the chain and is found. Two things are found only against a head that was kept elsewhere: events cut off
 the end of a log, and a run that was removed whole. Without an audit key the chain is plain hashing, and
 whoever can write the store can make a chain that fits; with one they would need the key.
 
-It covers events: not the journal's records, sessions or files beside the store.
+It covers the runs' logs: not sessions, mail or blobs. Verify against heads of runs that go on as well: a
+log that has grown since its head was kept is in order, and is said to have grown.
 
 Prints one line for each run:
   RUN  ok  EVENTS events  head HASH  keyed|plain

@@ -48,6 +48,23 @@ export const platformErrors: readonly ProviderError[] = [
   ["server_error", "undici terminated with no cause", new TypeError("terminated")],
   ["server_error", "connection reset by peer", systemError("ECONNRESET", "read ECONNRESET")],
   ["server_error", "broken pipe", systemError("EPIPE", "write EPIPE")],
+  [
+    "server_error",
+    "AI SDK 200 whose body is no JSON",
+    Object.assign(new Error("Invalid JSON response"), {
+      name: "AI_APICallError",
+      statusCode: 200,
+      responseBody: "{malformed json: <<<",
+      cause: Object.assign(new SyntaxError("Unexpected token m"), { name: "AI_JSONParseError" }),
+    }),
+  ],
+  [
+    "server_error",
+    "AI SDK OpenAI-compatible stream that was cut",
+    Object.assign(new Error("Response stream ended without a finish reason."), {
+      name: "AI_InvalidResponseDataError",
+    }),
+  ],
   ["server_error", "socket hang up", new Error("socket hang up")],
   [
     "server_error",

@@ -64,6 +64,9 @@ export const ownershipModel: Model = (open) =>
       switch (move.type) {
         case "enlist":
           await store.leases.enlist(workerId);
+          if (oracle.owner === workerId && !oracle.alive.has(workerId)) {
+            [oracle.owner, oracle.rest, holder] = [null, { kind: "ready" }, undefined];
+          }
           oracle.alive.add(workerId);
           break;
         case "dismiss":

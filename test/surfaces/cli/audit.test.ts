@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openRuntime, soloAgent, tool } from "../../../src/index.ts";
-import type { RunId } from "../../../src/kernel/index.ts";
+import { formatAgentId, type Agent, type RunId } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { repository } from "../../gates/run-node.ts";
 import { reeve } from "./reeve-process.ts";
@@ -146,6 +146,28 @@ describe("reeve audit verify", () => {
     expect(aware).toMatchObject({ code: 1, out: [expect.stringContaining("TAMPERED")] });
   });
 
+  test("a log that has grown since its head was kept is in order, and said to have grown", async () => {
+    const { store } = await setUp();
+    const waiter: Agent = {
+      id: formatAgentId({ name: "waiter" }),
+      run: async (ctx) => void (await ctx.waitForSignal("go")),
+    };
+    const first = await openRuntime({ store });
+    const { runId } = await first.submit(waiter, null);
+    await first.close();
+    const before = await reeve(["audit", "verify", runId, "--store", store, "--json"]);
+    const { head } = JSON.parse(before.out[0] ?? "") as { head: string };
+    const next = await openRuntime({ store });
+    next.register(waiter);
+    const run = await next.find(runId);
+    await run?.signal("go");
+    await run?.result();
+    await next.close();
+    const after = await reeve(["audit", "verify", runId, "--store", store, "--head", `${runId}=${head}`]);
+    expect(after).toMatchObject({ code: 0, out: [expect.stringMatching(/ \d+ since the head given$/)] });
+    expect(after.talk).toContain("has lost nothing from before");
+  });
+
   test("a run that is gone is found against its head; one that never was is not found", async () => {
     const { store, path, runIds } = await setUp({ runs: 2 });
     const gone = ["audit", "verify", "--store", store, "--head", `${runIds[0]}=abc`];
@@ -191,6 +213,7 @@ describe("reeve audit verify", () => {
         events: expect.any(Number),
         head: expect.any(String),
         keyed: false,
+        sinceHead: null,
         comparedWithHead: false,
       },
       { runId: "run_none", ok: false, seq: null, problem: "there is no such run", comparedWithHead: false },

@@ -88,15 +88,17 @@ export class MemoryEventLog implements EventLog {
     const { record, commits } = this.#tables.run(runId);
     let last = chainStart(record);
     let nextSeq = 0;
+    let headSeq: number | null = null;
     for (const { number, at, events = [] } of commits) {
       nextSeq += events.length;
       const content = this.#hash(canonicalJson(events));
       last = chainHead(last, { number, at, nextSeq, content }, this.#hash);
+      if (last === head) headSeq = nextSeq;
     }
-    if (head !== undefined && head !== last) {
-      return { ok: false, seq: nextSeq, problem: "the log does not end in the head kept elsewhere" };
-    }
-    return { ok: true, events: nextSeq, head: last, keyed: false };
+    if (head !== undefined && headSeq === null)
+      return { ok: false, seq: nextSeq, problem: "the log does not come to the head kept elsewhere" };
+    const sinceHead = headSeq === null ? null : nextSeq - headSeq;
+    return { ok: true, events: nextSeq, head: last, keyed: false, sinceHead };
   }
 }
 

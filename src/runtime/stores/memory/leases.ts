@@ -9,7 +9,13 @@ export class MemoryLeases implements Leases {
   }
 
   async enlist(workerId: string): Promise<void> {
+    if (this.#tables.workers.has(workerId)) return;
     this.#tables.workers.add(workerId);
+    for (const row of this.#tables.live) {
+      if (row.owner !== workerId) continue;
+      row.owner = null;
+      row.rest = { kind: "ready" };
+    }
   }
 
   async dismiss(workerId: string): Promise<void> {

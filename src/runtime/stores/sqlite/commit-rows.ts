@@ -26,10 +26,10 @@ type Mark = Pick<CommitRow, "number" | "nextEvent">;
 const columns = "number, at, next_event AS nextEvent, head, body";
 const marks = "number, next_event AS nextEvent";
 const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
-/** After so many commits of this process, or found when it opened the file, they get their place. */
+/** After at most so many commits of this process, or found when it opened the file, they get their place. */
 const mostFresh = 512;
 /** So many rows are read at once; between them others get their turn. */
-const pageRows = 128;
+const pageRows = 256;
 
 /**
  * Where the commits of a run lie: those that have their place, and after them the fresh ones, the last few of all runs. A row only ever
@@ -39,6 +39,7 @@ export class CommitRows {
   readonly #database: Database;
   readonly #findEntry: FindEntry;
   #fresh = 0;
+  #mostFresh = mostFresh;
 
   constructor(database: Database, findEntry: FindEntry) {
     this.#database = database;
@@ -55,7 +56,7 @@ export class CommitRows {
 
   /** The next commit has to give the fresh ones their place. */
   get isCrowded(): boolean {
-    return this.#fresh >= mostFresh;
+    return this.#fresh >= this.#mostFresh;
   }
 
   /** A commit was added. Inside its transaction if they were crowded. */
@@ -128,11 +129,23 @@ export class CommitRows {
 
   /** In order, at most a page of them; less than there are where fresh ones begin. */
   page(run: RunKey, from: number, end: number): CommitRow[] {
+    return this.#page<CommitRow>(columns, run, from, end);
+  }
+
+  /** Those of a page that have events, up to the commit that it ends with. */
+  eventPage(run: RunKey, from: number, end: number): { readonly rows: CommitRow[]; readonly next: number } {
+    const found = this.#page<Mark & { readonly id: number }>(`id, ${marks}`, run, from, end);
+    const told = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
+    const ids = told.map(({ id }) => id);
+    return { rows: this.#lying<CommitRow>(columns, ids), next: (found.at(-1)?.number ?? end) + 1 };
+  }
+
+  #page<Row extends Mark>(selected: string, run: RunKey, from: number, end: number): Row[] {
     for (let look = 0; look < 2; look++) {
-      const rows = this.#placed(run, from, end);
+      const rows = this.#placed<Row>(selected, run, from, end);
       if (rows.length > 0) return rows;
-      const late = this.#database.all<CommitRow>(
-        `SELECT ${columns} ${fresh} AND number >= ? AND number < ? ORDER BY id LIMIT ${pageRows}`,
+      const late = this.#database.all<Row>(
+        `SELECT ${selected} ${fresh} AND number >= ? AND number < ? ORDER BY id LIMIT ${pageRows}`,
         run.id,
         from,
         end,
@@ -140,6 +153,17 @@ export class CommitRows {
       if (late.length > 0) return late;
     }
     return [];
+  }
+
+  /** Of those from one number up to another the ones with events, a page at a time. */
+  async *eventPages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
+    for (let next = from; next < end;) {
+      const start = next;
+      const page = await this.#database.patiently(() => this.eventPage(run, start, end));
+      yield page.rows;
+      ({ next } = page);
+      if (next < end) await setImmediate();
+    }
   }
 
   /** Those from one number up to another, a page at a time, so that nothing of the database is held meanwhile. */
@@ -209,8 +233,8 @@ export class CommitRows {
     return some.length;
   }
 
-  #placed({ id }: RunKey, from: number, end: number): CommitRow[] {
-    const rows: CommitRow[] = [];
+  #placed<Row extends Mark>(selected: string, { id }: RunKey, from: number, end: number): Row[] {
+    const rows: Row[] = [];
     let next = from;
     while (rows.length < pageRows && next < end) {
       const place = this.#place(id, "WHERE run = ? AND number <= ? ORDER BY number DESC LIMIT 1", next);
@@ -218,14 +242,20 @@ export class CommitRows {
       const ids = place?.ids.slice(start, start + Math.min(pageRows - rows.length, end - next)) ?? [];
       if (ids.length === 0) return rows;
       next += ids.length;
-      rows.push(
-        ...this.#database.all<CommitRow>(
-          `SELECT ${columns} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`,
-          JSON.stringify(ids),
-        ),
-      );
+      rows.push(...this.#lying<Row>(selected, ids));
     }
     return rows;
+  }
+
+  /** These, whose ids ascend. */
+  #lying<Row extends Mark>(selected: string, ids: readonly number[]): Row[] {
+    const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? 0];
+    if (last - first < ids.length) {
+      const between = `SELECT ${selected} FROM commits WHERE id BETWEEN ? AND ? ORDER BY id`;
+      return this.#database.all<Row>(between, first, last);
+    }
+    const among = `SELECT ${selected} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`;
+    return this.#database.all<Row>(among, JSON.stringify(ids));
   }
 
   /** Of the commit after the last that has its place. */
@@ -266,6 +296,8 @@ export class CommitRows {
 
   #setPlaced(): void {
     this.#fresh = 0;
+    // Never the same for two processes: those who write at one pace would leave all their commits to one of them.
+    this.#mostFresh = Math.ceil(mostFresh * (0.5 + Math.random() / 2));
     this.#database.run("UPDATE placed SET through = (SELECT coalesce(max(id), 0) FROM commits)");
   }
 }

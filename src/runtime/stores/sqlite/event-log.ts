@@ -91,6 +91,7 @@ export class SqliteEventLog implements EventLog {
       return { run: key, end: this.#rows.endNumber(key) };
     });
     let [number, seq, last] = [0, 0, chainStart(run)];
+    let headSeq: number | null = null;
     for await (const page of this.#rows.pages(run, 0, end)) {
       for (const row of page) {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
@@ -101,13 +102,14 @@ export class SqliteEventLog implements EventLog {
         if (seq + this.#countEvents(run, row) !== nextSeq)
           return broken(seq, `commit ${number} does not hold the events it should`);
         [number, seq] = [number + 1, nextSeq];
+        if (last === head) headSeq = seq;
       }
     }
     if (number < end) return broken(seq, `commit ${number} is missing`);
-    if (head !== undefined && head !== last) {
-      return broken(seq, "the log does not end in the head kept elsewhere");
-    }
-    return { ok: true, events: seq, head: last, keyed: this.#chain.keyed };
+    if (head !== undefined && headSeq === null)
+      return broken(seq, "the log does not come to the head kept elsewhere");
+    const sinceHead = headSeq === null ? null : seq - headSeq;
+    return { ok: true, events: seq, head: last, keyed: this.#chain.keyed, sinceHead };
   }
 
   async *#follow(
@@ -153,7 +155,7 @@ export class SqliteEventLog implements EventLog {
       first: this.#rows.numberOf(run, fromSeq),
       last: this.#rows.numberOf(run, end - 1),
     }));
-    for await (const page of this.#rows.pages(run, first, last + 1)) {
+    for await (const page of this.#rows.eventPages(run, first, last + 1)) {
       for (const row of page) {
         for (const event of this.#rows.decode(run, row).events ?? []) {
           if (event.seq >= fromSeq && event.seq < end) yield event;

@@ -158,7 +158,8 @@ export class GroupCommit {
     try {
       return this.#writeTogether(waiting);
     } catch (error) {
-      for (const each of waiting) takeBack(each);
+      // The last first: each finds things as it left them.
+      for (const each of waiting.toReversed()) takeBack(each);
       return isBusy(error) ? "busy" : sqliteFault(error, this.#database.path);
     }
   }

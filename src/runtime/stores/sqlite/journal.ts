@@ -116,11 +116,14 @@ export class SqliteJournal implements Journal {
     const { owned } = this.#tables;
     const known = owned.get(lease.runId);
     let draft = known === undefined ? undefined : this.#draft(commit, known);
+    let before: Position | undefined;
     return this.#tables.write({
       bytes: draft?.body.length ?? 0,
       isOneStatement: () => !this.#reachesFurther(lease.runId, commit),
       apply: (version) => {
-        draft ??= this.#draft(commit, this.#tables.owner(lease));
+        const run = this.#tables.owner(lease);
+        draft ??= this.#draft(commit, run);
+        before = run.position;
         return this.#append(lease, draft, version);
       },
       committed: (standing) => {
@@ -128,7 +131,11 @@ export class SqliteJournal implements Journal {
         this.#neighbours.feeds.add(lease.runId, commit);
         this.#tell(commit);
       },
-      undone: () => delete owned.get(lease.runId)?.position,
+      // Most often the file was locked: then nothing has changed.
+      undone: () => {
+        const run = owned.get(lease.runId);
+        if (run !== undefined) run.position = before;
+      },
     });
   }
 

@@ -21,7 +21,7 @@ export interface Position {
 export interface OwnedRun extends RunKey {
   readonly epoch: number;
   readonly workerId: string;
-  position?: Position;
+  position?: Position | undefined;
   /** The database's version when a commit was last taken: while it is the same, the next one would be. */
   takenAt?: number;
 }

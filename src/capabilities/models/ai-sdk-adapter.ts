@@ -1,0 +1,140 @@
+import type {
+  LanguageModelV3CallOptions,
+  LanguageModelV3GenerateResult,
+  LanguageModelV3StreamResult,
+  LanguageModelV4CallOptions,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamResult,
+} from "@ai-sdk/provider";
+import {
+  toolCallsOf,
+  type AssistantPart,
+  type Model,
+  type ModelCallOptions,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelStreamPart,
+} from "../../kernel/index.ts";
+import { partOf, stopReasonOf, usageOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
+import { providerName, type AiSdkModel } from "./ai-sdk-model.ts";
+import { promptFor, schemaNote, type Reader } from "./ai-sdk-prompt.ts";
+import { boundUsage } from "./bound-usage.ts";
+import type { SupportedUrls } from "./inline-media.ts";
+import { outputLimit } from "./output-limit.ts";
+import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
+
+type CallOptions = LanguageModelV3CallOptions | LanguageModelV4CallOptions;
+
+/** The part of V3 and V4 that is called. */
+interface CallableModel {
+  readonly supportedUrls?: PromiseLike<SupportedUrls> | SupportedUrls;
+  readonly supportsStructuredOutputs?: boolean;
+  doGenerate(
+    options: CallOptions,
+  ): PromiseLike<LanguageModelV3GenerateResult | LanguageModelV4GenerateResult>;
+  doStream(options: CallOptions): PromiseLike<LanguageModelV3StreamResult | LanguageModelV4StreamResult>;
+}
+
+/** Thrown for a stream that ended before its answer did; its words make it a `server_error`, which is tried again. */
+const cut = "the stream ended before the answer was complete: premature close of the connection";
+
+/**
+ * An AI SDK language model as a `Model`. It is called at the level below the SDK's own retries, so the runtime's are the only ones.
+ */
+export class AiSdkAdapter implements Model {
+  readonly provider: string;
+  readonly modelId: string;
+  readonly #model: CallableModel;
+  readonly #version: Reader["version"];
+
+  constructor(model: AiSdkModel) {
+    this.#model = model as unknown as CallableModel;
+    this.#version = model.specificationVersion;
+    this.provider = providerName(model.provider);
+    this.modelId = model.modelId;
+  }
+
+  async generate(request: ModelRequest, options: ModelCallOptions = {}): Promise<ModelResponse> {
+    const { content, finishReason, usage, response } = await this.#model.doGenerate(
+      await this.#callOptions(request, options),
+    );
+    const parts = content.flatMap((each) => partOf(each, this.provider) ?? []);
+    return this.#answer(request, { parts, finishReason, usage, modelId: response?.modelId, streamed: false });
+  }
+
+  async *stream(request: ModelRequest, options: ModelCallOptions = {}): AsyncIterable<ModelStreamPart> {
+    const { stream } = await this.#model.doStream(await this.#callOptions(request, options));
+    const answer = new StreamedAnswer(this.provider);
+    for await (const part of stream as unknown as AsyncIterable<StreamPart>) {
+      const delta = answer.take(part);
+      if (delta !== undefined) yield delta;
+    }
+    const { finished, content: parts, modelId } = answer;
+    if (finished === undefined) throw new Error(cut);
+    yield { type: "finish", ...this.#answer(request, { ...finished, parts, modelId, streamed: true }) };
+  }
+
+  #answer(
+    request: ModelRequest,
+    answer: {
+      readonly parts: readonly AssistantPart[];
+      readonly finishReason: FinishReason;
+      readonly usage: AiSdkUsage;
+      readonly modelId: string | undefined;
+      readonly streamed: boolean;
+    },
+  ): ModelResponse {
+    const { parts, finishReason, usage, modelId, streamed } = answer;
+    const stopReason = stopReasonOf(finishReason, streamed);
+    if (stopReason === null)
+      throw new Error(streamed ? cut : "the provider says that the answer failed: server_error");
+    const message = { role: "assistant", content: parts } as const;
+    // Some servers call it a stop, or nothing we know.
+    const calls = (stopReason === "stop" || stopReason === "other") && toolCallsOf(message).length > 0;
+    return {
+      message,
+      stopReason: calls ? "tool_calls" : stopReason,
+      usage: boundUsage(usageOf(usage, this.provider), request, message),
+      ...(modelId === undefined ? {} : { modelId }),
+    };
+  }
+
+  async #callOptions(request: ModelRequest, { signal }: ModelCallOptions): Promise<CallOptions> {
+    const { tools, toolChoice, responseFormat, temperature, stopSequences, providerOptions } = request;
+    const reader = {
+      version: this.#version,
+      provider: this.provider,
+      supportedUrls: (await this.#model.supportedUrls) ?? {},
+    };
+    const maxOutputTokens = outputLimit(request);
+    return {
+      prompt: promptFor(this.#messages(request), reader),
+      ...(tools === undefined || tools.length === 0
+        ? {}
+        : { tools: tools.map((tool) => ({ type: "function" as const, ...tool })) }),
+      ...(toolChoice === undefined || tools === undefined || tools.length === 0
+        ? {}
+        : {
+            toolChoice:
+              typeof toolChoice === "string"
+                ? { type: toolChoice }
+                : { type: "tool", toolName: toolChoice.toolName },
+          }),
+      ...(responseFormat === undefined ? {} : { responseFormat }),
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(stopSequences === undefined ? {} : { stopSequences: [...stopSequences] }),
+      ...(providerOptions === undefined ? {} : { providerOptions }),
+      ...(signal === undefined ? {} : { abortSignal: signal }),
+    } as CallOptions;
+  }
+
+  /** A provider with no place for a schema drops it; then the model is told of it. */
+  #messages({ messages, responseFormat }: ModelRequest): ModelRequest["messages"] {
+    if (responseFormat?.type !== "json" || responseFormat.schema === undefined) return messages;
+    if (this.#model.supportsStructuredOutputs !== false) return messages;
+    const first = messages.findIndex(({ role }) => role !== "system");
+    const at = first < 0 ? messages.length : first;
+    return [...messages.slice(0, at), schemaNote(responseFormat.schema), ...messages.slice(at)];
+  }
+}

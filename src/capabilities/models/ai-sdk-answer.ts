@@ -1,0 +1,152 @@
+import type {
+  LanguageModelV3Content,
+  LanguageModelV3FinishReason,
+  LanguageModelV3Usage,
+  LanguageModelV4Content,
+  LanguageModelV4FinishReason,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider";
+import type {
+  AssistantPart,
+  FilePart,
+  JsonObject,
+  JsonValue,
+  ProviderMetadata,
+  ReportedUsage,
+  StopReason,
+} from "../../kernel/index.ts";
+
+export type Content = LanguageModelV3Content | LanguageModelV4Content;
+export type FinishReason = LanguageModelV3FinishReason | LanguageModelV4FinishReason;
+export type AiSdkUsage = LanguageModelV3Usage | LanguageModelV4Usage;
+
+/** One piece of an answer in our form. `null`: nothing to keep. */
+export function partOf(content: Content, provider: string): AssistantPart | null {
+  const metadata = metadataOf(content.providerMetadata);
+  switch (content.type) {
+    case "text":
+      return { type: "text", text: content.text, ...metadata };
+    case "reasoning":
+      return { type: "reasoning", text: content.text, ...metadata };
+    case "file":
+      return { type: "file", mediaType: content.mediaType, source: mediaSource(content.data), ...metadata };
+    case "tool-call": {
+      const { toolCallId, toolName, providerExecuted } = content;
+      const input = readInput(content.input);
+      if (providerExecuted !== true)
+        return { type: "tool_call", callId: toolCallId, toolName, input, ...metadata };
+      const value = { type: "tool-call", toolCallId, toolName, input, providerExecuted };
+      return { type: "opaque", provider, value, ...metadata };
+    }
+    case "tool-result": {
+      const { toolCallId, toolName, result, isError, preliminary } = content;
+      if (preliminary === true) return null;
+      const output = { type: isError === true ? "error-json" : "json", value: plain(result) };
+      const value = { type: "tool-result", toolCallId, toolName, output };
+      return { type: "opaque", provider, value, ...metadata };
+    }
+    case "reasoning-file": {
+      const { mediaType, data } = content;
+      const source = mediaSource(data);
+      const kept =
+        source.kind === "url" ? { type: "url", url: source.url } : { type: "data", data: source.data };
+      return {
+        type: "opaque",
+        provider,
+        value: { type: "reasoning-file", mediaType, data: kept },
+        ...metadata,
+      };
+    }
+    case "custom":
+      // Anthropic's frame around what follows in a stream: no content.
+      if (content.kind === "anthropic.message_start") return null;
+      return opaque(content, provider);
+    case "source":
+    case "tool-approval-request":
+      return opaque(content, provider);
+  }
+}
+
+function opaque({ providerMetadata, ...rest }: Content, provider: string): AssistantPart {
+  return { type: "opaque", provider, value: plain(rest) as JsonObject, ...metadataOf(providerMetadata) };
+}
+
+/**
+ * Why the model stopped. `null`: it did not say, or said that it failed; the answer is then not one. A provider of V3 that lost its
+ * connection says `other` without a word of its model's.
+ */
+export function stopReasonOf({ unified, raw }: FinishReason, streamed: boolean): StopReason | null {
+  switch (unified) {
+    case "stop":
+    case "length":
+      return unified;
+    case "tool-calls":
+      return "tool_calls";
+    case "content-filter":
+      return "content_blocked";
+    case "error":
+    case "interrupted":
+      return null;
+    case "other":
+      return streamed && raw === undefined ? null : "other";
+  }
+}
+
+/** What the provider counted. `null` for a total that it did not report. */
+export interface CountedUsage extends Omit<ReportedUsage, "inputTokens" | "outputTokens"> {
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+}
+
+export function usageOf({ inputTokens, outputTokens, raw }: AiSdkUsage, provider: string): CountedUsage {
+  const cacheReadTokens = count(inputTokens.cacheRead) ?? 0;
+  const cacheWriteTokens = count(inputTokens.cacheWrite) ?? 0;
+  const fresh = count(inputTokens.noCache);
+  const input =
+    count(inputTokens.total) ?? (fresh === null ? null : fresh + cacheReadTokens + cacheWriteTokens);
+  const reasoningTokens = count(outputTokens.reasoning) ?? 0;
+  const text = count(outputTokens.text);
+  const output = count(outputTokens.total) ?? (text === null ? null : text + reasoningTokens);
+  // OpenRouter bills by the call, and says how much.
+  const cost = provider === "openrouter" ? raw?.["cost"] : undefined;
+  return {
+    inputTokens: input,
+    outputTokens: output,
+    cacheReadTokens: Math.min(cacheReadTokens, input ?? 0),
+    cacheWriteTokens: Math.min(cacheWriteTokens, Math.max(0, (input ?? 0) - cacheReadTokens)),
+    reasoningTokens: Math.min(reasoningTokens, output ?? 0),
+    ...(typeof cost === "number" && cost >= 0 ? { costUsd: cost } : {}),
+  };
+}
+
+function count(tokens: number | undefined): number | null {
+  return tokens !== undefined && Number.isFinite(tokens) ? Math.max(0, Math.round(tokens)) : null;
+}
+
+/** Models write arguments that are no JSON; the tool's schema then says so to the model. No arguments at all are none. */
+function readInput(text: string): JsonValue {
+  if (text.trim() === "") return {};
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+}
+
+type FileData = Extract<Content, { type: "file" }>["data"];
+
+function mediaSource(data: FileData): FilePart["source"] {
+  if (typeof data === "string") return { kind: "base64", data };
+  if (data instanceof Uint8Array) return { kind: "base64", data: Buffer.from(data).toString("base64") };
+  if (data.type === "url") return { kind: "url", url: data.url.toString() };
+  return mediaSource(data.data);
+}
+
+export function metadataOf(metadata: object | undefined): { providerMetadata?: ProviderMetadata } {
+  return metadata === undefined ? {} : { providerMetadata: plain(metadata) as ProviderMetadata };
+}
+
+/** J10: as JSON has it, without dates and holes. */
+function plain(value: unknown): JsonValue {
+  return JSON.parse(JSON.stringify(value ?? null)) as JsonValue;
+}

@@ -1,0 +1,52 @@
+import { Fault, type FilePart, type ImagePart } from "../../kernel/index.ts";
+
+/** By media type or pattern (`image/*`), the addresses that a provider fetches itself. */
+export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>;
+
+export type InlineMedia = { readonly data: string } | { readonly url: string };
+
+interface MediaReader {
+  readonly provider: string;
+  readonly supportedUrls: SupportedUrls;
+}
+
+const dataUrl = /^data:[^,]*,/;
+
+/**
+ * What is sent of an image or file: its bytes in base64, or an address that the provider is known to fetch itself. Nothing is fetched
+ * here: an address may come from a model, and point anywhere.
+ */
+export function inlineMedia(part: ImagePart | FilePart, reader: MediaReader): InlineMedia {
+  const { source, mediaType } = part;
+  if (source.kind === "base64") return { data: source.data };
+  const { url } = source;
+  const head = dataUrl.exec(url)?.[0];
+  if (head !== undefined) {
+    const body = url.slice(head.length);
+    const data = head.endsWith(";base64,") ? body : Buffer.from(decodeURIComponent(body)).toString("base64");
+    return { data };
+  }
+  if (isSupported(url, mediaType, reader.supportedUrls)) return { url };
+  throw new Fault(
+    "unsupported",
+    `${reader.provider} does not fetch ${mediaType} from ${shown(url)}: fetch it first and send the bytes, { kind: "base64", data }`,
+  );
+}
+
+function isSupported(url: string, mediaType: string, supported: SupportedUrls): boolean {
+  if (!URL.canParse(url)) return false;
+  const [address, type] = [url.toLowerCase(), mediaType.toLowerCase()];
+  return Object.entries(supported).some(
+    ([pattern, addresses]) =>
+      fits(type, pattern.toLowerCase()) && addresses.some((known) => known.test(address)),
+  );
+}
+
+function fits(mediaType: string, pattern: string): boolean {
+  if (pattern === "*" || pattern === "*/*") return true;
+  return pattern.endsWith("/*") ? mediaType.startsWith(pattern.slice(0, -1)) : mediaType === pattern;
+}
+
+function shown(url: string): string {
+  return url.length > 200 ? `${url.slice(0, 200)}...` : url;
+}

@@ -1,0 +1,95 @@
+import {
+  Fault,
+  type Model,
+  type ModelCallOptions,
+  type ModelChoice,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelStreamPart,
+  type ProviderOptions,
+} from "../../kernel/index.ts";
+import { markPrefix } from "./prompt-cache.ts";
+import { toModel, type ModelLike } from "./to-model.ts";
+
+/** What every request of a model is sent with, where the request itself says nothing else. */
+export interface ModelSettings extends Pick<
+  ModelRequest,
+  "temperature" | "stopSequences" | "toolChoice" | "providerOptions"
+> {
+  /** All that it may write in one call, thinking included; what is reserved for it (B1). */
+  readonly maxOutputTokens?: number;
+  readonly contextWindow?: number;
+  /** Marks the prompt so that providers which want to be told (Anthropic) keep its beginning for the next call. */
+  readonly promptCache?: boolean;
+}
+
+export function withSettings(model: ModelLike, settings: ModelSettings): Model {
+  for (const key of ["maxOutputTokens", "contextWindow"] as const) {
+    const limit = settings[key];
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
+      throw new Fault("invalid_argument", `${key} is ${limit}: it must be a whole number above 0`);
+  }
+  return new SetModel(toModel(model), settings);
+}
+
+class SetModel implements Model {
+  readonly provider: string;
+  readonly modelId: string;
+  readonly contextWindow?: number;
+  readonly maxOutputTokens?: number;
+  readonly choice?: ModelChoice;
+  readonly #model: Model;
+  readonly #settings: ModelSettings;
+
+  constructor(model: Model, settings: ModelSettings) {
+    this.#model = model;
+    this.#settings = settings;
+    this.provider = model.provider;
+    this.modelId = model.modelId;
+    const { choice, contextWindow, maxOutputTokens } = model;
+    const [window, output] = [
+      settings.contextWindow ?? contextWindow,
+      settings.maxOutputTokens ?? maxOutputTokens,
+    ];
+    if (window !== undefined) this.contextWindow = window;
+    if (output !== undefined) this.maxOutputTokens = output;
+    if (choice !== undefined) {
+      this.choice = {
+        candidates: (request, task) =>
+          choice.candidates(request, task).map((each) => new SetModel(each, settings)),
+        passesOn: (error) => choice.passesOn(error),
+      };
+    }
+  }
+
+  async generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse> {
+    return this.#model.generate(this.#set(request), options);
+  }
+
+  stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart> {
+    return this.#model.stream(this.#set(request), options);
+  }
+
+  #set(request: ModelRequest): ModelRequest {
+    const { contextWindow: _window, promptCache = false, providerOptions, ...settings } = this.#settings;
+    const merged = mergeOptions(providerOptions, request.providerOptions);
+    return {
+      ...settings,
+      ...request,
+      ...(merged === undefined ? {} : { providerOptions: merged }),
+      ...(promptCache ? { messages: markPrefix(request.messages) } : {}),
+    };
+  }
+}
+
+/** By provider and option; the request's win. */
+function mergeOptions(
+  settings: ProviderOptions | undefined,
+  request: ProviderOptions | undefined,
+): ProviderOptions | undefined {
+  if (settings === undefined || request === undefined) return request ?? settings;
+  const merged = { ...settings };
+  for (const [provider, options] of Object.entries(request))
+    Object.assign(merged, { [provider]: { ...settings[provider], ...options } });
+  return merged;
+}

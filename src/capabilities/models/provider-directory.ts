@@ -1,0 +1,77 @@
+/** How a provider is reached by its name. */
+export interface ProviderEntry {
+  readonly package: string;
+  /** What the package exports to make a provider with settings. */
+  readonly factory: string;
+  /** Environment variables that may hold the key, the first that is set wins. Empty: the package finds its credentials itself. */
+  readonly keys: readonly string[];
+  /** The server answers without a key. */
+  readonly keyless?: boolean;
+  /** Where an OpenAI-compatible server is, unless the variable says otherwise. */
+  readonly server?: { readonly url?: string; readonly variable: string };
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+
+function native(name: string, factory: string, ...keys: readonly string[]): ProviderEntry {
+  return { package: `@ai-sdk/${name}`, factory, keys };
+}
+
+function compatible(
+  server: ProviderEntry["server"] & {},
+  keys: readonly string[],
+  keyless = false,
+): ProviderEntry {
+  return {
+    package: "@ai-sdk/openai-compatible",
+    factory: "createOpenAICompatible",
+    keys,
+    keyless,
+    server,
+    // Without it a streamed answer comes without usage.
+    settings: { includeUsage: true, supportsStructuredOutputs: true },
+  };
+}
+
+const bare = "OPENAI_COMPATIBLE";
+
+/** Providers that can be named in `"provider/model"`. */
+export const providerDirectory: Readonly<Record<string, ProviderEntry>> = {
+  anthropic: native("anthropic", "createAnthropic", "ANTHROPIC_API_KEY"),
+  openai: native("openai", "createOpenAI", "OPENAI_API_KEY"),
+  google: native("google", "createGoogleGenerativeAI", "GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"),
+  groq: native("groq", "createGroq", "GROQ_API_KEY"),
+  mistral: native("mistral", "createMistral", "MISTRAL_API_KEY"),
+  xai: native("xai", "createXai", "XAI_API_KEY"),
+  deepseek: native("deepseek", "createDeepSeek", "DEEPSEEK_API_KEY"),
+  cohere: native("cohere", "createCohere", "COHERE_API_KEY"),
+  azure: native("azure", "createAzure", "AZURE_API_KEY"),
+  bedrock: native("amazon-bedrock", "createAmazonBedrock"),
+  vertex: native("google-vertex", "createVertex"),
+  openrouter: compatible({ url: "https://openrouter.ai/api/v1", variable: "OPENROUTER_BASE_URL" }, [
+    "OPENROUTER_API_KEY",
+  ]),
+  together: compatible({ url: "https://api.together.xyz/v1", variable: "TOGETHER_BASE_URL" }, [
+    "TOGETHER_API_KEY",
+  ]),
+  fireworks: compatible({ url: "https://api.fireworks.ai/inference/v1", variable: "FIREWORKS_BASE_URL" }, [
+    "FIREWORKS_API_KEY",
+  ]),
+  cerebras: compatible({ url: "https://api.cerebras.ai/v1", variable: "CEREBRAS_BASE_URL" }, [
+    "CEREBRAS_API_KEY",
+  ]),
+  ollama: compatible(
+    { url: "http://127.0.0.1:11434/v1", variable: "OLLAMA_BASE_URL" },
+    ["OLLAMA_API_KEY"],
+    true,
+  ),
+  vllm: compatible({ url: "http://127.0.0.1:8000/v1", variable: "VLLM_BASE_URL" }, ["VLLM_API_KEY"], true),
+  lmstudio: compatible({ url: "http://127.0.0.1:1234/v1", variable: "LMSTUDIO_BASE_URL" }, [], true),
+  "openai-compatible": compatible({ variable: `${bare}_BASE_URL` }, [`${bare}_API_KEY`], true),
+};
+
+/** For a server of the user's own, under whatever name. */
+export const anyServer: ProviderEntry = compatible(
+  { variable: `${bare}_BASE_URL` },
+  [`${bare}_API_KEY`],
+  true,
+);

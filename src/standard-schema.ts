@@ -1,0 +1,22 @@
+import { jsonSchemaCheck } from "./capabilities/index.ts";
+import type { Schema, StandardSchema } from "./kernel/index.ts";
+
+/** A schema as one that validates: a plain JSON Schema is compiled when it is first used. `what` names it in faults. */
+export function standardSchema(what: string, schema: Schema): StandardSchema {
+  if (isStandard(schema)) return schema;
+  const check = jsonSchemaCheck(what, schema);
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "json-schema",
+      validate: async (value) => {
+        const problems = await check(value);
+        return problems.length === 0 ? { value } : { issues: problems.map((message) => ({ message })) };
+      },
+    },
+  };
+}
+
+function isStandard(schema: Schema): schema is StandardSchema {
+  return "~standard" in schema;
+}

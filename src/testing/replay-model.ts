@@ -1,0 +1,131 @@
+import { readFileSync } from "node:fs";
+import {
+  canonicalJson,
+  Fault,
+  messageText,
+  type JsonValue,
+  type Model,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelStreamPart,
+} from "../kernel/index.ts";
+import { reviveError, type RecordedCall, type RecordedModel } from "./model-recording.ts";
+
+export interface ReplayOptions {
+  /** What of a request must be equal. All of it unless told; leave out what changes from run to run, such as a date in a prompt. */
+  readonly compare?: (request: ModelRequest) => unknown;
+}
+
+/**
+ * Answers from what `recordModel` wrote, without a network. Each recorded call answers one request that is equal to it, in any order,
+ * since calls may be made side by side; of equal ones the first recorded is first. A request that was not recorded is a fault that says
+ * where it differs from the nearest one that was.
+ */
+export function replayModel(file: string, { compare = (request) => request }: ReplayOptions = {}): Model {
+  const { head, calls } = readRecording(file);
+  const left = calls.map((call) => ({ call, asked: canonicalJson(compare(call.request)) }));
+  const take = (request: ModelRequest): RecordedCall => {
+    const asked = canonicalJson(compare(request));
+    const place = left.findIndex((each) => each.asked === asked);
+    const [found] = place < 0 ? [] : left.splice(place, 1);
+    if (found !== undefined) return found.call;
+    throw unrecorded(
+      file,
+      JSON.parse(asked) as JsonValue,
+      left.map((each) => JSON.parse(each.asked) as JsonValue),
+    );
+  };
+  const { type: _type, version: _version, ...known } = head;
+  return {
+    ...known,
+    generate: async (request, { signal } = {}) => {
+      signal?.throwIfAborted();
+      return answerOf(take(request));
+    },
+    async *stream(request, { signal } = {}): AsyncIterable<ModelStreamPart> {
+      signal?.throwIfAborted();
+      const call = take(request);
+      for (const delta of call.deltas ?? wholeText(call)) {
+        yield delta;
+        signal?.throwIfAborted();
+      }
+      yield { type: "finish", ...answerOf(call) };
+    },
+  };
+}
+
+function answerOf({ response, error }: RecordedCall): ModelResponse {
+  if (response !== undefined) return response;
+  if (error !== undefined) throw reviveError(error);
+  throw new Fault("invalid_argument", "a recorded call has neither a response nor an error");
+}
+
+function wholeText({ response }: RecordedCall): readonly ModelStreamPart[] {
+  const text = response === undefined ? "" : messageText(response.message);
+  return text === "" ? [] : [{ type: "text_delta", text }];
+}
+
+function readRecording(file: string): {
+  readonly head: RecordedModel;
+  readonly calls: readonly RecordedCall[];
+} {
+  const lines = readFileSync(file, "utf8").split("\n");
+  // The last one may have been cut by a crash; it has no newline after it.
+  const entries = lines.slice(0, -1).map((line, index) => readLine(file, line, index + 1));
+  const [head, ...calls] = entries;
+  if (head?.type !== "model" || head.version !== 1)
+    throw new Fault("invalid_argument", `${file} is not a recording of a model: record one with recordModel`);
+  return { head, calls: calls.filter((each) => each.type === "call") };
+}
+
+function readLine(file: string, line: string, number: number): RecordedModel | RecordedCall {
+  try {
+    return JSON.parse(line) as RecordedModel | RecordedCall;
+  } catch (cause) {
+    throw new Fault("invalid_argument", `${file}:${number} is not JSON`, { cause });
+  }
+}
+
+function unrecorded(file: string, asked: JsonValue, left: readonly JsonValue[]): Fault {
+  if (left.length === 0)
+    return new Fault("invalid_argument", `${file} has no call left: all that was recorded has been answered`);
+  const differences = left.map((recorded) => difference(recorded, asked, "request"));
+  // The farther into a request the first difference is, the nearer the two are.
+  const nearest = differences.reduce((best, each) => ((each?.depth ?? 0) > (best?.depth ?? 0) ? each : best));
+  return new Fault(
+    "invalid_argument",
+    `${file} has no recorded call like this one; ${left.length} are left, and the nearest differs at ${nearest?.text ?? "nothing"}`,
+  );
+}
+
+interface Difference {
+  readonly text: string;
+  /** How many values were equal before it. */
+  readonly depth: number;
+}
+
+function difference(one: JsonValue, other: JsonValue, path: string, before = 0): Difference | undefined {
+  if (canonicalJson(one) === canonicalJson(other)) return undefined;
+  if (!isContainer(one) || !isContainer(other) || Array.isArray(one) !== Array.isArray(other))
+    return { text: `${path}: recorded ${shown(one)}, asked ${shown(other)}`, depth: before };
+  let depth = before;
+  for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
+    const [left, right] = [Reflect.get(one, key), Reflect.get(other, key)] as (JsonValue | undefined)[];
+    const at = Array.isArray(one) ? `${path}[${key}]` : `${path}.${key}`;
+    if (left === undefined || right === undefined)
+      return { text: `${at}: recorded ${shown(left)}, asked ${shown(right)}`, depth };
+    const found = difference(left, right, at, depth);
+    if (found !== undefined) return found;
+    depth += 1;
+  }
+  return undefined;
+}
+
+function isContainer(value: JsonValue): value is Exclude<JsonValue, null | string | number | boolean> {
+  return typeof value === "object" && value !== null;
+}
+
+function shown(value: JsonValue | undefined): string {
+  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  return text.length > 120 ? `${text.slice(0, 120)}...` : text;
+}

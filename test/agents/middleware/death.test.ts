@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { soloAgent } from "../../../src/index.ts";
+import {
+  auditLogger,
+  contentTruncator,
+  historyTruncator,
+  injectionMarking,
+  modelFallback,
+  piiRedaction,
+  type Layer,
+} from "../../../src/middleware.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { simpleTool, text } from "../../runtime/bench-runtime.ts";
+import { live, type Workload } from "../../runtime/death.ts";
+import { httpError } from "./contexts.ts";
+
+const secret = "bob@example.org";
+
+/** Turns of one tool's call each, then an answer; by how much has been said, so that a worker that comes later goes on. */
+const script: ScriptStep = ({ messages }) => {
+  const turns = messages.filter(({ role }) => role === "assistant").length;
+  if (turns >= 2) return { deltas: ["Write to bo", "b@example.org."] };
+  return { toolCalls: [{ name: "look", callId: `c${turns}`, input: { turns, who: secret } }] };
+};
+
+function workload(world: string[], lines: string[], streaming: boolean): Workload {
+  const layers: readonly Layer[] = [
+    auditLogger({ log: { record: ({ action }) => void lines.push(action) } }),
+    piiRedaction(),
+    historyTruncator({ maxMessages: 20 }),
+    injectionMarking(),
+    modelFallback({ models: [scriptedModel(Array(9).fill(script))] }),
+    contentTruncator({ maxChars: 40 }),
+  ];
+  const look = simpleTool({
+    name: "look",
+    execute: async (input) => {
+      world.push(JSON.stringify(input));
+      return text(`${secret} lives in Sens, where it rains and rains and rains`);
+    },
+  });
+  const model = scriptedModel(Array.from({ length: 9 }, () => ({ error: httpError(401) })));
+  return {
+    agents: () => [soloAgent({ name: "clerk", model, tools: [look], middleware: layers })],
+    input: "Find Bob",
+    submit: { streaming },
+    options: { unknownPrice: "ignore" },
+  };
+}
+
+test.for([false, true])(
+  "J7: with layers around it a run ends alike wherever its worker dies, and shows nothing it should not (streaming: %s)",
+  { timeout: 60_000 },
+  async (streaming) => {
+    const [calmWorld, calmLines]: [string[], string[]] = [[], []];
+    const calm = await live(workload(calmWorld, calmLines, streaming), { asked: () => 0 });
+    expect(calm).toMatchObject({ status: "completed", output: "Write to [EMAIL]." });
+    expect(calmWorld).toEqual(['{"turns":0,"who":"[EMAIL]"}', '{"turns":1,"who":"[EMAIL]"}']);
+    for (let at = 2; at <= calm.writes; at++) {
+      for (const when of ["before", "after"] as const) {
+        const [world, lines]: [string[], string[]] = [[], []];
+        const life = await live(workload(world, lines, streaming), { at, when, asked: () => 0 });
+        expect({ at, when, status: life.status, output: life.output }).toEqual({
+          at,
+          when,
+          status: "completed",
+          output: calm.output,
+        });
+        const ended = life.events.flatMap(({ type, data }) => (type === "tool_execution_end" ? [data] : []));
+        const kept = calm.events.flatMap(({ type, data }) => (type === "tool_execution_end" ? [data] : []));
+        expect(ended).toEqual(kept);
+        expect(JSON.stringify(life.events)).not.toContain(secret);
+        // J6: at most the call in flight is made again.
+        expect(world.length - calmWorld.length).toBeLessThanOrEqual(1);
+        // Its line, and that of the run around it.
+        expect(lines.length - calmLines.length).toBeLessThanOrEqual(2);
+      }
+    }
+  },
+);

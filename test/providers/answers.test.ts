@@ -1,0 +1,322 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { withSettings } from "../../src/capabilities/index.ts";
+import {
+  assistantMessage,
+  systemMessage,
+  toolCallsOf,
+  toolMessage,
+  userMessage,
+  type ModelResponse,
+  type ToolSpec,
+} from "../../src/kernel/index.ts";
+import { mockProviders, partsOf, providerKeys, usage, type MockProviders } from "./mock-providers.ts";
+
+let providers: MockProviders;
+beforeAll(async () => {
+  providers = await mockProviders();
+  const { mock } = providers;
+  mock.on(
+    { userMessage: "hello" },
+    { content: "Hello there, friend.", usage: usage(11, 5) },
+    { chunkSize: 5 },
+  );
+  mock.on({ userMessage: "weather", hasToolResult: true }, { content: "Rain in both.", usage: usage(40, 6) });
+  mock.on(
+    { userMessage: "weather" },
+    {
+      toolCalls: [
+        { name: "weather", arguments: '{"town":"Tours"}', id: "call_a" },
+        { name: "weather", arguments: '{"town":"Nantes"}', id: "call_b" },
+      ],
+      usage: usage(20, 12),
+    },
+  );
+  mock.on({ userMessage: "picture" }, { content: "A red dot.", usage: usage(300, 4) });
+  mock.on({ userMessage: "structured" }, { content: '{"town":"Tours","days":3}', usage: usage(30, 9) });
+  mock.on(
+    { userMessage: "think" },
+    { content: "42", reasoning: "Let me see.", reasoningSignature: "c2lnbmVk", usage: usage(9, 30) },
+  );
+  mock.on(
+    { userMessage: "broken arguments" },
+    { toolCalls: [{ name: "weather", arguments: '{"town": "To' }] },
+  );
+  mock.on(
+    { userMessage: "slowly" },
+    { content: "One after the other. ".repeat(20) },
+    { chunkSize: 4, latency: 20 },
+  );
+});
+beforeEach(() => {
+  providers.sent.length = 0;
+});
+afterAll(() => providers.stop());
+
+const weather: ToolSpec = {
+  name: "weather",
+  description: "The weather in a town",
+  inputSchema: { type: "object", properties: { town: { type: "string" } }, required: ["town"] },
+};
+const red =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+
+function textOf({ message }: ModelResponse): string {
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+describe.each(providerKeys)("%s", (key) => {
+  const model = () => providers.models[key];
+
+  test("answers with text and usage", async () => {
+    const answer = await model().generate({ messages: [systemMessage("Be kind."), userMessage("hello")] });
+    expect(textOf(answer)).toBe("Hello there, friend.");
+    expect(answer).toMatchObject({ stopReason: "stop", usage: { inputTokens: 11, outputTokens: 5 } });
+  });
+
+  test("streams the text in pieces; the finish carries what generate returns", async () => {
+    const request = { messages: [userMessage("hello")] };
+    const parts = await partsOf(model(), request);
+    const pieces = parts.flatMap((part) => (part.type === "text_delta" ? [part.text] : []));
+    expect(pieces.length).toBeGreaterThan(2);
+    expect(pieces.join("")).toBe("Hello there, friend.");
+    const { type, ...finish } = parts.at(-1) as { type: string } & ModelResponse;
+    expect(type).toBe("finish");
+    expect(finish).toMatchObject({ stopReason: "stop", usage: { inputTokens: 11, outputTokens: 5 } });
+    expect(finish.message.content.map((part) => part.type)).toEqual(
+      (await model().generate(request)).message.content.map((part) => part.type),
+    );
+  });
+
+  test.for([false, true])(
+    "calls tools side by side and takes their results, streamed: %s",
+    async (streamed) => {
+      const ask = async (
+        request: Parameters<ReturnType<typeof model>["generate"]>[0],
+      ): Promise<ModelResponse> =>
+        streamed
+          ? ((await partsOf(model(), request)).at(-1) as unknown as ModelResponse)
+          : model().generate(request);
+      const question = userMessage("weather in Tours and Nantes?");
+      const first = await ask({ messages: [question], tools: [weather] });
+      const calls = toolCallsOf(first.message);
+      expect(first.stopReason).toBe("tool_calls");
+      expect(calls.map(({ toolName, input }) => [toolName, input])).toEqual([
+        ["weather", { town: "Tours" }],
+        ["weather", { town: "Nantes" }],
+      ]);
+      const results = calls.map(({ callId, toolName }, index) => ({
+        type: "tool_result" as const,
+        callId,
+        toolName,
+        output:
+          index === 0
+            ? ({ type: "text", text: "rain" } as const)
+            : ({ type: "json", value: { mm: 4 } } as const),
+        isError: false,
+      }));
+      const second = await ask({
+        messages: [question, first.message, toolMessage(results)],
+        tools: [weather],
+      });
+      expect(textOf(second)).toBe("Rain in both.");
+      const wire = JSON.stringify(providers.sent.at(-1));
+      expect(wire).toContain("rain");
+      expect(wire).toContain("mm");
+    },
+  );
+
+  test("sees pictures, by their bytes and in a data address", async () => {
+    const inline = { type: "image", mediaType: "image/png", source: { kind: "base64", data: red } } as const;
+    const address = `data:image/png;base64,${red}`;
+    const linked = { type: "image", mediaType: "image/png", source: { kind: "url", url: address } } as const;
+    const answer = await model().generate({
+      messages: [userMessage([{ type: "text", text: "picture" }, inline, linked])],
+    });
+    expect(textOf(answer)).toBe("A red dot.");
+    expect(JSON.stringify(providers.sent.at(-1)).split(red)).toHaveLength(3);
+  });
+
+  test("reads files", async () => {
+    const pdf = Buffer.from("%PDF-1.4 a page").toString("base64");
+    const file = {
+      type: "file",
+      mediaType: "application/pdf",
+      filename: "page.pdf",
+      source: { kind: "base64", data: pdf },
+    } as const;
+    await model().generate({ messages: [userMessage([{ type: "text", text: "picture" }, file])] });
+    expect(JSON.stringify(providers.sent.at(-1))).toContain(pdf);
+  });
+
+  test("gives answers that fit a schema, by the provider's own means where it has them", async () => {
+    const schema = {
+      type: "object",
+      properties: { town: { type: "string" }, days: { type: "number" } },
+      required: ["town", "days"],
+      additionalProperties: false,
+    } as const;
+    const answer = await model().generate({
+      messages: [systemMessage("Plan."), userMessage("structured")],
+      responseFormat: { type: "json", schema, name: "plan" },
+    });
+    expect(JSON.parse(textOf(answer))).toEqual({ town: "Tours", days: 3 });
+    const wire = JSON.stringify(providers.sent.at(-1));
+    // In the provider's own field, or told to the model where the provider has none.
+    expect(wire).toContain("days");
+    expect(wire.includes("fit this JSON Schema")).toBe(key === "openai-compatible");
+  });
+
+  test("passes on what was chosen: tool, limit, temperature, stops", async () => {
+    await model().generate({
+      messages: [userMessage("hello")],
+      tools: [weather],
+      toolChoice: { toolName: "weather" },
+      maxOutputTokens: 77,
+      stopSequences: ["END"],
+    });
+    const wire = JSON.stringify(providers.sent.at(-1));
+    expect(wire).toContain("77");
+    // OpenAI's Responses have no stop sequences.
+    expect(wire.includes("END")).toBe(key !== "openai");
+    expect(wire).toMatch(/"(?:tool_choice|toolConfig)":/u);
+  });
+
+  test("a model's arguments that are no JSON reach the tool's schema as they are", async () => {
+    const { message } = await model().generate({
+      messages: [userMessage("broken arguments")],
+      tools: [weather],
+    });
+    const [call] = toolCallsOf(message);
+    // Those two send arguments as an object; this server makes an empty one of what it cannot read.
+    const parsed = key === "anthropic" || key === "google";
+    expect(call?.input).toEqual(parsed ? {} : '{"town": "To');
+  });
+
+  test("stops when told to", async () => {
+    const controller = new AbortController();
+    controller.abort(new Error("enough"));
+    const request = { messages: [userMessage("hello")] };
+    await expect(model().generate(request, { signal: controller.signal })).rejects.toThrow("enough");
+    await expect(partsOf(model(), request, controller.signal)).rejects.toThrow("enough");
+  });
+
+  test("stops in the middle of a stream when told to", async () => {
+    const controller = new AbortController();
+    const seen: string[] = [];
+    const read = async () => {
+      for await (const part of model().stream(
+        { messages: [userMessage("slowly")] },
+        { signal: controller.signal },
+      )) {
+        seen.push(part.type);
+        controller.abort(new Error("enough"));
+      }
+    };
+    await expect(read()).rejects.toHaveProperty("cause.message", "enough");
+    expect(seen).not.toContain("finish");
+  });
+});
+
+describe("what a provider wants back", () => {
+  test("Anthropic's signed thinking goes back as it came, and not to another provider", async () => {
+    const { anthropic, "openai chat": chat } = providers.models;
+    const question = userMessage("think");
+    const { message } = await anthropic.generate({ messages: [question] });
+    expect(message.content[0]).toEqual({
+      type: "reasoning",
+      text: "Let me see.",
+      providerMetadata: { anthropic: { signature: "c2lnbmVk" } },
+    });
+    const streamed = (await partsOf(anthropic, { messages: [question] })).at(-1) as unknown as ModelResponse;
+    expect(streamed.message.content[0]).toEqual(message.content[0]);
+    const next = [question, message, userMessage("hello")];
+    await anthropic.generate({ messages: next });
+    expect(JSON.stringify(providers.sent.at(-1))).toContain(
+      '"thinking":"Let me see.","signature":"c2lnbmVk"',
+    );
+    await chat.generate({ messages: next });
+    expect(JSON.stringify(providers.sent.at(-1))).not.toContain("c2lnbmVk");
+  });
+
+  test("OpenAI's thinking goes back by its name", async () => {
+    const question = userMessage("think");
+    const { message } = await providers.models.openai.generate({ messages: [question] });
+    const [thought] = message.content;
+    expect(thought).toMatchObject({ type: "reasoning", text: "Let me see." });
+    const itemId = JSON.stringify(thought?.providerMetadata?.["openai"]?.["itemId"]);
+    expect(itemId).toMatch(/^"rs/u);
+    await providers.models.openai.generate({ messages: [question, message, userMessage("hello")] });
+    expect(JSON.stringify(providers.sent.at(-1))).toContain(itemId);
+  });
+
+  test("an opaque part goes back to its own provider only", async () => {
+    const custom = { type: "custom", kind: "anthropic.fallback" };
+    const opaque = {
+      type: "opaque",
+      provider: "anthropic",
+      value: custom,
+      providerMetadata: { anthropic: { type: "fallback", from: { model: "a" }, to: { model: "b" } } },
+    } as const;
+    const messages = [
+      userMessage("hello"),
+      assistantMessage([opaque, { type: "text", text: "Hm." }]),
+      userMessage("hello"),
+    ];
+    await providers.models.anthropic.generate({ messages });
+    expect(JSON.stringify(providers.sent.at(-1))).toContain('"type":"fallback"');
+    await providers.models.google.generate({ messages });
+    expect(JSON.stringify(providers.sent.at(-1))).not.toContain("fallback");
+  });
+});
+
+describe("settings", () => {
+  test("a prompt-cache mark stands after the system part and the last two messages that are not the model's", async () => {
+    const model = withSettings(providers.models.anthropic, { promptCache: true });
+    await model.generate({
+      messages: [
+        systemMessage("Long."),
+        userMessage("one"),
+        assistantMessage("Hm."),
+        userMessage("two"),
+        assistantMessage("Hm."),
+        userMessage("hello"),
+      ],
+    });
+    const { system, messages } = providers.sent.at(-1) as {
+      system: { cache_control?: object }[];
+      messages: { content: { text?: string; cache_control?: object }[] }[];
+    };
+    expect(system.map(({ cache_control }) => cache_control)).toEqual([{ type: "ephemeral" }]);
+    const marked = messages.flatMap(({ content }) =>
+      content.flatMap(({ text, cache_control }) => (cache_control === undefined ? [] : [text])),
+    );
+    expect(marked).toEqual(["two", "hello"]);
+  });
+
+  test("provider options and a limit go with every call; thinking counts against the limit", async () => {
+    const model = withSettings(providers.models.anthropic, {
+      maxOutputTokens: 5_000,
+      providerOptions: { anthropic: { thinking: { type: "enabled", budgetTokens: 2_000 } } },
+    });
+    expect(model.maxOutputTokens).toBe(5_000);
+    await model.generate({ messages: [userMessage("hello")] });
+    expect(providers.sent.at(-1)).toMatchObject({
+      max_tokens: 5_000,
+      thinking: { type: "enabled", budget_tokens: 2_000 },
+    });
+    await expect(
+      model.generate({ messages: [userMessage("hello")], maxOutputTokens: 1_500 }),
+    ).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  test("a picture's address goes to a provider that fetches it, and is refused for one that does not", async () => {
+    const source = { kind: "url", url: "https://pictures.example/dot.png" } as const;
+    const image = { type: "image", mediaType: "image/png", source } as const;
+    const request = { messages: [userMessage([{ type: "text", text: "picture" }, image])] };
+    await providers.models.openai.generate(request);
+    expect(JSON.stringify(providers.sent.at(-1))).toContain(source.url);
+    await expect(providers.models["openai-compatible"].generate(request)).rejects.toMatchObject({
+      code: "unsupported",
+    });
+  });
+});

@@ -1,0 +1,101 @@
+import { setImmediate } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { fallback } from "../../src/capabilities/index.ts";
+import {
+  formatAgentId,
+  Transcript,
+  userMessage,
+  type Agent,
+  type Event,
+  type Model,
+  type RunHandle,
+} from "../../src/kernel/index.ts";
+import { memoryStore, openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { mockProviders, providerKeys, usage, type MockProviders } from "./mock-providers.ts";
+
+let providers: MockProviders;
+beforeAll(async () => {
+  providers = await mockProviders();
+  providers.mock.on(
+    { userMessage: /./u },
+    { content: "Understood.", usage: usage(billed.input, billed.output) },
+  );
+  providers.mock.setChaos({ dropRate: 0.08, malformedRate: 0.08, rateLimitRate: 0.08, disconnectRate: 0.08 });
+});
+afterAll(() => providers.stop());
+
+const billed = { input: 21, output: 4 };
+const perCall = billed.input + billed.output;
+const usdPerToken = 1e-6;
+const calls = 1_000;
+const callsPerRun = 25;
+
+function caller(name: string, model: Model): Agent {
+  return {
+    id: formatAgentId({ name }),
+    models: { main: model },
+    budget: { maxTokens: 10_000_000, maxCostUsd: 100 },
+    run: async (ctx) => {
+      for (let call = 0; call < callsPerRun; call++)
+        await ctx.llm({ transcript: Transcript.of([userMessage(`say ${call}`)]), maxOutputTokens: 64 });
+      return "done";
+    },
+  };
+}
+
+/** The clock is moved on while answers come over real sockets: a wait of any length takes no time. */
+async function pump<Value>(clock: FakeClock, work: Promise<Value>): Promise<Value> {
+  const over = new AbortController();
+  const done = work.finally(() => over.abort());
+  while (!over.signal.aborted) {
+    await clock.advance(5_000);
+    await setImmediate();
+  }
+  return done;
+}
+
+async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
+  const events: Event[] = [];
+  for await (const event of run.events()) if ("seq" in event) events.push(event);
+  return events;
+}
+
+test("a thousand calls through servers that drop, garble, refuse and hang up: the ledger is exact at the end (B1, B3)", async () => {
+  const clock = new FakeClock();
+  const runtime = await openRuntime({
+    store: memoryStore({ hash: sha256 }),
+    clock,
+    prices: { find: () => ({ inputUsd: usdPerToken, outputUsd: usdPerToken }) },
+    retry: { baseDelayMs: 0, maxRetries: 100 },
+  });
+  const agents = [
+    ...providerKeys.map((key) => caller(key.replaceAll(" ", "-"), providers.models[key])),
+    caller("fallback", fallback([providers.models.anthropic, providers.models.openai])),
+  ];
+  const runs: RunHandle[] = [];
+  for (let index = 0; index < calls / callsPerRun; index++) {
+    const agent = agents[index % agents.length];
+    if (agent !== undefined) runs.push(await runtime.submit(agent, null, { streaming: index % 2 === 0 }));
+  }
+  const results = await pump(clock, Promise.all(runs.map((run) => run.result())));
+  const events = (await Promise.all(runs.map(eventsOf))).flat();
+  await runtime.close();
+
+  expect(results.map(({ status }) => status)).toEqual(results.map(() => "completed"));
+  const served = providers.mock.getRequests().map(({ response }) => response.chaosAction ?? "answered");
+  const count = (action: string): number => served.filter((each) => each === action).length;
+  // Every fault came up, and each call was answered once.
+  for (const action of ["drop", "malformed", "rateLimit", "disconnect"])
+    expect(count(action)).toBeGreaterThan(10);
+  expect(count("answered")).toBe(calls);
+  // What the servers billed for is what was spent; what nobody knows the cost of is told, and charged in full.
+  const lost = events.flatMap((event) => (event.type === "budget_lost" ? [event.data.tokens] : []));
+  expect(lost).toHaveLength(count("malformed") + count("disconnect"));
+  const lostTokens = lost.reduce((sum, tokens) => sum + tokens, 0);
+  const tokens = results.reduce((sum, { usage: used }) => sum + used.inputTokens + used.outputTokens, 0);
+  const costUsd = results.reduce((sum, result) => sum + (result.costUsd ?? Number.NaN), 0);
+  expect(tokens).toBe(calls * perCall);
+  expect(Math.round(costUsd / usdPerToken)).toBe(calls * perCall + lostTokens);
+  expect(results.reduce((sum, { turns }) => sum + turns, 0)).toBe(calls);
+});
