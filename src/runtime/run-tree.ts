@@ -396,22 +396,27 @@ export class RunTree implements TaskTree {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
     }
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
+<<<<<<< HEAD
     const sessions = closingChanges(task, outcome, this.#runners.get(taskId)?.report ?? {}, this.#state);
     this.#log.add({ tasks: [change], ...(sessions.length > 0 && { sessions }) });
+=======
+    const runner = this.#runners.get(taskId);
+    const sessions = runner?.report.sessions ?? [];
+    const isClosed = sessions.length > 0 && outcomeStatus(outcome) !== "failed";
+    this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
+>>>>>>> hooks
     const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
     const back = (answers.inbox ?? []).flatMap((each) => (each.type === "nack" ? each.messageIds : []));
     for (const draft of [...this.#deliveries.handBack(back), ...endEvents(task, outcome)])
       this.#log.tell(taskId, draft);
     this.#purse.loseAll(taskId);
     this.#log.add(answers);
-    const runner = this.#runners.get(taskId);
     if (runner !== undefined) this.#leave(runner);
     this.#ends.get(taskId)?.resolve(outcome);
     this.#ends.delete(taskId);
     // The root keeps its seat and its purse for as long as there is a run; what may be resumed keeps its purse.
     if (taskId !== root) {
-      if (outcome.status === "completed" || outcome.status === "paused")
-        this.#log.book({ type: "close", taskId });
+      if (["completed", "paused"].includes(outcome.status)) this.#log.book({ type: "close", taskId });
       this.seat({ type: "release", taskId });
     }
     this.finishIfDone();
