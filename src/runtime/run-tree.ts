@@ -396,15 +396,9 @@ export class RunTree implements TaskTree {
       if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
     }
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
-<<<<<<< HEAD
-    const sessions = closingChanges(task, outcome, this.#runners.get(taskId)?.report ?? {}, this.#state);
-    this.#log.add({ tasks: [change], ...(sessions.length > 0 && { sessions }) });
-=======
     const runner = this.#runners.get(taskId);
-    const sessions = runner?.report.sessions ?? [];
-    const isClosed = sessions.length > 0 && outcomeStatus(outcome) !== "failed";
-    this.#log.add({ tasks: [change], ...(isClosed && { sessions }) });
->>>>>>> hooks
+    const sessions = closingChanges(task, outcome, runner?.report ?? {}, this.#state);
+    this.#log.add({ tasks: [change], ...(sessions.length > 0 && { sessions }) });
     const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
     const back = (answers.inbox ?? []).flatMap((each) => (each.type === "nack" ? each.messageIds : []));
     for (const draft of [...this.#deliveries.handBack(back), ...endEvents(task, outcome)])
