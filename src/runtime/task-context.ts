@@ -39,6 +39,7 @@ import {
 } from "../kernel/index.ts";
 import { CallHistory } from "./call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
+import { ContinueAsNew } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
@@ -448,15 +449,6 @@ export class TaskContext implements RunContext {
 
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
     return this.#steps.journaled<Value>(this.#steps.identify("value", name, null), async () => read);
-  }
-}
-
-/** Thrown by `continueAsNew` to leave the agent's code; never seen by it unless it catches everything. */
-export class ContinueAsNew {
-  readonly state: JsonValue;
-
-  constructor(state: JsonValue) {
-    this.state = state;
   }
 }
 

@@ -7,7 +7,8 @@ import {
   type StepAddress,
   type TaskOutcome,
 } from "../kernel/index.ts";
-import { ContinueAsNew, TaskContext } from "./task-context.ts";
+import { ContinueAsNew } from "./continue-as-new.ts";
+import { TaskContext } from "./task-context.ts";
 import { cancelledOutcome, isFinalFault, outputAt } from "./task-end.ts";
 import { TaskInboxView } from "./task-inbox.ts";
 import type { TaskRunner } from "./task-runner.ts";
