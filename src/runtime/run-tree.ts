@@ -448,12 +448,9 @@ export class RunTree implements TaskTree {
 
   /** H5: with `return-partial` a paused task is over. */
   #endIfPartial(taskId: TaskId): void {
-    if (this.#state.task(taskId).record.onPause === "return-partial")
-      this.#end(taskId, {
-        status: "paused",
-        output: this.#runners.get(taskId)?.report.output ?? null,
-        failure: null,
-      });
+    if (this.#state.task(taskId).record.onPause !== "return-partial") return;
+    const output = this.#runners.get(taskId)?.report.output ?? null;
+    this.#end(taskId, { status: "paused", output, failure: null });
   }
 
   #children(taskId: TaskId): readonly TaskState[] {
