@@ -14,6 +14,7 @@ const apart = {
 export default defineConfig({
   test: {
     reporters: ["default", new ClosingLine()],
+    maxWorkers: "100%",
     projects: [
       {
         test: {
@@ -21,6 +22,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
           pool: "forks",
+          isolate: false,
           execArgv: ["--expose-gc"],
         },
       },
