@@ -145,7 +145,7 @@ export {
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { DrainMode, InputQueue } from "./input-queue.ts";
-export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
+export type { Creation, Journal, RunRecord, SingleFlight, Submission } from "./journal.ts";
 export {
   assertJson,
   canonicalJson,

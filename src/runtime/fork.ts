@@ -124,7 +124,9 @@ function mergeCommits(
   return {
     ...mergeSteps(commits),
     tasks: commits.flatMap((commit) => commit.tasks ?? []).map((change) => rename(change, runId)),
-    resolves: commits.flatMap((commit) => commit.resolves ?? []),
+    resolves: commits
+      .flatMap((commit) => commit.resolves ?? [])
+      .map(({ taskId, wait, value }) => ({ taskId, wait, value })),
     headcount: commits.flatMap((commit) => commit.headcount ?? []),
     ledger,
   };

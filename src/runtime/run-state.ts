@@ -1,6 +1,7 @@
 import {
   addUsage,
   Fault,
+  formatTaskId,
   noUsage,
   openHeadcount,
   openLedger,
@@ -12,11 +13,13 @@ import {
   type Headcount,
   type HeadcountCommand,
   type HeadcountOutcome,
+  type InputQueue,
   type JsonValue,
   type Ledger,
   type LedgerCommand,
   type LedgerOutcome,
   type Message,
+  type Resolution,
   type SessionChange,
   type StepAddress,
   type StepOpening,
@@ -29,7 +32,9 @@ import {
   type Usage,
 } from "../kernel/index.ts";
 import type { TurnRecord } from "./turn-step.ts";
-import { asksPerson, inboxDrain, resolutionsTaken } from "./wait-name.ts";
+import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-name.ts";
+
+const root = formatTaskId(0);
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
@@ -69,12 +74,15 @@ export interface TaskState {
   pausedSince: number | null;
 }
 
+/** What came for a wait: a value, and of an input that was submitted the run it would have started (S5). */
+export type Came = Pick<Resolution, "value" | "runId">;
+
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
   /** What records name by hash (J4). */
   readonly contents = new Map<string, JsonValue>();
-  readonly #resolutions = new Map<string, JsonValue[]>();
+  readonly #resolutions = new Map<string, Came[]>();
   #headcount: Headcount | undefined;
   #ledger: Ledger;
   /** Tasks that have entries in a session. */
@@ -118,7 +126,15 @@ export class RunState {
     if (commit.tasks !== undefined) for (const event of commit.events ?? []) this.#noteBeginning(event);
     for (const command of commit.headcount ?? []) this.seat(command, commit.at);
     for (const command of commit.ledger ?? []) this.book(command);
-    if (commit.events?.some(({ type }) => type === "run_fork") === true) this.#forget();
+    for (const event of commit.events ?? []) {
+      if (event.type === "run_carry_over") this.carryOver(event.data.kind);
+      if (event.type === "run_fork") this.#forget();
+    }
+  }
+
+  /** The first input of a queue went to another run. */
+  carryOver(queue: InputQueue): void {
+    this.#take(root, queueWait(queue), 1);
   }
 
   /** What a fork shares with its origin was the origin's to pay. */
@@ -151,9 +167,10 @@ export class RunState {
     for (const change of sessions ?? []) this.#noteEntries(change);
     for (const { taskId, address } of voids ?? []) this.task(taskId).steps.delete(address);
     for (const change of tasks ?? []) this.#change(change, at);
-    for (const { taskId, wait, value } of resolves ?? []) {
+    for (const { taskId, wait, value, runId } of resolves ?? []) {
       const key = `${taskId} ${wait}`;
-      this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), value]);
+      const came = runId === undefined ? { value } : { value, runId };
+      this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
     }
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
@@ -187,13 +204,12 @@ export class RunState {
   }
 
   /** W2: the first of the values that came for a wait and that no step has taken. */
-  resolution(taskId: TaskId, wait: string): { readonly value: JsonValue } | undefined {
-    const [value] = this.resolutions(taskId, wait);
-    return value === undefined ? undefined : { value };
+  resolution(taskId: TaskId, wait: string): Came | undefined {
+    return this.resolutions(taskId, wait)[0];
   }
 
   /** All of them, in the order in which they came. */
-  resolutions(taskId: TaskId, wait: string): readonly JsonValue[] {
+  resolutions(taskId: TaskId, wait: string): readonly Came[] {
     return this.#resolutions.get(`${taskId} ${wait}`) ?? [];
   }
 

@@ -17,6 +17,7 @@ import {
   type RunStanding,
   type RunSummary,
   type SingleFlight,
+  type Submission,
   type TaskId,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
@@ -51,6 +52,10 @@ export class MemoryJournal implements Journal {
   }
 
   async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
+    return this.#createNow(record, first, flight);
+  }
+
+  #createNow(record: RunRecord, first: Commit, flight?: SingleFlight): Creation {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return instead;
@@ -98,11 +103,12 @@ export class MemoryJournal implements Journal {
     return { runs: shown.map(summaryOf), next };
   }
 
-  async append(lease: Lease, commit: Commit): Promise<Commit> {
+  async append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit> {
     const row = this.#tables.owned(lease);
     const standing = row.commits[commit.number];
     if (standing !== undefined) return standing;
     this.#write(row, commit);
+    for (const { run, first, flight } of submissions ?? []) this.#createNow(run, first, flight);
     for (const tell of row.watchers) tell(commit.events ?? nothing);
     return commit;
   }
