@@ -270,7 +270,7 @@ export {
 } from "./schema.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
-export { leafOf, pathTo } from "./session-path.ts";
+export { leafOf, pathTo, rootLeafOf } from "./session-path.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";

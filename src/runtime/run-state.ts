@@ -2,6 +2,7 @@ import {
   addUsage,
   Fault,
   formatTaskId,
+  HistoryRetention,
   noUsage,
   openHeadcount,
   openLedger,
@@ -21,6 +22,7 @@ import {
   type Message,
   type Resolution,
   type SessionChange,
+  type SessionId,
   type StepAddress,
   type StepOpening,
   type StepRecord,
@@ -74,6 +76,8 @@ export interface TaskState {
   pausedSince: number | null;
 }
 
+type Held = Pick<TurnRecord, "contents">;
+
 /** What came for a wait: a value, and of an input that was submitted the run it would have started (S5). */
 export type Came = Pick<Resolution, "value" | "runId">;
 
@@ -82,11 +86,13 @@ export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
   /** What records name by hash (J4). */
   readonly contents = new Map<string, JsonValue>();
+  /** Those that a record holds which retention will not erase: others may go by it. */
+  readonly lastingContents = new Set<string>();
   readonly #resolutions = new Map<string, Came[]>();
   #headcount: Headcount | undefined;
   #ledger: Ledger;
-  /** Tasks that have entries in a session. */
-  readonly wrote = new Set<TaskId>();
+  /** Tasks that have entries in sessions, and in which. */
+  readonly wrote = new Map<TaskId, Set<SessionId>>();
   nextCommit = 0;
   nextSeq = 0;
   nextTask = 0;
@@ -196,7 +202,7 @@ export class RunState {
       this.usage = addUsage(this.usage, usage);
       task.usage = addUsage(task.usage, usage);
     }
-    if (kind === "turn") this.#hold(outcome.value as unknown as Pick<TurnRecord, "contents">);
+    if (kind === "turn") this.#hold(task.record, outcome.value as unknown as Held | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
     for (const message of outcome.value as unknown as readonly Message[])
@@ -233,8 +239,12 @@ export class RunState {
   }
 
   #noteEntries(change: SessionChange): void {
-    if (change.type === "append" && change.entry.taskId !== null) this.wrote.add(change.entry.taskId);
-    if (change.type === "remove" && change.taskId !== undefined) this.wrote.delete(change.taskId);
+    if (change.type === "append" && change.entry.taskId !== null) {
+      const { taskId } = change.entry;
+      this.wrote.set(taskId, (this.wrote.get(taskId) ?? new Set()).add(change.sessionId));
+    }
+    if (change.type === "remove" && change.taskId !== undefined)
+      this.wrote.get(change.taskId)?.delete(change.sessionId);
   }
 
   #change(change: TaskChange, at: number): void {
@@ -313,8 +323,13 @@ export class RunState {
     }
   }
 
-  #hold({ contents = {} }: Pick<TurnRecord, "contents">): void {
-    for (const [hash, content] of Object.entries(contents)) this.contents.set(hash, content);
+  /** Of a turn that retention erased, nothing is left. */
+  #hold({ supervision }: TaskRecord, held: Held | null): void {
+    const lasts = supervision.retention !== HistoryRetention.NONE;
+    for (const [hash, content] of Object.entries(held?.contents ?? {})) {
+      this.contents.set(hash, content);
+      if (lasts) this.lastingContents.add(hash);
+    }
   }
 
   #take(taskId: TaskId, wait: string, count: number): void {

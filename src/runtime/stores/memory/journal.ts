@@ -1,6 +1,7 @@
 import {
   assertOutcome,
   deepFreeze,
+  digestOf,
   eraseCommit,
   Fault,
   type Commit,
@@ -186,12 +187,24 @@ export class MemoryJournal implements Journal {
 
   #erase({ commits, events, erasedContents }: RunRow, erasures: readonly Erasure[]): void {
     for (const [number, commit] of commits.entries()) {
-      const erased = eraseCommit(commit, erasures);
-      if (erased === commit) continue;
+      const wordless = eraseCommit(commit, erasures);
+      if (wordless === commit) continue;
+      const erased = this.#withoutArguments(wordless, erasures);
       if (!erasedContents.has(number)) erasedContents.set(number, eventsContent(commit, this.#hash));
       commits[number] = erased;
       for (const event of erased.events ?? []) events[event.seq] = event;
     }
+  }
+
+  /** A digest that was not asked for yet holds what it is to be made of: arguments, transcripts. */
+  #withoutArguments(commit: Commit, erasures: readonly Erasure[]): Commit {
+    if (commit.steps === undefined) return commit;
+    const steps = commit.steps.map((step) =>
+      erasures.some(({ taskId }) => taskId === step.taskId)
+        ? { ...step, digest: digestOf(step, this.#hash) }
+        : step,
+    );
+    return { ...commit, steps };
   }
 
   /** E2: what was shown of a message or a tool goes with the commit that records the whole. */
