@@ -220,6 +220,8 @@ class LocalRuntime implements Runtime {
 
   async #drive(lease: Lease): Promise<Rest> {
     const owner = await RunOwner.load(this.#owner, lease);
+    // Whoever closes lets go of what is owned by then, and waits for the rest.
+    if (this.#closing !== undefined) return { kind: "ready" };
     this.#owned.set(lease.runId, owner);
     try {
       return await owner.drive();
@@ -253,7 +255,9 @@ class LocalRuntime implements Runtime {
   }
 
   #activateAll(): void {
-    this.#startActivations().catch((error: unknown) => this.#report(error));
+    this.#startActivations().catch((error: unknown) => {
+      if (this.#closing === undefined) this.#report(error);
+    });
   }
 
   async #startActivations(): Promise<void> {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { agent, gate, until } from "./bench-runtime.ts";
 
 test.for<RuntimeOptions>([
   { keepEndedRunsMs: -1 },
@@ -49,4 +50,34 @@ test("a store that was handed in stays open, and no signal is listened for, when
     listeners: 0,
     signals: 0,
   });
+});
+
+test("a run that is being loaded when its worker closes is not begun there, and closing does not wait for it", async () => {
+  const store = memoryStore({ hash: sha256 });
+  const [read, go] = [gate(), gate()];
+  const journal = store.journal.read.bind(store.journal);
+  let reads = 0;
+  store.journal.read = async function* slow(...args) {
+    if (++reads === 1) await (read.resolve(), go.promise);
+    yield* journal(...args);
+  };
+  const began: string[] = [];
+  const slow = (name: string) =>
+    agent("slow", async (ctx) => {
+      began.push(name);
+      if (name === "one") await ctx.step("for ever", () => new Promise<null>(() => {}));
+      return name;
+    });
+  const one = await openRuntime({ store });
+  const { runId } = await one.submit(slow("one"), null);
+  await read.promise;
+  const closed = one.close();
+  go.resolve();
+  await closed;
+  expect(began).toEqual([]);
+  const two = await openRuntime({ store });
+  two.register(slow("two"));
+  await until(() => began.length > 0);
+  expect((await (await two.find(runId))?.result())?.output).toBe("two");
+  await two.close();
 });
