@@ -1,6 +1,7 @@
 import { describeValue } from "./describe-value.ts";
 import { isFaultCode, retryOf, type FaultCode, type Retry, type SubclassCode } from "./fault-code.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import { nearestJson } from "./nearest-json.ts";
 
 /** A fault at rest: what the journal stores and the wire carries. */
 export interface Failure {
@@ -87,11 +88,17 @@ function toFailure(error: unknown, causesLeft: number): Failure {
 function ownFailure(error: unknown): Failure {
   if (Fault.is(error)) {
     const { code, message, details } = error;
-    return details === undefined ? { code, message } : { code, message, details };
+    // Whoever made it may have put in anything; what is stored must be JSON, or the run could not be written (J10).
+    const stored = details === undefined ? undefined : nearestJson(details);
+    return isObject(stored) ? { code, message, details: stored } : { code, message };
   }
   const name = read(error, "name");
   const details = typeof name === "string" && isError(error) ? { details: { name } } : {};
   return { code: "internal", message: messageOf(error), ...details };
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function messageOf(value: unknown): string {
