@@ -81,7 +81,7 @@ export function soloAgent(options: SoloAgentOptions): Agent {
 
   return {
     id: formatAgentId({ name }),
-    models: withGuardrailModels({ main: model }, guardrails),
+    models: withGuardrailModels({ main: model, ...(compaction && { [summaryRole]: model }) }, guardrails),
     tools,
     budget,
     ...(callPath && { callPath }),
@@ -127,6 +127,9 @@ export function soloAgent(options: SoloAgentOptions): Agent {
   };
 }
 
+/** A role of its own: layers tell a summary from an answer by it, and a `route` may ask a cheaper model. */
+const summaryRole = "summary";
+
 interface Closing extends AgentRunResult {
   readonly turn: Turn;
   /** In the middle of things: calls may be open. */
@@ -142,7 +145,7 @@ function promptWindow(
   ctx: RunContext,
   compaction: NonNullable<SoloAgentOptions["compaction"]>,
 ): PromptWindow {
-  return new PromptWindow(compaction(summarizeIn(ctx)), (change) =>
+  return new PromptWindow(compaction(summarizeIn(ctx, { role: summaryRole })), (change) =>
     ctx.tell(
       eventDraft("architecture_event", {
         architecture: "react",

@@ -431,7 +431,8 @@ export class TaskContext implements RunContext {
   #messageStart(role: string): EventDraft {
     const model = this.#runner.agent.models?.[role];
     const named = model && { model: { provider: model.provider, modelId: model.modelId } };
-    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named } };
+    const modelRole = role === "main" ? undefined : { modelRole: role };
+    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named, ...modelRole } };
   }
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {

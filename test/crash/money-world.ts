@@ -4,6 +4,7 @@ import {
   MiddlewarePipeline,
   modelFallback,
   summarizeIn,
+  withGuardrailModels,
   type Layer,
 } from "../../src/agents/index.ts";
 import { llmJudge } from "../../src/agents/guardrails/index.ts";
@@ -79,10 +80,11 @@ const fussy: Layer = {
 /** All that asks a model besides the agent itself: a fussy layer, two kinds of fallback, a judge at the gate. */
 function layered(server: ServerAddress): Pick<Agent, "models" | "callPath"> {
   const layers = [fussy, modelFallback({ models: [billingModel(server, "last")] })];
-  const gate = composeGate({ guardrails: [llmJudge({ criteria: "Dig.", stages: { tool_call: "block" } })] });
+  const guardrails = [llmJudge({ criteria: "Dig.", stages: { tool_call: "block" } })];
+  const gate = composeGate({ guardrails });
   const main = fallback([billingModel(server), billingModel(server, "second")]);
   return {
-    models: { main },
+    models: withGuardrailModels({ main }, guardrails),
     callPath: new MiddlewarePipeline(layers).callPath(gate && { gate }) ?? {},
   };
 }

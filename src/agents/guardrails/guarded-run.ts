@@ -103,7 +103,8 @@ export function withGuardrailModels(
 ): Readonly<Record<string, Model>> {
   const all: Record<string, Model> = { ...models };
   for (const { name, models: brought = {} } of guardrails) {
-    for (const [role, model] of Object.entries(brought)) {
+    for (const [role, named] of Object.entries(brought)) {
+      const model = named === "main" ? mainOf(models, name) : named;
       if (Object.hasOwn(all, role) && all[role] !== model) {
         throw new Fault(
           "invalid_argument",
@@ -114,4 +115,12 @@ export function withGuardrailModels(
     }
   }
   return all;
+}
+
+function mainOf({ main }: Readonly<Record<string, Model>>, guardrail: string): Model {
+  if (main !== undefined) return main;
+  throw new Fault(
+    "invalid_argument",
+    `the guardrail ${guardrail} asks the agent's main model, and there is none: give it a model of its own`,
+  );
 }
