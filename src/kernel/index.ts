@@ -34,6 +34,7 @@ export {
   type SystemMessage,
   toolCallsOf,
   toolMessage,
+  toolResultPart,
   type ToolMessage,
   userMessage,
   type UserMessage,
@@ -250,6 +251,7 @@ export type {
   TaskHandle,
   TaskOutcome,
   TaskReport,
+  ToolsOptions,
 } from "./run-context.ts";
 export type { RunEvents } from "./run-event.ts";
 export type { RunFacts, RunFactsStorage } from "./run-facts.ts";

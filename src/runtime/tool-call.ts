@@ -11,6 +11,7 @@ import {
   type ToolGate,
   type ToolResult,
 } from "../kernel/index.ts";
+import { stopAtOverrun } from "./call-reservation.ts";
 import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
@@ -29,6 +30,7 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const { runner } = open;
   const { callId, toolName } = call;
   const { clock } = runner.owner;
+  stopAtOverrun(open);
   const startedAt = clock.now();
   const tool = runner.findTool(toolName);
   const result =

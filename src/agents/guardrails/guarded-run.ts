@@ -84,15 +84,15 @@ export class GuardedRun {
 }
 
 /**
- * A conversation whose last answer was withheld: its words, and the thoughts behind them, replaced by the reason, so that no later turn
+ * A conversation whose last answer was withheld, or changed: its words, and the thoughts behind them, replaced by what is given out, so that no later turn
  * is given them. Calls stay, so that their results have one.
  */
-export function withoutAnswer(transcript: Transcript, reason: string): Transcript {
+export function withAnswer(transcript: Transcript, text: string): Transcript {
   const messages = [...transcript];
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const answer = messages[last];
   if (answer?.role !== "assistant") return transcript;
-  messages[last] = assistantMessage([{ type: "text", text: reason }, ...toolCallsOf(answer)]);
+  messages[last] = assistantMessage([{ type: "text", text }, ...toolCallsOf(answer)]);
   return Transcript.of(messages);
 }
 
