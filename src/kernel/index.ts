@@ -270,6 +270,7 @@ export {
   type StandardResult,
   type StandardSchema,
 } from "./schema.ts";
+export { withoutSecrets } from "./secret-text.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export { leafOf, pathTo } from "./session-path.ts";

@@ -45,8 +45,12 @@ interface ContextBase {
 export interface AgentRunContext extends ContextBase {
   /** The agent that hired it; `null` at the root. */
   readonly parentId: AgentId | null;
+  /** Its task: of one agent there may be several. */
+  readonly parentTaskId: TaskId | null;
   readonly input: JsonValue;
   result?: Pick<RunResult<JsonValue>, "output" | "status" | "interruptionReason">;
+  /** Called once when this process is done with the task: it ended, or was let go of while it waits, and `next` never settles. */
+  onLeave(callback: () => void): void;
 }
 
 /** Around one call of the model. `model` and `request` may be replaced before `next`; `model` then is the one that answered. */

@@ -168,7 +168,11 @@ export function toolScene(
 
 export function runScene(who: Who = {}): Scene & { readonly context: AgentRunContext } {
   const { context, told, abort } = base(who);
-  return { context: { ...context, parentId: null, input: "go" }, told, abort };
+  return {
+    context: { ...context, parentId: null, parentTaskId: null, input: "go", onLeave: () => {} },
+    told,
+    abort,
+  };
 }
 
 export function resultText(result: ToolResult | undefined): string {
