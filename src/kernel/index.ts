@@ -198,6 +198,7 @@ export type {
   ChatContext,
   ChatMiddleware,
   DeltaFilter,
+  UpdateFilter,
   FunctionContext,
   FunctionMiddleware,
   Middleware,

@@ -72,6 +72,8 @@ export interface FunctionContext extends ContextBase {
   readonly callId: string;
   readonly idempotencyKey: string;
   arguments: JsonObject;
+  /** What watchers are shown of its progress passes through these, first to last. */
+  readonly filters: UpdateFilter[];
   result?: ToolResult;
 }
 
@@ -86,6 +88,9 @@ export interface DeltaFilter {
   /** The answer is complete: what was held back. */
   flush(): readonly StreamedDelta[];
 }
+
+/** Changes what watchers see of a tool's progress. */
+export type UpdateFilter = (update: JsonValue) => JsonValue;
 
 export type AgentMiddleware = Middleware<AgentRunContext>;
 export type ChatMiddleware = Middleware<ChatContext>;

@@ -151,6 +151,7 @@ export function toolScene(
     callId: "call_1",
     idempotencyKey: "key_1",
     arguments: input,
+    filters: [],
   };
   const next = async (): Promise<void> => {
     const answer = answers[Math.min(calls.length, answers.length - 1)] ?? "";
