@@ -112,6 +112,11 @@ export interface StepContext {
   readonly ctx: RunContext;
 }
 
+export interface ToolsOptions {
+  /** For each call that has its result, by its place, before `tools` settles: what was done is known also when a stop ends the rest. */
+  readonly onResult?: (result: ToolResult, index: number) => void;
+}
+
 export type Branch<Value> = (ctx: RunContext) => Promise<Value>;
 export type BranchResults<Branches extends Readonly<Record<string, Branch<unknown>>>> = {
   readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
@@ -146,7 +151,7 @@ export interface RunContext {
   /** Through the gate: hooks, guardrails, permissions, a person's approval (J7). A tool that fails is a result. */
   tool(call: ToolCall): Promise<ToolResult>;
   /** Side by side, as the tools' concurrency allows; results in the order of the calls. */
-  tools(calls: readonly ToolCall[]): Promise<readonly ToolResult[]>;
+  tools(calls: readonly ToolCall[], options?: ToolsOptions): Promise<readonly ToolResult[]>;
 
   /**
    * What was said to the run since the last time, in the order of arrival; `one` unless told. Consumed with the record of the drain, so

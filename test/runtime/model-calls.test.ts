@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import {
   Transcript,
   userMessage,
+  type Commit,
   type Delta,
   type Event,
   type LlmRequest,
@@ -63,6 +64,22 @@ it("gives up on a kind that will not pass, with the fault recorded (J5)", async 
     code: "model_auth",
     calls: 1,
   });
+});
+
+it("journals and tells no key that a provider quotes in its errors", async () => {
+  const { runtime, clock, events, store } = await setUp({ retry: { baseDelayMs: 1, maxRetries: 1 } });
+  const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
+  const error = Object.assign(new Error(`overloaded for ${key}`), { status: 503 });
+  const { talker: worker } = talker([{ error }, { error }]);
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await clock.advance(1_000);
+  const result = await run.result();
+  expect(result.failure?.message).toBe("overloaded for [secret]");
+  const commits: Commit[] = [];
+  for await (const commit of store.journal.read(run.runId)) commits.push(commit);
+  for (const kept of [result, await events(run.runId), commits])
+    expect(JSON.stringify(kept)).not.toContain(key);
 });
 
 it("charges an attempt without reported usage in full and one refused before any body nothing (B3)", async () => {
