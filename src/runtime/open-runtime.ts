@@ -106,6 +106,8 @@ class LocalRuntime implements Runtime {
   readonly #owned = new Map<RunId, RunOwner>();
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new Map<RunId, Promise<void>>();
+  /** Runs of which the store would not take something; driven again, they fail by it. */
+  readonly #refused = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
   readonly #endedRuns: EndedRuns | undefined;
   readonly #closeGraceMs: number;
@@ -224,8 +226,10 @@ class LocalRuntime implements Runtime {
     if (this.#closing !== undefined) return { kind: "ready" };
     this.#owned.set(lease.runId, owner);
     try {
-      return await owner.drive();
+      return await owner.drive(this.#refused.get(lease.runId));
     } finally {
+      if (owner.refusal === undefined) this.#refused.delete(lease.runId);
+      else this.#refused.set(lease.runId, owner.refusal);
       this.#owned.delete(lease.runId);
       this.#letSettle(lease.runId, owner);
     }

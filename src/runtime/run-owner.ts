@@ -1,6 +1,7 @@
 import {
   Fault,
   formatTaskId,
+  type FaultCode,
   type JsonValue,
   type Lease,
   type PlacedMail,
@@ -23,6 +24,9 @@ import { Waits } from "./waits.ts";
 
 const root = formatTaskId(0);
 
+/** By which a store says that it is the commit, not the store: an entry without its parent, what is no JSON. */
+const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
+
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
 export class RunOwner {
   readonly #owner: OwnerContext;
@@ -38,6 +42,7 @@ export class RunOwner {
   #pumping: Promise<void> | undefined;
   #pumpAgain = false;
   #over = false;
+  #refusal: Fault | undefined;
 
   private constructor(owner: OwnerContext, lease: Lease, record: RunRecord, state: RunState) {
     this.#owner = owner;
@@ -61,7 +66,10 @@ export class RunOwner {
       state,
       clock,
       onDurable: (events) => this.#observers.show(events),
-      onBroken: (fault) => this.#abandon(fault),
+      onBroken: (fault) => {
+        if (refusals.has(fault.code)) this.#refusal = fault;
+        this.#abandon(fault);
+      },
     });
     const { tenantId } = record;
     const rest = {
@@ -87,9 +95,9 @@ export class RunOwner {
 
   /**
    * Works on the run until it rests. Rejects when the run was lost or its store fails; with `version_mismatch` when it is for a worker
-   * of another version (J9).
+   * of another version (J9). `refusal`: what the store refused of it the last time; it fails by that.
    */
-  async drive(): Promise<Rest> {
+  async drive(refusal?: Fault): Promise<Rest> {
     const mismatch = this.#findVersionMismatch();
     if (mismatch !== undefined && this.#owner.versionPolicy === "pin") throw mismatch;
     await this.#tree.load();
@@ -97,9 +105,15 @@ export class RunOwner {
     await this.#pump();
     if (this.#over) return this.#rest.promise;
     if (mismatch !== undefined && this.#owner.versionPolicy === "refuse") this.#tree.failAll(mismatch);
+    if (refusal !== undefined) this.#tree.failAll(refusal);
     this.#tree.startAll();
     this.#noteIdle();
     return this.#rest.promise;
+  }
+
+  /** What the store will not take of it, however often it is tried: the run is to end by it. */
+  get refusal(): Fault | undefined {
+    return this.#refusal;
   }
 
   /** Whoever observes its agents here has dealt with all that was told so far. */

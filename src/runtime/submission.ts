@@ -13,6 +13,7 @@ import { newRun } from "./activation.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { unnamed } from "./run-handle.ts";
 import { RunState } from "./run-state.ts";
+import { callOfApproval } from "./tool-approval.ts";
 import { asksPerson } from "./wait-name.ts";
 
 /**
@@ -75,20 +76,30 @@ async function waitsOf(
   { runId, status }: RunSummary,
 ): Promise<{ readonly waits: boolean; readonly names: readonly string[] }> {
   const state = new RunState(unknownPrice);
-  for await (const commit of store.journal.read(runId)) state.fold(commit);
+  const approvals = new Map<string, string>();
+  for await (const commit of store.journal.read(runId)) {
+    state.fold(commit);
+    for (const event of commit.events ?? [])
+      if (event.type === "approval_request")
+        approvals.set(callOfApproval(event.data.approvalId), event.data.approvalId);
+  }
   const live = [...state.tasks.values()].filter(({ outcome }) => outcome === null);
   if (status === "pending") return { waits: false, names: ["a worker"] };
   if (state.paused) return { waits: true, names: ["resume"] };
   const names = live.flatMap(({ record, opened }) =>
-    [...opened.keys()].map((address) =>
-      asksPerson(address)
-        ? `approval ${record.taskId}/${address.slice(0, address.lastIndexOf("/"))}`
-        : `call ${record.taskId}/${address}`,
-    ),
+    [...opened.keys()].map((address) => {
+      const at = `${record.taskId}/${address}`;
+      // As `approve` takes it.
+      return asksPerson(address) ? `approval ${approvals.get(parentOf(at)) ?? at}` : `call ${at}`;
+    }),
   );
   const isAtRest = ({ record: { taskId } }: (typeof live)[number]): boolean =>
     state.headcount.tasks[taskId]?.idle ?? true;
   return { waits: live.length > 0 && live.every(isAtRest), names };
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/"));
 }
 
 function busy({ runId, agentId, sessionId, status }: RunSummary, waitsFor: readonly string[]): Fault {

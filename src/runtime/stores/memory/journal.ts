@@ -81,6 +81,8 @@ export class MemoryJournal implements Journal {
     deepFreeze(first);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
+    const { ofSession } = this.#tables;
+    ofSession.set(record.sessionId, (ofSession.get(record.sessionId) ?? new Set()).add(row));
     this.#tables.live.add(row);
     this.#tables.announce(record.runId);
     return { kind: "created" };
@@ -129,6 +131,10 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) {
       this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.live.delete(row);
+      for (const mailId of row.mailIds) this.#tables.submitted.delete(mailId);
+      const siblings = this.#tables.ofSession.get(row.record.sessionId);
+      siblings?.delete(row);
+      if (siblings?.size === 0) this.#tables.ofSession.delete(row.record.sessionId);
     }
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
@@ -144,11 +150,10 @@ export class MemoryJournal implements Journal {
 
   /** S5. */
   #steer({ agentId, sessionId }: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
-    const rows = [...this.#tables.runs.values()];
-    const told = rows.find(({ mailIds }) => mailIds.has(steering.id));
+    const told = this.#tables.submitted.get(steering.id);
     if (told !== undefined) return { kind: "steered", runId: told.record.runId };
-    const row = rows.findLast(
-      ({ record, end }) => end === null && record.agentId === agentId && record.sessionId === sessionId,
+    const row = [...(this.#tables.ofSession.get(sessionId) ?? [])].findLast(
+      ({ record, end }) => end === null && record.agentId === agentId,
     );
     if (row === undefined) return undefined;
     // One that mail has woken is on its way: nobody is at it yet.

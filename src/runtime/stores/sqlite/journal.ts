@@ -191,8 +191,19 @@ export class SqliteJournal implements Journal {
   /** J10. Done at once, so that what the caller changes later is not in it. */
   #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
     if (commit.steps !== undefined) for (const step of commit.steps) assertOutcome(step);
-    const body = encodeCommit(commit, run, this.#hash);
+    const body = this.#encode(commit, run);
     return { commit, body, content: this.#chain.content(body) };
+  }
+
+  #encode(commit: Commit, run: Omit<RunKey, "id">): string {
+    try {
+      return encodeCommit(commit, run, this.#hash);
+    } catch (error) {
+      const { message } = Fault.from(error);
+      throw new Fault("not_json", `commit ${commit.number} of ${run.runId} cannot be stored: ${message}`, {
+        cause: error,
+      });
+    }
   }
 
   /** S5. */
