@@ -9,6 +9,7 @@ import {
   type Agent,
   type AgentSession,
   type CompactionStrategy,
+  type EphemeralSource,
   type EventDraft,
   type EventObserver,
   type ExecutionBudget,
@@ -42,6 +43,8 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Live state the model is shown before each turn and nobody keeps, such as a browser's. */
+  readonly ephemeral?: readonly EphemeralSource[];
   /** Who watches it: a `HookManager`. */
   readonly hooks?: EventObserver;
   /** Asked in this order, at the stages they have a method for. */
@@ -76,7 +79,13 @@ export function soloAgent(options: SoloAgentOptions): Agent {
 
   async function think(ctx: RunContext, session: AgentSession, turn: Turn): Promise<AgentRunResult> {
     const window = compaction && promptWindow(ctx, compaction);
-    const deps = { ctx, tools: { list: () => turn.tools }, maxTurns, ...(window && { window }) };
+    const deps = {
+      ctx,
+      tools: { list: () => turn.tools },
+      maxTurns,
+      ...(options.ephemeral && { ephemeral: options.ephemeral }),
+      ...(window && { window }),
+    };
     for await (const draft of react().run(session, deps, turn.input as string)) {
       ctx.tell(draft);
       if (session.output !== "" && !guardsOutput) ctx.report({ output: session.output });

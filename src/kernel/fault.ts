@@ -1,6 +1,7 @@
 import { describeValue } from "./describe-value.ts";
 import { isFaultCode, retryOf, type FaultCode, type Retry, type SubclassCode } from "./fault-code.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import { nearestJson } from "./nearest-json.ts";
 import { withoutSecrets } from "./secret-text.ts";
 
 /** A fault at rest: what the journal stores and the wire carries. Keys and tokens are taken out of its words. */
@@ -89,11 +90,17 @@ function ownFailure(error: unknown): Failure {
   if (Fault.is(error)) {
     const { code, details } = error;
     const message = withoutSecrets(error.message);
-    return details === undefined ? { code, message } : { code, message, details };
+    // Whoever made it may have put in anything; what is stored must be JSON, or the run could not be written (J10).
+    const stored = details === undefined ? undefined : nearestJson(details);
+    return isObject(stored) ? { code, message, details: stored } : { code, message };
   }
   const name = read(error, "name");
   const details = typeof name === "string" && isError(error) ? { details: { name } } : {};
   return { code: "internal", message: messageOf(error), ...details };
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function messageOf(value: unknown): string {

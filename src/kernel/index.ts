@@ -146,7 +146,7 @@ export {
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { DrainMode, InputQueue } from "./input-queue.ts";
-export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
+export type { Creation, Journal, RunRecord, SingleFlight, Submission } from "./journal.ts";
 export {
   assertJson,
   canonicalJson,
@@ -279,7 +279,7 @@ export {
 export { withoutSecrets } from "./secret-text.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
-export { leafOf, pathTo } from "./session-path.ts";
+export { leafOf, pathTo, rootLeafOf } from "./session-path.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";

@@ -1,6 +1,7 @@
 import type { CancelSignal } from "./cancel-signal.ts";
-import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
+import type { AssistantMessage } from "./chat-message.ts";
 import type { Compacted, CompactionStep } from "./compaction.ts";
+import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { EventDraft } from "./event.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Failure } from "./fault.ts";
@@ -28,8 +29,8 @@ import type { Usage } from "./usage.ts";
 export interface LlmRequest extends Omit<ModelRequest, "messages"> {
   readonly transcript: Transcript;
   readonly instructions?: string;
-  /** For this call only, after the transcript; never kept. */
-  readonly ephemeral?: readonly ChatMessage[];
+  /** Live state for this call only, after the transcript: asked for when the model is, never on a replay, and never kept. */
+  readonly ephemeral?: readonly EphemeralSource[];
   /** Which of the agent's models; absent: the main one. */
   readonly role?: string;
 }

@@ -172,8 +172,8 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
 
 /** B1: the model's own count for what it has seen, and one token per byte for what is new. */
 export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
-  const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
-  const extra = boundMessages(ephemeral) + boundFormat(request);
+  const { transcript, instructions = "", tools = [] } = request;
+  const extra = boundFormat(request);
   if (sent !== undefined && isSame(sent.by, model) && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
   }

@@ -109,7 +109,10 @@ export class TaskContext implements RunContext {
     return this.#steps.strand.signal;
   }
 
+  /** J10: refused here, since at the end of the task nobody could be told. */
   report(report: TaskReport): void {
+    const reported: unknown = report;
+    sealJson(reported, "what the task reports");
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 

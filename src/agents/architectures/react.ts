@@ -11,6 +11,7 @@ import {
   type Architecture,
   type Dependencies,
   type DrainMode,
+  type EphemeralSource,
   type EventDraft,
   type InputQueue,
   type JsonValue,
@@ -26,6 +27,8 @@ export interface ReActDependencies {
   readonly ctx: Pick<RunContext, "check" | "llm" | "tools" | "steering" | "followUps">;
   readonly tools: Pick<ToolHost, "list">;
   readonly maxTurns: Dependencies["maxTurns"];
+  /** Live state to show before each turn. */
+  readonly ephemeral?: readonly EphemeralSource[];
   /** What the model is shown of the conversation; all of it where there is none (F1). */
   readonly window?: { of(conversation: Transcript): Promise<Transcript> };
 }
@@ -58,6 +61,7 @@ export class ReAct implements Architecture {
         transcript: deps.window === undefined ? session.messages : await deps.window.of(session.messages),
         instructions: session.instructions,
         tools: deps.tools.list(),
+        ...(deps.ephemeral && { ephemeral: deps.ephemeral }),
       });
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);

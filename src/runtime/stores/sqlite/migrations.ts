@@ -4,7 +4,7 @@ import type { FileSchema } from "./migrate.ts";
 const applicationId = 0x52656576;
 
 /**
- * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed.
+ * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed; of these, none has been yet.
  *
  * Keys are integers. A commit is one row, written behind the last, with its events inside; `next_event` is the seq after its last, so that
  * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
