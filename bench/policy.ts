@@ -77,6 +77,7 @@ const common = {
   facts: { userId: "ann", sessionId, runId, metadata: {} },
   signal: new AbortController().signal,
   tell: () => {},
+  rest: <Value>(wait: Promise<Value>) => wait,
 };
 
 /** Each layer as it is when nothing goes wrong; a cache that never hits. */
