@@ -23,6 +23,8 @@ export interface Said {
 /** Why an invocation was stopped, and which calls of its last message had their result by then. */
 export interface Stopped extends Pick<AgentSession, "settled"> {
   readonly reason: string;
+  /** The call that had been carried out when it was stopped. */
+  readonly performed?: string | undefined;
 }
 
 /**
@@ -62,14 +64,14 @@ export function saidEntries(
 /** S1: no call without its result is ever visible. What was done is not said to be undone: a model would do it again. */
 export function unanswered(
   last: ChatMessage | undefined,
-  { reason, settled }: Stopped,
+  { reason, settled, performed }: Stopped,
 ): ChatMessage | undefined {
   if (last?.role !== "assistant") return undefined;
   const calls = toolCallsOf(last);
   if (calls.length === 0) return undefined;
-  const open: ToolResult = {
-    output: { type: "text", text: `[not executed: ${reason}]` },
+  const without = ({ callId }: { readonly callId: string }): ToolResult => ({
+    output: { type: "text", text: `[${callId === performed ? "withheld" : "not executed"}: ${reason}]` },
     isError: true,
-  };
-  return toolMessage(calls.map((call, index) => toolResultPart(call, settled[index] ?? open)));
+  });
+  return toolMessage(calls.map((call, index) => toolResultPart(call, settled[index] ?? without(call))));
 }

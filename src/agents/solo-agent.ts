@@ -4,6 +4,7 @@ import {
   eventDraft,
   Fault,
   formatAgentId,
+  performedBefore,
   userMessage,
   type Agent,
   type AgentSession,
@@ -152,6 +153,7 @@ interface Closing extends AgentRunResult {
   readonly turn: Turn;
   /** In the middle of things: calls may be open. */
   readonly isStopped?: boolean;
+  readonly performed?: string | undefined;
 }
 
 function tripped({ reason }: Tripped, output: string): AgentRunResult {
@@ -210,22 +212,23 @@ function beginTurn(
 }
 
 /** S1: an invocation that was stopped is closed like one that came to its end. One that failed is not: it may be gone on with. */
-function stopOf(error: unknown): Pick<Closing, "status" | "interruptionReason"> | undefined {
-  const { code, message: interruptionReason, details } = Fault.from(error);
+function stopOf(error: unknown): Pick<Closing, "status" | "interruptionReason" | "performed"> | undefined {
+  const fault = Fault.from(error);
+  const { code, message: interruptionReason, details } = fault;
   if (code === "cancelled") {
     const status = details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
     return { status, interruptionReason };
   }
   return code === "budget_exhausted" || code === "guardrail_tripped"
-    ? { status: code, interruptionReason }
+    ? { status: code, interruptionReason, performed: performedBefore(fault) }
     : undefined;
 }
 
 /** Commits with the end of the task: what was said is visible with the events that say so. */
 function close(ctx: RunContext, session: AgentSession, closing: Closing): void {
-  const { turn, isStopped = false, interruptionReason } = closing;
+  const { turn, isStopped = false, interruptionReason, performed } = closing;
   const { settled } = session;
-  const stopped = isStopped ? { reason: interruptionReason ?? "stopped", settled } : undefined;
+  const stopped = isStopped ? { reason: interruptionReason ?? "stopped", settled, performed } : undefined;
   const { changes, leafId } = saidEntries(ctx, turn, session.messages.slice(turn.history.length), stopped);
   ctx.report({ sessions: changes });
   for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.tell(draft);

@@ -191,7 +191,12 @@ export type {
   RecallQuery,
 } from "./memory.ts";
 export type { Message, ReplyAddress } from "./message.ts";
-export { MiddlewareTermination, type TerminationOptions } from "./middleware-termination.ts";
+export {
+  afterPerforming,
+  MiddlewareTermination,
+  performedBefore,
+  type TerminationOptions,
+} from "./middleware-termination.ts";
 export type {
   AgentMiddleware,
   AgentRunContext,

@@ -39,6 +39,8 @@ interface ContextBase {
   readonly metadata: Record<string, unknown>;
   /** Into the run's log, with the record of the call. */
   tell(event: EventDraft): void;
+  /** Waits for something that is no work: around a call the worker's slot is others' meanwhile, and a stop ends the wait. */
+  rest<Value>(wait: Promise<Value>): Promise<Value>;
 }
 
 /** Around one `agent.run()`. */

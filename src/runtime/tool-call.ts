@@ -1,6 +1,8 @@
 import {
+  afterPerforming,
   deepFreeze,
   Fault,
+  MiddlewareTermination,
   sealJson,
   stopsTask,
   type FunctionContext,
@@ -34,8 +36,13 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   stopAtOverrun(open);
   const startedAt = clock.now();
   const tool = runner.findTool(toolName);
-  const result =
-    tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
+  let result: ToolResult;
+  try {
+    result =
+      tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
+  } catch (error) {
+    throw open.performed && error instanceof MiddlewareTermination ? afterPerforming(error, callId) : error;
+  }
   const durationMs = clock.now() - startedAt;
   const status = open.denied ? "denied" : result.isError ? "error" : "ok";
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
@@ -143,6 +150,7 @@ async function run(
   const { open, call, idempotencyKey, scoped } = options;
   const { meta, facts } = open.runner;
   open.end();
+  open.performed = true;
   const strand = new Strand(open.strand, tool.suspends ? undefined : await open.begin());
   let ctx: ReturnType<ToolCallOptions["scoped"]> | undefined;
   const context: ToolContext = {

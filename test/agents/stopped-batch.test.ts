@@ -70,6 +70,26 @@ describe("a batch of calls that is stopped half way", () => {
     expect(results).toEqual(["sent to ann", "[not executed: not to bob]", "sent to cid"]);
   });
 
+  test("S1: a call that was stopped by its result is not said not to have been executed", async () => {
+    const sent: string[] = [];
+    const afterBob: Guardrail = {
+      name: "after_bob",
+      afterCall: (_call, { output }) =>
+        JSON.stringify(output).includes("bob")
+          ? { decision: "halt", reason: "bob knows" }
+          : { decision: "allow" },
+    };
+    const calls = ["ann", "bob"].map((to) => ({ name: "send", input: { to }, callId: to }));
+    const { result, results } = await play({
+      model: scriptedModel([{ toolCalls: calls }]),
+      tools: [sender(sent)],
+      guardrails: [afterBob],
+    });
+    expect(result).toMatchObject({ status: "guardrail_tripped", failure: { message: "bob knows" } });
+    expect(sent).toEqual(["ann", "bob"]);
+    expect(results).toEqual(["sent to ann", "[withheld: bob knows]"]);
+  });
+
   test("S1: a layer that answers in place of an agent that failed leaves no call open", async () => {
     const sent: string[] = [];
     const { result, results, said } = await play({

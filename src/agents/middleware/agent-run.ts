@@ -51,6 +51,7 @@ function agentRunContext(ctx: RunContext): AgentRunContext {
     signal,
     metadata: {},
     tell: (event) => ctx.tell(event),
+    rest: (wait) => wait,
     parentId: meta.supervision?.parentId ?? null,
     parentTaskId: standing.headcount.tasks[taskId]?.parentId ?? null,
     input,

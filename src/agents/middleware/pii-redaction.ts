@@ -3,7 +3,7 @@ import { HeldText } from "./held-text.ts";
 import type { Layer } from "./layer.ts";
 import { editJson, editMessage, editOutput, onceEach, type EditText } from "./message-text.ts";
 import { editThrown } from "./tool-error.ts";
-import { longestFind, piiPatterns, type PiiKind, type PiiPattern } from "./pii-pattern.ts";
+import { longestFind, mayHoldFind, piiPatterns, type PiiKind, type PiiPattern } from "./pii-pattern.ts";
 
 export interface OwnPattern {
   /** Stands in the text in brackets. */
@@ -79,6 +79,7 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
 }
 
 class Redaction {
+  readonly #own: readonly PiiPattern[];
   readonly #patterns: readonly PiiPattern[];
   readonly #replacement: (label: string) => string;
   /** Own patterns may span any words. */
@@ -86,14 +87,19 @@ class Redaction {
 
   constructor({ kinds, patterns = [], replacement = bracketed }: PiiRedactionOptions) {
     const wanted = kinds ?? (Object.keys(piiPatterns) as PiiKind[]);
-    this.#patterns = [...patterns.map(ownPattern), ...wanted.map((kind) => piiPatterns[kind])];
+    this.#own = patterns.map(ownPattern);
+    this.#patterns = [...this.#own, ...wanted.map((kind) => piiPatterns[kind])];
     this.#replacement = replacement;
     this.#heldAlways = Math.max(0, ...patterns.map(({ maxLength }) => maxLength));
   }
 
+  #patternsFor(text: string): readonly PiiPattern[] {
+    return mayHoldFind.test(text) ? this.#patterns : this.#own;
+  }
+
   readonly edit: EditText = (text) => {
     let edited = text;
-    for (const { label, pattern, isReal } of this.#patterns) {
+    for (const { label, pattern, isReal } of this.#patternsFor(text)) {
       edited = edited.replace(pattern, (found) =>
         isReal === undefined || isReal(found) ? this.#replacement(label) : found,
       );

@@ -60,7 +60,7 @@ export function retry(options: RetryOptions): Layer {
       const kind = failureKind(error.value) ?? "unknown";
       const { maxRetries: maxAttempts } = settings;
       context.tell(eventDraft("retry_start", { attempt, maxAttempts, delayMs, kind, message }));
-      await pause(clock, delayMs, context.signal);
+      await context.rest(pause(clock, delayMs, context.signal));
     }
   }
 

@@ -45,6 +45,7 @@ function base({ tenantId = null, userId = null }: Who) {
     signal: abort.signal,
     metadata: {} as Record<string, unknown>,
     tell: (event: EventDraft) => void told.push(event),
+    rest: <Value>(wait: Promise<Value>) => wait,
   };
   return { context, told, abort };
 }
