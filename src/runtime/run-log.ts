@@ -22,9 +22,14 @@ export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headc
 /** A commit in the making. Its lists grow in place: a step adds to it several times. */
 type Draft = {
   -readonly [Key in keyof Commit]?: Commit[Key] extends readonly (infer Item)[] | undefined
-    ? Item[]
+    ? Item[] | undefined
     : Commit[Key];
 };
+
+/** With room for what most commits have: members that come one by one cost more than all at once. */
+function newDraft(): Draft {
+  return { number: 0, at: 0, opens: undefined, steps: undefined, events: undefined, ledger: undefined };
+}
 
 export interface RunLogOptions {
   readonly store: Store;
@@ -48,7 +53,7 @@ export class RunLog {
   readonly #clock: Clock;
   readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
-  #draft: Draft = {};
+  #draft = newDraft();
   #dirty = false;
   #writing: Promise<void> | undefined;
   /** The commit that was being made when it was last looked whether one is left to be written by itself. */
@@ -168,7 +173,7 @@ export class RunLog {
     draft.at = this.#clock.now();
     // A list that grew holds room for more, which a store that keeps it would keep.
     if (draft.events !== undefined) draft.events = draft.events.slice();
-    this.#draft = {};
+    this.#draft = newDraft();
     this.#dirty = false;
     this.#writing = this.#store.journal.append(this.lease, draft as Commit).then(this.#written, this.#failed);
     return this.#writing;
