@@ -159,12 +159,14 @@ export class RunLog {
   #watch(): void {
     const draft = this.#draft;
     this.#watched = draft;
-    setImmediate(() => {
+    const look = (): void => {
       this.#watched = undefined;
       if (!this.#dirty || this.#broken !== undefined) return;
       if (this.#draft === draft) this.flush().catch(() => undefined);
       else this.#watch();
-    });
+    };
+    // The first comes in the turn that is under way: a task that comes to rest in it says so in the same commit.
+    setImmediate(() => setImmediate(look));
   }
 
   #write(): Promise<void> {

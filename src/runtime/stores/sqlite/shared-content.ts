@@ -5,6 +5,9 @@ import type { Reference, StoredEvent } from "./stored-commit.ts";
 /** What an event repeats of a model call's reply. */
 const replyMembers = ["message", "stopReason", "usage", "model"] as const;
 
+/** Set to nothing, a member is not in the text, and the copy costs less than one without it. */
+const absent = { message: undefined, stopReason: undefined, usage: undefined, model: undefined };
+
 interface Referred {
   readonly from: Reference;
   /** What is left of the event's data. */
@@ -43,11 +46,11 @@ function referResult(
   { taskId, data: whole }: Event<"tool_execution_end">,
   steps: readonly StepRecord[],
 ): Referred | undefined {
-  const { result, ...data } = whole;
+  const { result } = whole;
   const index = steps.findIndex(
     (step) => step.kind === "tool" && step.taskId === taskId && equalJson(valueOf(step), result),
   );
-  return index < 0 ? undefined : { from: [index], data };
+  return index < 0 ? undefined : { from: [index], data: { ...whole, result: undefined } };
 }
 
 function referReply(
@@ -60,10 +63,10 @@ function referReply(
   );
   const step = steps[index];
   if (step === undefined) return undefined;
-  const { message: _message, stopReason, usage, model, ...rest } = whole;
+  const { stopReason, usage, model } = whole;
   const reply = valueOf(step) as Partial<LlmReply>;
   if (reply.stopReason === stopReason && reply.usage === usage && equalJson(reply.model, model))
-    return { from: [index], data: rest };
+    return { from: [index], data: { ...whole, ...absent } };
   const members = replyMembers.filter(
     (member) => whole[member] !== undefined && equalJson(memberOf(step, member), whole[member]),
   );
