@@ -186,6 +186,7 @@ async function toolCall(pipeline: MiddlewarePipeline | undefined): Promise<void>
     callId: "c",
     idempotencyKey: "k",
     arguments: { path: "a/b.txt", town: "Sens" },
+    filters: [],
   };
   const next = async (): Promise<void> => {
     context.result = { output: { type: "text", text: answer }, isError: false };

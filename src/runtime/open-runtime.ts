@@ -77,9 +77,15 @@ export interface RuntimeOptions {
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { clock = systemClock, hash = sha256 } = options;
   const store = await openOwn(options, hash, clock);
-  const runtime = new LocalRuntime(store, { ...options, clock, hash });
-  await runtime.start();
-  return runtime;
+  try {
+    const runtime = new LocalRuntime(store, { ...options, clock, hash });
+    await runtime.start();
+    return runtime;
+  } catch (error) {
+    // Whoever handed a store in keeps it; what was opened here nobody else could close.
+    if (typeof options.store !== "object") await store.close();
+    throw error;
+  }
 }
 
 function openOwn({ store = "memory:", auditKey }: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
@@ -111,9 +117,10 @@ class LocalRuntime implements Runtime {
   #closing: Promise<void> | undefined;
 
   constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
-    const { clock, hash, concurrency = 64 } = options;
+    const { clock, hash } = options;
+    const concurrency = requireNumber("concurrency", options.concurrency ?? 64, 1);
     this.#onError = options.onError ?? warn;
-    this.#closeGraceMs = options.closeGraceMs ?? 10_000;
+    this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
     this.#closeOn = options.closeOn ?? [];
     const { keepEndedRunsMs: keepMs } = options;
     const onError = (error: unknown): void => this.#report(error);
@@ -133,7 +140,7 @@ class LocalRuntime implements Runtime {
       retry: { ...defaultRetrySettings, ...options.retry },
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
-      suspendAfterMs: options.suspendAfterMs ?? 5_000,
+      suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
       findAgent: (agentId) => this.#agents.get(agentId),
     };
@@ -143,15 +150,20 @@ class LocalRuntime implements Runtime {
       workerId: options.workerId ?? `worker-${randomUUID()}`,
       concurrency: Math.max(concurrency * 16, 1_024),
       agents: () => hostedAgents(this.#agents.values(), options.versionPolicy),
-      pollMs: options.pollMs ?? 500,
+      pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
       onError,
     });
   }
 
   async start(): Promise<void> {
-    for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     this.#forget = this.#store.onChange((runId) => this.#noteChange(runId));
-    await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+    try {
+      await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+    } catch (error) {
+      this.#forget();
+      throw error;
+    }
+    for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     this.#endedRuns?.start();
   }
 
@@ -208,6 +220,8 @@ class LocalRuntime implements Runtime {
 
   async #drive(lease: Lease): Promise<Rest> {
     const owner = await RunOwner.load(this.#owner, lease);
+    // Whoever closes lets go of what is owned by then, and waits for the rest.
+    if (this.#closing !== undefined) return { kind: "ready" };
     this.#owned.set(lease.runId, owner);
     try {
       return await owner.drive();
@@ -241,7 +255,9 @@ class LocalRuntime implements Runtime {
   }
 
   #activateAll(): void {
-    this.#startActivations().catch((error: unknown) => this.#report(error));
+    this.#startActivations().catch((error: unknown) => {
+      if (this.#closing === undefined) this.#report(error);
+    });
   }
 
   async #startActivations(): Promise<void> {
@@ -255,6 +271,11 @@ class LocalRuntime implements Runtime {
   #report(error: unknown): void {
     this.#onError(Fault.from(error));
   }
+}
+
+function requireNumber(name: keyof RuntimeOptions, value: number, least: number): number {
+  if (value >= least) return value;
+  throw new Fault("invalid_argument", `${name} is ${value}: it must be a number from ${least}`);
 }
 
 function requireShare(warnAt: number): number {

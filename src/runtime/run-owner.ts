@@ -6,6 +6,7 @@ import {
   type PlacedMail,
   type Priority,
   type Rest,
+  type RunId,
   type RunRecord,
   type TaskId,
 } from "../kernel/index.ts";
@@ -15,6 +16,7 @@ import { RunObservers } from "./run-observers.ts";
 import { RunLog } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
 import { RunTree } from "./run-tree.ts";
+import { submittedAs } from "./submission.ts";
 import { taskOfApproval } from "./tool-approval.ts";
 import { approvalWait, queueWait, signalOf } from "./wait-name.ts";
 import { Waits } from "./waits.ts";
@@ -208,10 +210,13 @@ export class RunOwner {
       this.#stayAwake();
       this.#obey(each);
     }
+    // An order to a run that has ended does not keep it here.
+    if (mail.length > 0) this.#tree.finishIfDone();
     this.#noteIdle();
   }
 
-  #obey({ body, from }: PlacedMail): void {
+  #obey({ id, body, from }: PlacedMail): void {
+    if (this.#state.ended && this.#comesTooLate(body.type)) return;
     switch (body.type) {
       case "resolve": {
         const signal = signalOf(body.wait);
@@ -251,9 +256,16 @@ export class RunOwner {
       case "steer":
       case "follow_up":
         this.#log.tell(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
-        this.#resolve(root, queueWait(body.type), body.input);
+        this.#resolve(root, queueWait(body.type), body.input, submittedAs(id));
         break;
     }
+  }
+
+  /** Of a run that has ended, nothing can be stopped; of one that completed, nothing can be gone on with. What is said to it is heard (S5). */
+  #comesTooLate(order: PlacedMail["body"]["type"]): boolean {
+    if (order === "steer" || order === "follow_up") return false;
+    const isCompleted = this.#state.task(root).outcome?.status === "completed";
+    return isCompleted || order === "cancel" || order === "pause";
   }
 
   #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
@@ -265,9 +277,9 @@ export class RunOwner {
     if (plan.some(ranOut)) this.#tree.reopen(plan);
   }
 
-  #resolve(taskId: TaskId, wait: string, value: JsonValue): void {
+  #resolve(taskId: TaskId, wait: string, value: JsonValue, runId?: RunId): void {
     if (!this.#state.tasks.has(taskId)) return;
-    this.#log.add({ resolves: [{ taskId, wait, value }] });
+    this.#log.add({ resolves: [{ taskId, wait, value, ...(runId && { runId }) }] });
     this.#waits.serve(taskId, wait);
   }
 

@@ -1,4 +1,11 @@
-import type { CancelSignal, JsonValue, RunFacts, RunMeta, ToolContext } from "../kernel/index.ts";
+import type {
+  CancelSignal,
+  JsonValue,
+  RunFacts,
+  RunMeta,
+  ToolContext,
+  UpdateFilter,
+} from "../kernel/index.ts";
 import type { GatedCallOptions } from "./gated-call.ts";
 import type { OpenStep } from "./open-step.ts";
 import { ScopeInside } from "./scope-inside.ts";
@@ -8,6 +15,8 @@ interface RunningCall extends GatedCallOptions {
   readonly idempotencyKey: string;
 }
 
+const noFilters: readonly UpdateFilter[] = [];
+
 /** What a tool's body is given. What most bodies do not ask for is made when one does (F1). */
 export class RunningTool extends ScopeInside implements ToolContext {
   readonly meta: RunMeta;
@@ -16,8 +25,13 @@ export class RunningTool extends ScopeInside implements ToolContext {
   readonly callId: string;
   readonly #open: OpenStep;
   readonly #strand: Strand;
+  readonly #filters: readonly UpdateFilter[];
 
-  constructor({ open, call, idempotencyKey, scoped }: RunningCall, strand: Strand) {
+  constructor(
+    { open, call, idempotencyKey, scoped }: RunningCall,
+    strand: Strand,
+    filters: readonly UpdateFilter[] = noFilters,
+  ) {
     super(() => scoped(strand));
     this.meta = open.runner.meta;
     this.facts = open.runner.facts;
@@ -25,6 +39,7 @@ export class RunningTool extends ScopeInside implements ToolContext {
     this.callId = call.callId;
     this.#open = open;
     this.#strand = strand;
+    this.#filters = filters;
   }
 
   get signal(): CancelSignal {
@@ -35,7 +50,8 @@ export class RunningTool extends ScopeInside implements ToolContext {
     const { callId } = this;
     const { taskId, log, owner } = this.#open.runner;
     const { runId } = log.lease;
-    return (update) => {
+    return (whole) => {
+      const update = this.#filters.reduce((shown, filter) => filter(shown), whole);
       owner.store.events.putDelta(log.lease, {
         type: "tool_execution_update",
         runId,

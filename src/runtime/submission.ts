@@ -1,7 +1,9 @@
 import {
   Fault,
+  parseRunId,
   type Agent,
   type JsonValue,
+  type RunId,
   type RunRecord,
   type RunSummary,
   type SingleFlight,
@@ -9,6 +11,7 @@ import {
 } from "../kernel/index.ts";
 import { newRun } from "./activation.ts";
 import type { OwnerContext } from "./owner-context.ts";
+import { unnamed } from "./run-handle.ts";
 import { RunState } from "./run-state.ts";
 import { asksPerson } from "./wait-name.ts";
 
@@ -42,6 +45,17 @@ export async function submitRun(
   }
 }
 
+/** The id of the mail that says an input to a run instead of starting the run `runId` with it. */
+export function mailOfSubmission(runId: RunId): string {
+  return `submit ${runId}`;
+}
+
+/** The run that would have been started; `undefined` for a mail that is no submission. */
+export function submittedAs(mailId: string): RunId | undefined {
+  const [, runId] = /^submit (\S+)/.exec(mailId) ?? [];
+  return runId === undefined ? undefined : parseRunId(runId);
+}
+
 function flightOf(
   { runId, sessionId, createdAt: at }: RunRecord,
   input: JsonValue,
@@ -50,7 +64,7 @@ function flightOf(
   if (given !== sessionId) return undefined;
   const body = { type: "steer", input } as const;
   return {
-    steering: { id: `submit ${runId}`, from: userId ?? "user", at, body },
+    steering: { id: mailOfSubmission(runId), from: userId ?? unnamed, at, body },
     always: whenBusy === "steer",
   };
 }

@@ -10,7 +10,9 @@ import {
   type Tool,
   type ToolGate,
   type ToolResult,
+  type UpdateFilter,
 } from "../kernel/index.ts";
+import { stopAtOverrun } from "./call-reservation.ts";
 import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
@@ -30,6 +32,7 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const { runner } = open;
   const { callId, toolName } = call;
   const { clock } = runner.owner;
+  stopAtOverrun(open);
   const startedAt = clock.now();
   const tool = runner.findTool(toolName);
   const result =
@@ -122,10 +125,12 @@ async function performThrough(
     callId: call.callId,
     idempotencyKey,
     arguments: raw as JsonObject,
+    filters: [],
   };
   await layers.process(context, async () => {
     const changed = context.arguments !== raw;
-    context.result = await run(options, tool, changed ? await tool.parse(context.arguments) : input);
+    const parsed = changed ? await tool.parse(context.arguments) : input;
+    context.result = await run(options, tool, parsed, context.filters);
   });
   if (context.result !== undefined) return context.result;
   throw new Fault(
@@ -135,11 +140,16 @@ async function performThrough(
 }
 
 /** A tool that suspends has no call open while it waits. */
-async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
+async function run(
+  options: ToolCallOptions,
+  tool: Tool,
+  input: unknown,
+  filters?: readonly UpdateFilter[],
+): Promise<ToolResult> {
   const { open } = options;
   open.end();
   const strand = new Strand(open.strand, tool.suspends ? undefined : await open.begin());
-  const context = new RunningTool(options, strand);
+  const context = new RunningTool(options, strand, filters);
   const work = tool.execute(input, context);
   const isTimed = tool.timeoutMs !== null && !tool.suspends;
   const result = await (isTimed ? inTime(options, tool.timeoutMs, strand, work) : work);

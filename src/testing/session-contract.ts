@@ -106,6 +106,9 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     const child = { ...entry("c", null), taskId: formatTaskId(1) };
     await sessions.apply([append(child), append(entry("d", "b"), "pending"), atLeaf("e")]);
     expect(await parentOf("e")).toBe("b");
+    const label = { type: "label", id: "l", parentId: "e", at: 1, runId: null, taskId: null } as const;
+    await sessions.apply([append({ ...label, targetId: "a", label: "start" }), atLeaf("m")]);
+    expect(await parentOf("m")).toBe("e");
     const back = { type: "leaf", id: "f", parentId: "e", at: 1, runId: null, taskId: null } as const;
     await sessions.apply([append({ ...back, targetId: "a" }), atLeaf("g"), atLeaf("g")]);
     expect(await parentOf("g")).toBe("a");

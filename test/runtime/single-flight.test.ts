@@ -53,7 +53,7 @@ it("S5: a suspended run takes the input as steering, and the handle is that run'
   await settle();
   const resolves = [];
   for await (const commit of store.journal.read(first.runId)) resolves.push(...(commit.resolves ?? []));
-  expect(resolves).toEqual([{ taskId: "t0", wait: "steer", value: "two" }]);
+  expect(resolves).toMatchObject([{ taskId: "t0", wait: "steer", value: "two" }]);
   await first.signal("go", "done");
   expect((await second.result()).output).toBe("done");
 });
@@ -106,9 +106,11 @@ it("S5: submitting again under an id that became steering is submitting once", a
   const first = await runtime.submit(clerk, "one", { sessionId });
   await settle();
   const options = { sessionId, runId: `run_second` as typeof first.runId };
-  await runtime.submit(clerk, "two", options);
+  for (let time = 0; time < 2; time++)
+    expect((await runtime.submit(clerk, "two", options)).runId).toBe(first.runId);
   await settle();
   await first.signal("go");
   await first.result();
-  expect((await runtime.submit(clerk, "two", options)).runId).toBe(first.runId);
+  // Nobody heard it there: it is the run it was submitted as.
+  expect((await runtime.submit(clerk, "two", options)).runId).toBe(options.runId);
 });

@@ -36,8 +36,10 @@ export async function runThrough(
 
 const statuses: readonly RunStatus[] = ["completed", "max_turns", "guardrail_tripped"];
 
+async function nothing(): Promise<void> {}
+
 function agentRunContext(ctx: RunContext): AgentRunContext {
-  const { agentId, taskId, facts, signal, meta, input } = ctx;
+  const { agentId, taskId, facts, signal, meta, input, standing } = ctx;
   return {
     agentName: parseAgentId(agentId).name,
     agentId,
@@ -50,6 +52,10 @@ function agentRunContext(ctx: RunContext): AgentRunContext {
     metadata: {},
     tell: (event) => ctx.tell(event),
     parentId: meta.supervision?.parentId ?? null,
+    parentTaskId: standing.headcount.tasks[taskId]?.parentId ?? null,
     input,
+    onLeave: (callback) => {
+      void ctx.resource(nothing, async () => callback());
+    },
   };
 }

@@ -2,6 +2,7 @@ import { Fault, type JsonObject } from "../../kernel/index.ts";
 import { HeldText } from "./held-text.ts";
 import type { Layer } from "./layer.ts";
 import { editJson, editMessage, editOutput, onceEach, type EditText } from "./message-text.ts";
+import { editThrown } from "./tool-error.ts";
 import { longestFind, piiPatterns, type PiiKind, type PiiPattern } from "./pii-pattern.ts";
 
 export interface OwnPattern {
@@ -24,6 +25,7 @@ export interface PiiRedactionOptions {
   readonly fromModel?: boolean;
   /** What it calls tools with, and what they are given. */
   readonly toTools?: boolean;
+  /** Their results, what they throw, and what they say of their progress. */
   readonly fromTools?: boolean;
 }
 
@@ -44,7 +46,7 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
   const { held } = redaction;
   return {
     name: "pii-redaction",
-    ...((toModel || fromModel) &&
+    ...((toModel || of.length > 0) &&
       ({
         chat: async (context, next) => {
           const { request } = context;
@@ -64,9 +66,11 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
       ({
         function: async (context, next) => {
           if (toTools) context.arguments = editJson(context.arguments, edit) as JsonObject;
-          await next();
+          if (!fromTools) return next();
+          context.filters.push((update) => editJson(update, edit));
+          await editThrown(next, edit);
           const { result } = context;
-          if (!fromTools || result === undefined) return;
+          if (result === undefined) return;
           const output = editOutput(result.output, edit);
           if (output !== result.output) context.result = { ...result, output };
         },

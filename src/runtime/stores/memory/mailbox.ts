@@ -20,6 +20,7 @@ export class MemoryMailbox implements Mailbox {
     if (row.mail.length === 0) row.readyAt = this.#tables.tick();
     row.mail.push({ ...mail, place: row.mailIds.size });
     row.mailIds.add(mail.id);
+    this.#tables.live.add(row);
     this.#tables.announce(mail.runId);
     return true;
   }

@@ -41,7 +41,7 @@ export interface RunRow {
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
-  /** Those that have not ended: whoever looks for work looks at no others. */
+  /** Those that have not ended, or have mail: whoever looks for work looks at no others. */
   readonly live = new Set<RunRow>();
   readonly workers = new Set<string>();
   readonly listeners = new Set<(runId?: RunId) => void>();
