@@ -70,7 +70,8 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
     const attempt = ++attempts.count;
     const { turns } = attempts;
     const inputTokens = outgoing.inputTokens(model);
-    const grant = await reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
+    const reserved = reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
+    const grant = reserved instanceof Promise ? await reserved : reserved;
     let isSent = false;
     let parts = 0;
     try {

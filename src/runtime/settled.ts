@@ -1,7 +1,10 @@
-/** How one promise ended, for whoever waits for several and stops for none. */
-export function settle<Value>(work: Promise<Value>): Promise<PromiseSettledResult<Value>> {
-  return work.then(
-    (value) => ({ status: "fulfilled", value }),
-    (reason: unknown) => ({ status: "rejected", reason }),
-  );
+/** How one piece of work ended, for whoever waits for several and stops for none. */
+export async function settle<Value>(
+  work: () => Value | Promise<Value>,
+): Promise<PromiseSettledResult<Value>> {
+  try {
+    return { status: "fulfilled", value: await work() };
+  } catch (reason) {
+    return { status: "rejected", reason };
+  }
 }

@@ -44,7 +44,7 @@ import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
-import { ScopeInside } from "./scope-inside.ts";
+import { RunningStep } from "./running-step.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { settle } from "./settled.ts";
 import { Strand } from "./strand.ts";
@@ -320,17 +320,12 @@ export class TaskContext implements RunContext {
     return this.#steps.journaled<Value>(step, async (open) => {
       assertJson(input, `the input of step ${name}`);
       const call = await open.begin();
-      const inside = new ScopeInside(() => this.#inside(step.address, new Strand(open.strand, call)));
       const { signal } = this;
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      const value = await body({
-        idempotencyKey,
-        signal,
-        get ctx() {
-          return inside.ctx;
-        },
-      });
-      for (const draft of inside.takeTold()) open.tell(draft);
+      const inside = (): TaskContext => this.#inside(step.address, new Strand(open.strand, call));
+      const running = new RunningStep({ idempotencyKey, signal, inside });
+      const value = await body(running);
+      for (const draft of running.takeTold()) open.tell(draft);
       return value;
     });
   }
@@ -371,7 +366,7 @@ export class TaskContext implements RunContext {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(this.#callTool(stepAt(scope, first + index), call));
+        settle(() => this.#callTool(stepAt(scope, first + index), call));
       // A sequential tool waits for those before it, and those after it wait for it.
       if (this.#runner.findTool(call.toolName)?.concurrency !== "sequential") settled.push(run());
       else {
@@ -387,7 +382,7 @@ export class TaskContext implements RunContext {
     return this.#noteCalls(calls, this.#valuesOf(ends));
   }
 
-  #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
+  #callTool(address: StepAddress, call: ToolCall): ToolResult | Promise<ToolResult> {
     const step: StepIdentity = {
       address,
       kind: "tool",

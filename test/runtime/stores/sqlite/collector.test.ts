@@ -27,7 +27,7 @@ async function setup(): Promise<{ path: string; store: Store; long: Lease; short
         store.journal.append(long, {
           number: each,
           at: each,
-          steps: [stepRecord(each, "x".repeat(300))],
+          steps: [stepRecord(each, "x".repeat(1_000))],
           events: [turnStart(runId, each)],
         }),
       ),
