@@ -23,9 +23,14 @@ export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headc
 /** A commit in the making. Its lists grow in place: a step adds to it several times. */
 type Draft = {
   -readonly [Key in keyof Commit]?: Commit[Key] extends readonly (infer Item)[] | undefined
-    ? Item[]
+    ? Item[] | undefined
     : Commit[Key];
 };
+
+/** With room for what most commits have: members that come one by one cost more than all at once. */
+function newDraft(): Draft {
+  return { number: 0, at: 0, opens: undefined, steps: undefined, events: undefined, ledger: undefined };
+}
 
 export interface RunLogOptions {
   readonly store: Store;
@@ -49,7 +54,7 @@ export class RunLog {
   readonly #clock: Clock;
   readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
-  #draft: Draft = {};
+  #draft = newDraft();
   #submissions: Submission[] | undefined;
   #dirty = false;
   #writing: Promise<void> | undefined;
@@ -162,12 +167,14 @@ export class RunLog {
   #watch(): void {
     const draft = this.#draft;
     this.#watched = draft;
-    setImmediate(() => {
+    const look = (): void => {
       this.#watched = undefined;
       if (!this.#dirty || this.#broken !== undefined) return;
       if (this.#draft === draft) this.flush().catch(() => undefined);
       else this.#watch();
-    });
+    };
+    // The first comes in the turn that is under way: a task that comes to rest in it says so in the same commit.
+    setImmediate(() => setImmediate(look));
   }
 
   #write(): Promise<void> {
@@ -177,7 +184,7 @@ export class RunLog {
     // A list that grew holds room for more, which a store that keeps it would keep.
     if (draft.events !== undefined) draft.events = draft.events.slice();
     const submissions = this.#submissions;
-    this.#draft = {};
+    this.#draft = newDraft();
     this.#submissions = undefined;
     this.#dirty = false;
     this.#writing = this.#store.journal

@@ -25,7 +25,7 @@ export function askForApproval(
   steps: ScopeSteps,
   callAddress: StepAddress,
   { call: { callId, toolName, input }, reason, answer }: Question,
-): Promise<ApprovalDecision> {
+): ApprovalDecision | Promise<ApprovalDecision> {
   const { runner, strand } = steps;
   const { taskId, owner, facts } = runner;
   const digest = new JsonDigest(input);

@@ -171,9 +171,12 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) for (const step of steps) assertOutcome(step);
     let next = row.events.length;
-    for (const { seq } of events ?? nothing) {
-      if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
-      next++;
+    if (events !== undefined) {
+      for (const { seq } of events) {
+        if (seq !== next)
+          throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+        next++;
+      }
     }
     if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
     // J1: whoever is handed a record cannot change it.
@@ -183,7 +186,7 @@ export class MemoryJournal implements Journal {
     const end = endIn(commit);
     if (end !== undefined) row.end = end;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
-    for (const each of mail ?? []) this.#neighbours.mailbox.putNow(each);
+    if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);

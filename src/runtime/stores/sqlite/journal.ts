@@ -168,7 +168,7 @@ export class SqliteJournal implements Journal {
       return { run: key, end: this.#rows.endNumber(key) };
     });
     let next = from;
-    for await (const page of this.#rows.pages(run, from, end)) {
+    for await (const page of this.#rows.texts(run, from, end)) {
       for (const row of page) {
         if (row.number !== next) break;
         next++;
