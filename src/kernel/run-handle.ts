@@ -26,9 +26,12 @@ export interface RunHandle {
   resume(): Promise<void>;
   topUp(add: Partial<TopUp>, taskId?: TaskId): Promise<void>;
   reprioritize(taskId: TaskId, priority: Priority): Promise<void>;
-  /** For the turn that comes next. What the run waits for now it goes on waiting for. */
+  /**
+   * For the turn that comes next. What the run waits for now it goes on waiting for. S5: what it has not heard when it completes, or is told
+   * after that, starts the next run of its agent in the session.
+   */
   steer(input: JsonValue): Promise<void>;
-  /** For when the run would otherwise be done. */
+  /** For when the run would otherwise be done; else as `steer`. */
   followUp(input: JsonValue): Promise<void>;
   /** Resolves a `waitForSignal` of a task; of the root unless told. */
   signal(name: string, value?: JsonValue, taskId?: TaskId): Promise<void>;

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   formatRunId,
@@ -7,6 +8,7 @@ import {
   type Event,
   type JsonValue,
   type Model,
+  type Runtime,
 } from "../../src/kernel/index.ts";
 import { soloAgent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -225,3 +227,76 @@ describe("an order to a run that has ended", () => {
     expect(await runtime.collect({ endedBefore: 1e15 })).toBe(1);
   });
 });
+
+it("S5: of all that is said in a session, whenever and however, each is heard once, also when workers come and go", async () => {
+  const act = fc.constantFrom("submit", "steer", "followUp", "say late", "restart", "go on", "wait");
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(act, { maxLength: 14 }),
+      fc.integer({ min: 0, max: 2 }),
+      async (acts, drains) => {
+        const bench = await setUp({ suspendAfterMs: 100, closeGraceMs: 0 });
+        const talker = (): Agent =>
+          agent("talker", async (ctx) => {
+            const own: JsonValue[] = [ctx.input];
+            for (let turn = 0; turn < drains; turn++) {
+              await ctx.waitForSignal("go");
+              own.push(...(await ctx.steering()), ...(await ctx.followUps({ mode: "all" })));
+            }
+            await ctx.step("work", async () => null);
+            return own;
+          });
+        /** One for each worker, as another process would have. */
+        const agents = new Map<Runtime, Agent>();
+        const hosted = (by: Runtime): Agent => {
+          const known = agents.get(by) ?? talker();
+          agents.set(by, known);
+          return known;
+        };
+        let { runtime } = bench;
+        let workers = 1;
+        const said: string[] = [];
+        const word = (): string => {
+          const next = String(said.length);
+          said.push(next);
+          return next;
+        };
+        const first = await runtime.submit(hosted(runtime), word(), { sessionId });
+        const newest = async () =>
+          (await runtime.find((await runtime.list({ sessionId })).runs[0]?.runId ?? first.runId)) ?? first;
+        for (const each of acts) {
+          if (each === "submit")
+            await runtime.submit(hosted(runtime), word(), { sessionId, whenBusy: "steer" });
+          if (each === "steer") await (await newest()).steer(word());
+          if (each === "followUp") await (await newest()).followUp(word());
+          if (each === "say late") await first.steer(word());
+          if (each === "go on") await (await newest()).signal("go");
+          if (each === "wait") await bench.clock.advance(150);
+          if (each === "restart") {
+            await runtime.close();
+            await bench.store.leases.dismiss(`worker-${workers++}`);
+            runtime = await bench.open();
+            runtime.register(hosted(runtime));
+          }
+        }
+        await until(async () => {
+          await bench.clock.advance(150);
+          const { runs } = await runtime.list({ sessionId, limit: 100 });
+          for (const { runId, endedAt } of runs)
+            if (endedAt === null) await (await runtime.find(runId))?.signal("go");
+          const mail = await Promise.all(runs.map(({ runId }) => bench.store.mailbox.read(runId)));
+          return runs.every(({ endedAt }) => endedAt !== null) && mail.flat().length === 0;
+        });
+        const { runs } = await runtime.list({ sessionId, limit: 100 });
+        const results = await Promise.all(
+          runs.map(async ({ runId }) => (await runtime.find(runId))?.result()),
+        );
+        const heard = results.flatMap((result) => (result?.output ?? []) as string[]);
+        expect(heard.toSorted()).toEqual(said.toSorted());
+        expect(bench.errors).toEqual([]);
+        await runtime.close();
+      },
+    ),
+    { numRuns: 200 },
+  );
+}, 60_000);

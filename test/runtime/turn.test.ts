@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  formatRunId,
   HistoryRetention,
   messageText,
   userMessage,
@@ -12,7 +13,11 @@ import {
   type RunId,
   type Turn,
 } from "../../src/kernel/index.ts";
+import { openRuntime } from "../../src/runtime/index.ts";
 import { agent, setUp, settle, typesOf } from "./bench-runtime.ts";
+import { removeStoresAfterEach, twoStores } from "./two-stores.ts";
+
+removeStoresAfterEach();
 
 const spec = (name: string) => ({ name, description: name, inputSchema: { type: "object" } });
 const sessionId = "trip" as SessionId;
@@ -223,3 +228,26 @@ describe("the step `turn` (J4)", () => {
     ]);
   });
 });
+
+it.each(twoStores)(
+  "%s: a conversation goes on from what was said last, whatever the runs are called (N2)",
+  async (_name, prepare) => {
+    const open = await prepare();
+    const runtime = await openRuntime({ store: await open() });
+    const echo = agent(
+      "echo",
+      async (ctx) => {
+        const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
+        return [...turn.history].map(messageText);
+      },
+      { messageOf: (input) => userMessage(input as string) },
+    );
+    const heard = [];
+    for (const name of ["d", "c", "e", "b", "a"]) {
+      const run = await runtime.submit(echo, name, { sessionId, runId: formatRunId(name) });
+      heard.push((await run.result()).output);
+    }
+    expect(heard).toEqual([[], ["d"], ["d", "c"], ["d", "c", "e"], ["d", "c", "e", "b"]]);
+    await runtime.close();
+  },
+);
