@@ -24,6 +24,7 @@ export default defineConfig({
           exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
           pool: "forks",
           isolate: false,
+          testTimeout: 120_000,
           execArgv: ["--expose-gc"],
         },
       },
