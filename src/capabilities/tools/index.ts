@@ -1,0 +1,7 @@
+export { editTool, type EditToolOptions } from "./edit.ts";
+export { fileTools, type FileToolsOptions } from "./file-tools.ts";
+export { findTool, type FindToolOptions } from "./find.ts";
+export { grepTool, type GrepToolOptions } from "./grep.ts";
+export { lsTool, type LsToolOptions } from "./ls.ts";
+export { readTool, type ReadToolOptions } from "./read.ts";
+export { writeTool, type WriteToolOptions } from "./write.ts";
