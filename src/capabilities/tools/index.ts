@@ -1,3 +1,5 @@
+export type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
+export { bashTool, type BashToolOptions } from "./bash.ts";
 export { editTool, type EditToolOptions } from "./edit.ts";
 export { fileTools, type FileToolsOptions } from "./file-tools.ts";
 export { findTool, type FindToolOptions } from "./find.ts";
