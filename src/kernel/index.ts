@@ -244,6 +244,7 @@ export type {
   OnParentEnd,
   OnPause,
   RunContext,
+  SignalOptions,
   SpawnOptions,
   SpawnOutcome,
   StepContext,

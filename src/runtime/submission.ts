@@ -68,7 +68,7 @@ async function waitsOf(
   const names = live.flatMap(({ record, opened }) =>
     [...opened.keys()].map((address) =>
       asksPerson(address)
-        ? `approval ${record.taskId}/${address.slice(0, address.lastIndexOf("/"))}`
+        ? `${address.slice(address.lastIndexOf("/") + 1)} ${record.taskId}/${address.slice(0, address.lastIndexOf("/"))}`
         : `call ${record.taskId}/${address}`,
     ),
   );
