@@ -13,3 +13,4 @@ export { writeTool, type WriteToolOptions } from "./write.ts";
 export { memoryTools } from "./memory.ts";
 export { spawnAgentTool, type HireableAgent, type SpawnAgentToolOptions } from "./spawn-agent.ts";
 export { todoTool, type TodoToolOptions } from "./todo.ts";
+export { toolSearch, type ToolSearchOptions } from "./tool-search.ts";
