@@ -126,9 +126,19 @@ function refusalOf(
       `${provider}/${modelId} has no known price and task ${decision.taskId} has a cost cap: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
     );
   }
-  const { dimension, limit, used, taskId } = decision.exhaustion;
-  open.tell({ type: "budget_exhausted", data: decision.exhaustion });
+  return exhausted(open, decision.exhaustion);
+}
+
+function exhausted(open: OpenStep, exhaustion: Exhaustion): BudgetExhaustedError {
+  const { dimension, limit, used, taskId } = exhaustion;
+  open.tell({ type: "budget_exhausted", data: exhaustion });
   return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
+}
+
+/** B1: a provider billed above the bound, and the run stops there: what the answer asks for is not done, until it is topped up. */
+export function stopAtOverrun(open: OpenStep): void {
+  const { overrun } = open.runner.state.ledger;
+  if (overrun !== null) throw exhausted(open, overrun);
 }
 
 function inputCost(price: ModelPrice, tokens: number): number {
@@ -162,8 +172,8 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
 
 /** B1: the model's own count for what it has seen, and one token per byte for what is new. */
 export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
-  const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
-  const extra = boundMessages(ephemeral) + boundFormat(request);
+  const { transcript, instructions = "", tools = [] } = request;
+  const extra = boundFormat(request);
   if (sent !== undefined && isSame(sent.by, model) && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
   }

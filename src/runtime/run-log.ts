@@ -12,6 +12,7 @@ import {
   type StepOpening,
   type StepRecord,
   type Store,
+  type Submission,
   type TaskId,
 } from "../kernel/index.ts";
 import type { RunState } from "./run-state.ts";
@@ -49,6 +50,7 @@ export class RunLog {
   readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
   #draft: Draft = {};
+  #submissions: Submission[] | undefined;
   #dirty = false;
   #writing: Promise<void> | undefined;
   /** The commit that was being made when it was last looked whether one is left to be written by itself. */
@@ -113,6 +115,12 @@ export class RunLog {
     return outcome;
   }
 
+  /** With the next commit (S5). */
+  submit(submission: Submission): void {
+    (this.#submissions ??= []).push(submission);
+    this.#touch();
+  }
+
   /** Everything added so far is durable when this resolves. J3: refused when the lease is lost, also with nothing to write. */
   flush(): Promise<void> {
     if (this.#broken !== undefined) return Promise.reject(this.#broken);
@@ -168,9 +176,13 @@ export class RunLog {
     draft.at = this.#clock.now();
     // A list that grew holds room for more, which a store that keeps it would keep.
     if (draft.events !== undefined) draft.events = draft.events.slice();
+    const submissions = this.#submissions;
     this.#draft = {};
+    this.#submissions = undefined;
     this.#dirty = false;
-    this.#writing = this.#store.journal.append(this.lease, draft as Commit).then(this.#written, this.#failed);
+    this.#writing = this.#store.journal
+      .append(this.lease, draft as Commit, submissions)
+      .then(this.#written, this.#failed);
     return this.#writing;
   }
 

@@ -82,6 +82,11 @@ async function handled(
   }
 }
 
+/** Task and address of the call that is asked about. */
+export function callOfApproval(approvalId: string): string {
+  return approvalId.slice(0, approvalId.lastIndexOf("/"));
+}
+
 /** The task that waits for the decision. */
 export function taskOfApproval(approvalId: string): string {
   return approvalId.slice(0, approvalId.indexOf("/"));

@@ -1,6 +1,8 @@
 import {
+  afterPerforming,
   deepFreeze,
   Fault,
+  MiddlewareTermination,
   sealJson,
   stopsTask,
   type FunctionContext,
@@ -10,7 +12,9 @@ import {
   type ToolContext,
   type ToolGate,
   type ToolResult,
+  type UpdateFilter,
 } from "../kernel/index.ts";
+import { stopAtOverrun } from "./call-reservation.ts";
 import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
@@ -29,10 +33,16 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const { runner } = open;
   const { callId, toolName } = call;
   const { clock } = runner.owner;
+  stopAtOverrun(open);
   const startedAt = clock.now();
   const tool = runner.findTool(toolName);
-  const result =
-    tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
+  let result: ToolResult;
+  try {
+    result =
+      tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
+  } catch (error) {
+    throw open.performed && error instanceof MiddlewareTermination ? afterPerforming(error, callId) : error;
+  }
   const durationMs = clock.now() - startedAt;
   const status = open.denied ? "denied" : result.isError ? "error" : "ok";
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
@@ -124,10 +134,12 @@ async function perform(
     callId: call.callId,
     idempotencyKey,
     arguments: raw as JsonObject,
+    filters: [],
   };
   await layers.process(context, async () => {
     const changed = context.arguments !== raw;
-    context.result = await run(options, tool, changed ? await tool.parse(context.arguments) : input);
+    const parsed = changed ? await tool.parse(context.arguments) : input;
+    context.result = await run(options, tool, parsed, context.filters);
   });
   if (context.result !== undefined) return context.result;
   throw new Fault(
@@ -137,10 +149,16 @@ async function perform(
 }
 
 /** A tool that suspends has no call open while it waits. What most bodies do not ask for is made when one does. */
-async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
+async function run(
+  options: ToolCallOptions,
+  tool: Tool,
+  input: unknown,
+  filters: readonly UpdateFilter[] = [],
+): Promise<ToolResult> {
   const { open, call, idempotencyKey, scoped } = options;
   const { meta, facts } = open.runner;
   open.end();
+  open.performed = true;
   const strand = new Strand(open.strand, tool.suspends ? undefined : await open.begin());
   let ctx: ReturnType<ToolCallOptions["scoped"]> | undefined;
   const context: ToolContext = {
@@ -148,7 +166,7 @@ async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promis
     facts,
     idempotencyKey,
     callId: call.callId,
-    progress: (update) => show(options, update),
+    progress: (update) => show(options, shownBy(filters, update)),
     get signal() {
       return strand.signal;
     },
@@ -161,6 +179,10 @@ async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promis
   const result = await (isTimed ? inTime(options, tool.timeoutMs, strand, work) : work);
   for (const draft of ctx?.takeTold() ?? []) open.tell(draft);
   return result;
+}
+
+function shownBy(filters: readonly UpdateFilter[], update: JsonValue): JsonValue {
+  return filters.length === 0 ? update : filters.reduce((shown, filter) => filter(shown), update);
 }
 
 function show({ open, call: { callId } }: ToolCallOptions, update: JsonValue): void {

@@ -196,7 +196,8 @@ export class SqliteSessions implements Sessions {
   #leaf(session: number): string | null {
     const last = this.#tables.database.get<EntryRow>(
       `SELECT ${entryColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
-       ORDER BY id DESC LIMIT 1`,
+         AND body ->> 'type' NOT IN ('label', 'session_info')
+       ORDER BY entries.id DESC LIMIT 1`,
       session,
     );
     if (last === undefined) return null;
