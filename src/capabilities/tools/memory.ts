@@ -40,8 +40,8 @@ const forgotten = {
 } as const;
 
 /**
- * Tools over a memory: remember, recall, forget. The scope is the run's user, never the model's choice. J6: an episode may be there twice
- * when a process dies between writing and recording.
+ * Tools over a memory: recall, remember, forget. The scope is the run's user, never the model's choice. J6: what is kept has the call's
+ * key, so that a call that is repeated keeps nothing twice.
  */
 export function memoryTools(memory: Memory): readonly Tool[] {
   return [
@@ -67,11 +67,14 @@ export function memoryTools(memory: Memory): readonly Tool[] {
       name: "remember",
       description: "Keeps something of this user for later conversations: an episode as text, or a fact.",
       input: remembered,
-      execute: async ({ text, fact }, { facts }) => {
+      execute: async ({ text, fact }, { facts, idempotencyKey }) => {
         const scope = scopeOf(facts);
-        if (fact !== undefined) await memory.remember(scope, { type: "fact", fact });
-        if (text !== undefined) await memory.remember(scope, { type: "episode", text });
-        return "kept";
+        const ids: string[] = [];
+        if (fact !== undefined)
+          ids.push(await memory.remember(scope, { type: "fact", fact, id: `${idempotencyKey}/fact` }));
+        if (text !== undefined)
+          ids.push(await memory.remember(scope, { type: "episode", text, id: `${idempotencyKey}/text` }));
+        return textResult("kept", { ids });
       },
     }),
     tool({

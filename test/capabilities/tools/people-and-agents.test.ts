@@ -6,14 +6,13 @@ import {
   spawnAgentTool,
   todoTool,
 } from "../../../src/capabilities/tools/index.ts";
+import { openMemory } from "../../../src/memory.ts";
 import { openRuntime, soloAgent } from "../../../src/index.ts";
 import {
   Fault,
   formatAgentId,
   type Event,
   type JsonValue,
-  type Memory,
-  type MemoryScope,
   type RunHandle,
   type ToolContext,
 } from "../../../src/kernel/index.ts";
@@ -195,35 +194,25 @@ describe("todo", () => {
 });
 
 describe("memory tools", () => {
-  test("the scope is the run's user, whatever the model says; forgetting asks first", async () => {
-    const told: [string, MemoryScope, unknown][] = [];
-    const memory = {
-      recall: async (scope: MemoryScope, query: unknown) => {
-        told.push(["recall", scope, query]);
-        const fact = { id: "f1", subject: "Ada", predicate: "likes", object: "tea" };
-        return { facts: [fact], episodes: [{ id: "e1", text: "met Ada", at: 0 }] };
-      },
-      remember: async (scope: MemoryScope, write: unknown) => void told.push(["remember", scope, write]),
-      forget: async (scope: MemoryScope, query: unknown) => {
-        told.push(["forget", scope, query]);
-        return 1;
-      },
-    } as unknown as Memory;
+  test("the scope is the run's user, whatever the model says; a repeated call keeps nothing twice", async () => {
+    const memory = await openMemory({ path: join(await tempFolder(), "memory.db") });
     const [recall, remember, forget] = memoryTools(memory);
     if (recall === undefined || remember === undefined || forget === undefined) throw new Error("three");
-    const context = { facts: { userId: "ada" } } as unknown as Partial<ToolContext>;
-    expect(textOf(await callTool(recall, { query: "tea" }, context))).toBe("f1: Ada likes tea\ne1: met Ada");
-    await callTool(remember, { text: "hi", fact: { subject: "a", predicate: "b", object: "c" } }, context);
-    expect(textOf(await callTool(forget, { ids: ["e1"] }, context))).toBe("1 deleted");
-    expect(told.map(([what, scope]) => [what, scope])).toEqual([
-      ["recall", { userId: "ada" }],
-      ["remember", { userId: "ada" }],
-      ["remember", { userId: "ada" }],
-      ["forget", { userId: "ada" }],
-    ]);
+    const ada = { facts: { userId: "ada" } } as unknown as Partial<ToolContext>;
+    const bob = { facts: { userId: "bob" } } as unknown as Partial<ToolContext>;
+    const fact = { subject: "Ada", predicate: "likes", object: "tea" };
+    for (let attempt = 0; attempt < 2; attempt++)
+      expect(textOf(await callTool(remember, { text: "Ada drank tea", fact }, ada))).toBe("kept");
+    expect(textOf(await callTool(recall, { query: "tea" }, ada))).toBe(
+      "run/task/1/fact: Ada likes tea\nrun/task/1/text: Ada drank tea",
+    );
+    expect(textOf(await callTool(recall, { query: "tea" }, bob))).toBe("[nothing]");
+    expect(textOf(await callTool(forget, { ids: ["run/task/1/text"] }, bob))).toBe("0 deleted");
+    expect(textOf(await callTool(forget, { ids: ["run/task/1/text"] }, ada))).toBe("1 deleted");
     for (const input of [{ query: "x", userId: "bob" }, { query: "" }])
-      expect((await callTool(recall, input, context)).isError).toBe(true);
-    expect((await callTool(remember, {}, context)).isError).toBe(true);
+      expect((await callTool(recall, input, ada)).isError).toBe(true);
+    expect((await callTool(remember, {}, ada)).isError).toBe(true);
     expect([recall.destructive, remember.destructive, forget.destructive]).toEqual([false, false, true]);
+    await memory.close();
   });
 });
