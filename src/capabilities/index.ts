@@ -8,4 +8,14 @@ export { route, type RouteOptions } from "./models/route.ts";
 export { toModel, type ModelLike } from "./models/to-model.ts";
 export { openTelemetry, type OpenTelemetryOptions } from "./telemetry/open-telemetry.ts";
 export { jsonSchemaCheck, schemaReader } from "./tools/schema-reader.ts";
-export { tool, type ToolOptions, type ToolReturn } from "./tools/tool.ts";
+export type { ToolBody, ToolProgress } from "./tools/tool-body.ts";
+export {
+  errorResult,
+  fileResult,
+  imageResult,
+  textResult,
+  type MediaData,
+  type MediaOptions,
+  type ToolReturn,
+} from "./tools/tool-result.ts";
+export { tool, type ToolOptions } from "./tools/tool.ts";

@@ -251,6 +251,7 @@ export type {
   OnParentEnd,
   OnPause,
   RunContext,
+  SignalOptions,
   SpawnOptions,
   SpawnOutcome,
   StepContext,

@@ -9,7 +9,10 @@ import type { JsonSchema } from "./schema.ts";
 /** What may go wrong when a tool is called by mistake. `critical` wants a person unless policy says otherwise. */
 export type ToolRisk = "safe" | "high" | "critical";
 
-/** How calls of one batch run beside each other: `sequential` means that nothing else of the batch runs meanwhile. */
+/**
+ * How calls of one turn run beside each other. A `sequential` call stands at its place: it begins when those before it have settled, and
+ * those after it begin when it has; nothing runs beside it. The others run side by side (trap O5).
+ */
 export type ToolConcurrency = "parallel" | "sequential";
 
 /** What a tool's body is given besides its input. */
@@ -42,6 +45,8 @@ export interface ToolResult {
  * - T1 `parse` throws `invalid_argument` with a message the model can act on; what it returns is what `execute` gets.
  * - T2 A body that throws is a result with `isError`, not a fault of the run, unless it throws a cancellation, an exhausted
  *   budget or a termination.
+ * - T3 `coerce` changes only what does not fit, and only where nothing is lost by it. Gate, person and body see what it returns, so
+ *   that a rule about arguments judges those that are used.
  */
 export interface Tool<Input = unknown> {
   readonly name: string;
@@ -59,6 +64,8 @@ export interface Tool<Input = unknown> {
   readonly suspends: boolean;
   /** Whether this very call needs a person's yes, beside what the permissions say. */
   needsApproval(input: Input): boolean | Promise<boolean>;
+  /** T3. Absent: the arguments are taken as the model gave them. */
+  coerce?(input: JsonValue): JsonValue;
   parse(input: JsonValue): Input | Promise<Input>;
   execute(input: Input, context: ToolContext): Promise<ToolResult>;
 }

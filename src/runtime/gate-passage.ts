@@ -39,12 +39,18 @@ export async function passGate(passage: Passage): Promise<Passed> {
     ...(answer && { answer }),
   });
   if (decision.decision !== "approved") return { refusal: refusalOf(decision) };
-  if (gate !== undefined && decision.input !== undefined) {
-    const again = await judge(passage, gate, "edited", decision.input);
+  const edited = decision.input === undefined ? undefined : asMeant(passage.tool, decision.input);
+  if (gate !== undefined && edited !== undefined) {
+    const again = await judge(passage, gate, "edited", edited);
     if (again.decision === "deny") return denied(passage, again);
   }
   if (decision.remember === true) await remember(passage, gate, decision);
-  return given(decision.input ?? verdict.input);
+  return given(edited ?? verdict.input);
+}
+
+/** T3. */
+export function asMeant(tool: Tool, input: JsonValue): JsonValue {
+  return tool.coerce === undefined ? input : tool.coerce(input);
 }
 
 /** Only an approval is one: what came from outside may be anything. */

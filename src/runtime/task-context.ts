@@ -18,6 +18,7 @@ import {
   type LlmRequest,
   type Message,
   type RunContext,
+  type SignalOptions,
   type RunFacts,
   type RunMeta,
   type SpawnOptions,
@@ -47,12 +48,12 @@ import { OutgoingMessages } from "./outgoing-messages.ts";
 import { RunningStep } from "./running-step.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { settle } from "./settled.ts";
+import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { callTool } from "./tool-call.ts";
 import { takeTurn } from "./turn-step.ts";
-import { inboxDrain, joinWait, signalWait } from "./wait-name.ts";
-import type { Due } from "./waits.ts";
+import { inboxDrain, joinWait } from "./wait-name.ts";
 
 /** What the code of one scope works through: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
@@ -291,16 +292,11 @@ export class TaskContext implements RunContext {
   }
 
   async sleepUntil(atMs: number): Promise<void> {
-    await this.#waitUnder(`sleep ${atMs}`, () => atMs);
+    await waitUnder(this.#steps, this.#messages, `sleep ${atMs}`, { due: () => atMs });
   }
 
-  /** A timeout is a step of its own: the clock that a replay goes by is the first run's. */
-  async waitForSignal(
-    name: string,
-    { timeoutMs }: { readonly timeoutMs?: number } = {},
-  ): Promise<JsonValue | undefined> {
-    const due = timeoutMs === undefined ? undefined : await this.#messages.dueIn(timeoutMs);
-    return (await this.#waitUnder(signalWait(name), due)).value;
+  waitForSignal(name: string, options: SignalOptions = {}): Promise<JsonValue | undefined> {
+    return signalled(this.#steps, this.#messages, name, options);
   }
 
   /** Not journaled: it is opened anew by whoever replays. */
@@ -444,14 +440,6 @@ export class TaskContext implements RunContext {
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
     const step = this.#steps.identify("wait", name, null);
     return this.#steps.journaled<Value>(step, ({ strand }) => this.#runner.waiting(strand, work(), { name }));
-  }
-
-  #waitUnder(name: string, due: Due | undefined): Promise<{ readonly value?: JsonValue }> {
-    const step = this.#steps.identify("wait", name, null);
-    return this.#steps.journaled<{ value?: JsonValue }>(step, async () => {
-      const came = await this.#messages.cameFor(name, due);
-      return came === undefined ? {} : { value: came };
-    });
   }
 
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {

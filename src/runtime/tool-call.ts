@@ -20,7 +20,7 @@ import { layerContext } from "./layer-context.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import { RunningTool } from "./running-tool.ts";
 import { Strand } from "./strand.ts";
-import { passGate, type Passed } from "./gate-passage.ts";
+import { asMeant, passGate, type Passed } from "./gate-passage.ts";
 
 export interface ToolCallOptions extends GatedCallOptions {
   readonly idempotencyKey: string;
@@ -64,7 +64,15 @@ function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): Too
   return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
 }
 
-async function execute(options: ToolCallOptions, tool: Tool): Promise<ToolResult> {
+/** T3: judged and made with the arguments as they are meant. The call's record goes by the model's own. */
+function coerced(options: ToolCallOptions, tool: Tool): ToolCallOptions {
+  const { call } = options;
+  const input = asMeant(tool, call.input);
+  return input === call.input ? options : { ...options, call: { ...call, input } };
+}
+
+async function execute(given: ToolCallOptions, tool: Tool): Promise<ToolResult> {
+  const options = coerced(given, tool);
   const { open, call } = options;
   const gate = open.runner.agent.callPath?.gate;
   let needsApproval = false;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { tool } from "../../src/capabilities/index.ts";
-import type { ToolContext } from "../../src/kernel/index.ts";
+import { errorResult, fileResult, imageResult, textResult, tool } from "../../src/capabilities/index.ts";
+import type { JsonValue, ToolContext } from "../../src/kernel/index.ts";
 
 const context = {} as ToolContext;
 
@@ -77,5 +77,97 @@ describe("tool()", () => {
     expect(() =>
       tool({ name: "look up", description: "x", input: { type: "object" }, execute: () => "" }),
     ).toThrow('"look up" is not a tool name');
+  });
+
+  test("a tool that edits counts as destructive, and what is misspelt is refused", () => {
+    const make = (options: object) =>
+      tool({ name: "t", description: "x", input: { type: "object" }, execute: () => "", ...options });
+    expect(make({ edits: true }).destructive).toBe(true);
+    expect(() => make({ risk: "harmless" })).toThrow(
+      'risk of tool t is "harmless": it must be one of safe, high, critical',
+    );
+    expect(() => make({ concurrency: "serial" })).toThrow("must be one of parallel, sequential");
+  });
+
+  test("results may be images and files, with a word before them and facts beside them", () => {
+    expect(imageResult(new Uint8Array([1, 2]), "image/png", { text: "Look:" }).output).toEqual({
+      type: "content",
+      parts: [
+        { type: "text", text: "Look:" },
+        { type: "image", mediaType: "image/png", source: { kind: "base64", data: "AQI=" } },
+      ],
+    });
+    expect(
+      fileResult({ url: "https://example.org/a.pdf" }, "application/pdf", { filename: "a.pdf" }).output,
+    ).toMatchObject({ parts: [{ type: "file", filename: "a.pdf", source: { kind: "url" } }] });
+    expect(textResult("a", { bytes: 1 })).toMatchObject({ isError: false, metadata: { bytes: 1 } });
+    expect(errorResult("a")).toEqual({ output: { type: "text", text: "a" }, isError: true });
+  });
+});
+
+describe("a body that is an async generator", () => {
+  const watched = (signal: AbortSignal) => {
+    const shown: JsonValue[] = [];
+    const progress = (update: JsonValue): void => void shown.push(update);
+    return { shown, context: { signal, progress } as unknown as ToolContext };
+  };
+  const base = { name: "dig", description: "x", input: { type: "object" } } as const;
+
+  test("yields progress and returns the result", async () => {
+    const dig = tool({
+      ...base,
+      execute: async function* () {
+        yield { depth: 1 };
+        yield { depth: 2 };
+        return "gold";
+      },
+    });
+    const { shown, context: watching } = watched(new AbortController().signal);
+    expect(await dig.execute({}, watching)).toEqual({
+      output: { type: "text", text: "gold" },
+      isError: false,
+    });
+    expect(shown).toEqual([{ depth: 1 }, { depth: 2 }]);
+  });
+
+  test("is closed when the call is stopped: its finally runs, and it has no result", async () => {
+    const stop = new AbortController();
+    const told: string[] = [];
+    const dig = tool({
+      ...base,
+      execute: async function* () {
+        try {
+          for (let depth = 0; ; depth++) {
+            yield depth;
+            if (depth === 2) stop.abort(new Error("enough"));
+          }
+        } finally {
+          told.push("closed");
+        }
+      },
+    });
+    const { shown, context: watching } = watched(stop.signal);
+    await expect(dig.execute({}, watching)).rejects.toThrow("enough");
+    expect(told).toEqual(["closed"]);
+    expect(shown).toEqual([0, 1, 2]);
+  });
+
+  test("may not yield what is no JSON, and what it throws is thrown", async () => {
+    const dig = tool({
+      ...base,
+      execute: async function* () {
+        yield undefined as unknown as JsonValue;
+      },
+    });
+    const { context: watching } = watched(new AbortController().signal);
+    await expect(dig.execute({}, watching)).rejects.toMatchObject({ code: "not_json" });
+    const fail = tool({
+      ...base,
+      // oxlint-disable-next-line require-yield -- it fails before it can
+      execute: async function* () {
+        throw new Error("rock");
+      },
+    });
+    await expect(fail.execute({}, watching)).rejects.toThrow("rock");
   });
 });

@@ -45,6 +45,13 @@ test("importing the guardrails loads the agents' layer and the kernel alone", as
   expect(loaded.filter((url) => !/\/dist\/(?:kernel|agents)\//u.test(url))).toEqual([]);
 });
 
+test("importing the tools loads no package, driver or server", async () => {
+  const loaded = await load("reeve/tools");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/capabilities\/tools\/index\.js$/u));
+  expect(loaded.filter(isPackage)).toEqual([]);
+  expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
+});
+
 test("importing the test doubles and contract suites loads no package", async () => {
   const loaded = await load("reeve/testing");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/testing\/index\.js$/u));

@@ -6,14 +6,11 @@ import {
   type Tool,
   type ToolConcurrency,
   type ToolContext,
-  type ToolOutput,
-  type ToolResult,
   type ToolRisk,
 } from "../../kernel/index.ts";
+import { coerceInput } from "./coercion.ts";
 import { schemaReader, toolSchema } from "./schema-reader.ts";
-
-/** What a body may return: a text, JSON, nothing, or a whole result. */
-export type ToolReturn = JsonValue | ToolResult | undefined | void;
+import { runBody, type ToolBody } from "./tool-body.ts";
 
 export interface ToolOptions<Input extends Schema> {
   readonly name: string;
@@ -21,7 +18,7 @@ export interface ToolOptions<Input extends Schema> {
   /** Any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written `as const`. */
   readonly input: Input;
   readonly risk?: ToolRisk;
-  /** Unless told, only a tool of risk `safe` counts as harmless. */
+  /** Unless told, only a tool of risk `safe` that edits nothing counts as harmless. */
   readonly destructive?: boolean;
   /** It edits files and does nothing else; permissions in the mode `acceptEdits` let it through. */
   readonly edits?: boolean;
@@ -29,7 +26,8 @@ export interface ToolOptions<Input extends Schema> {
   readonly timeoutMs?: number | null;
   readonly suspends?: boolean;
   readonly needsApproval?: boolean | ((input: Infer<Input>) => boolean | Promise<boolean>);
-  readonly execute: (input: Infer<Input>, context: ToolContext) => Promise<ToolReturn> | ToolReturn;
+  /** Returns the result; an async generator yields progress on the way. */
+  readonly execute: ToolBody<Infer<Input>>;
 }
 
 /** What every provider takes. */
@@ -44,7 +42,9 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       `${JSON.stringify(name)} is not a tool name: it must be 1 to 64 letters, digits, and _ -, starting with a letter or _`,
     );
   }
-  const { timeoutMs = 120_000 } = options;
+  const { timeoutMs = 120_000, edits = false, concurrency = "parallel" } = options;
+  assertOneOf(name, "risk", risk, risks);
+  assertOneOf(name, "concurrency", concurrency, concurrencies);
   if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
     throw new Fault(
       "invalid_argument",
@@ -57,30 +57,27 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     description,
     inputSchema: jsonSchema,
     risk,
-    destructive: options.destructive ?? risk !== "safe",
-    edits: options.edits ?? false,
-    concurrency: options.concurrency ?? "parallel",
+    destructive: options.destructive ?? (risk !== "safe" || edits),
+    edits,
+    concurrency,
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
     needsApproval: (input: Infer<Input>) =>
       typeof needsApproval === "function" ? needsApproval(input) : needsApproval,
-    parse,
-    execute: async (input: Infer<Input>, context: ToolContext) =>
-      toolResult(await options.execute(input, context)),
+    coerce: (input: JsonValue) => coerceInput(jsonSchema, input),
+    parse: (input: JsonValue) => parse(coerceInput(jsonSchema, input)),
+    execute: (input: Infer<Input>, context: ToolContext) => runBody(name, options.execute, input, context),
   });
 }
 
-function toolResult(value: ToolReturn): ToolResult {
-  return isResult(value) ? value : { output: toolOutput(value ?? ""), isError: false };
-}
+const risks: readonly string[] = ["safe", "high", "critical"] satisfies ToolRisk[];
+const concurrencies: readonly string[] = ["parallel", "sequential"] satisfies ToolConcurrency[];
 
-function toolOutput(value: JsonValue): ToolOutput {
-  return typeof value === "string" ? { type: "text", text: value } : { type: "json", value };
-}
-
-function isResult(value: ToolReturn): value is ToolResult {
-  if (typeof value !== "object" || value === null || !("output" in value) || !("isError" in value))
-    return false;
-  const { output, isError } = value;
-  return typeof isError === "boolean" && typeof output === "object" && output !== null && "type" in output;
+/** What is misspelt must not pass for harmless. */
+function assertOneOf(name: string, option: string, value: string, known: readonly string[]): void {
+  if (known.includes(value)) return;
+  throw new Fault(
+    "invalid_argument",
+    `${option} of tool ${name} is ${JSON.stringify(value)}: it must be one of ${known.join(", ")}`,
+  );
 }

@@ -1,0 +1,60 @@
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { lstat, open, rename, rm } from "node:fs/promises";
+import { Fault } from "../../kernel/index.ts";
+import { codeOf, openRegular, type Place } from "./file-root.ts";
+
+/** What a file was when it was looked at; `null` where there was none. */
+export interface FileState {
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly size: bigint;
+  readonly mtimeNs: bigint;
+  readonly mode: bigint;
+}
+
+/** What stands at a place, without following a link. */
+export async function fileState({ folder, name }: Place): Promise<FileState | null> {
+  try {
+    return await lstat(folder.at(name), { bigint: true });
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/**
+ * Puts `bytes` in the place of a file, all or nothing: a process that dies here leaves the old file, and perhaps a `.reeve-` file beside it.
+ * Its mode is kept. Refused when the file is no longer what `before` says.
+ */
+export async function replaceFile(place: Place, bytes: Uint8Array, before: FileState | null): Promise<void> {
+  const { folder, name, shown } = place;
+  // Rename would replace what may not be written.
+  if (before !== null) await (await openRegular(place, shown, constants.O_WRONLY)).close();
+  const draft = `.reeve-${randomUUID()}`;
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const file = await open(folder.at(draft), O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0));
+  try {
+    try {
+      await folder.verify();
+      await file.writeFile(bytes);
+      if (before !== null) await file.chmod(Number(before.mode & 0o7777n));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    if (!isSame(before, await fileState(place)))
+      throw new Fault("already_exists", `${shown} was changed by someone else meanwhile: read it again`);
+    await rename(folder.at(draft), folder.at(name));
+  } catch (error) {
+    await rm(folder.at(draft), { force: true });
+    throw error;
+  }
+}
+
+function isSame(one: FileState | null, other: FileState | null): boolean {
+  if (one === null || other === null) return one === other;
+  return (
+    one.dev === other.dev && one.ino === other.ino && one.size === other.size && one.mtimeNs === other.mtimeNs
+  );
+}

@@ -1,0 +1,181 @@
+import type { JsonObject, JsonSchema, JsonValue } from "../../kernel/index.ts";
+
+/**
+ * What a model meant by arguments whose types do not fit: `"8"` where a number is due, `"true"` for a boolean, a JSON text for an object or
+ * array. Only where nothing is lost and one reading is possible; everything else is left for the check to refuse. What fits is never
+ * touched. The same value when there is nothing to do.
+ */
+export function coerceInput(schema: JsonSchema, input: JsonValue): JsonValue {
+  return coerce(input, schema, { root: schema, depth: 0 });
+}
+
+interface Place {
+  readonly root: JsonSchema;
+  readonly depth: number;
+}
+
+/** Deeper nests are left as they are: a schema may refer to itself. */
+const deepest = 64;
+
+function coerce(value: JsonValue, schema: JsonValue | undefined, at: Place): JsonValue {
+  if (!isObject(schema) || at.depth > deepest) return value;
+  const place = { root: at.root, depth: at.depth + 1 };
+  const { $ref, allOf, anyOf, oneOf } = schema;
+  if (typeof $ref === "string") return coerce(value, referred(at.root, $ref), place);
+  let coerced = typed(value, schema);
+  if (Array.isArray(allOf)) for (const part of allOf) coerced = coerce(coerced, part, place);
+  for (const branches of [anyOf, oneOf])
+    if (Array.isArray(branches)) coerced = oneReading(coerced, branches, place);
+  return inside(coerced, schema, place);
+}
+
+/** As it is where a branch takes its type; else by the only branch that can make something of it. */
+function oneReading(value: JsonValue, branches: readonly JsonValue[], place: Place): JsonValue {
+  const fitting = branches.filter((branch) => acceptsType(branch, value, place));
+  if (fitting.length === 1) return coerce(value, fitting[0], place);
+  if (fitting.length > 1) return value;
+  const readings = new Map<string, JsonValue>();
+  for (const branch of branches) {
+    const reading = coerce(value, branch, place);
+    if (reading !== value) readings.set(JSON.stringify(reading), reading);
+  }
+  const [only] = readings.values();
+  return readings.size === 1 && only !== undefined ? only : value;
+}
+
+function acceptsType(branch: JsonValue, value: JsonValue, { root, depth }: Place): boolean {
+  if (!isObject(branch) || depth > deepest) return true;
+  const { $ref, anyOf, oneOf } = branch;
+  const below = { root, depth: depth + 1 };
+  if (typeof $ref === "string") return acceptsType(referred(root, $ref) ?? true, value, below);
+  const nested = anyOf ?? oneOf;
+  if (Array.isArray(nested)) return nested.some((each) => acceptsType(each, value, below));
+  const types = typesOf(branch);
+  return types === undefined || types.some((type) => isOfType(value, type));
+}
+
+function typed(value: JsonValue, schema: JsonObject): JsonValue {
+  const types = typesOf(schema);
+  if (typeof value !== "string" || types === undefined || types.some((type) => isOfType(value, type)))
+    return value;
+  const readings = types.flatMap((type) => {
+    const reading = reads(value, type);
+    return reading === undefined ? [] : [reading];
+  });
+  const [first] = readings;
+  const same = readings.every((reading) => JSON.stringify(reading) === JSON.stringify(first));
+  return first !== undefined && same ? first : value;
+}
+
+/** What the text says as a value of this type, if it says it exactly. */
+function reads(text: string, type: string): JsonValue | undefined {
+  switch (type) {
+    case "number":
+      return exactNumber(text);
+    case "integer": {
+      const number = exactNumber(text);
+      return Number.isSafeInteger(number) ? number : undefined;
+    }
+    case "boolean":
+      return text === "true" ? true : text === "false" ? false : undefined;
+    case "null":
+      return text === "null" ? null : undefined;
+    case "array":
+    case "object": {
+      const parsed = exactJson(text);
+      return parsed !== undefined && isOfType(parsed, type) ? parsed : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** A number that is written back the same; zeros at the end of a fraction say nothing. */
+function exactNumber(text: string): number | undefined {
+  const number = Number(text);
+  const short = /^-?\d+\.\d*$/.test(text) ? text.replace(/\.?0+$/, "") : text;
+  return Number.isFinite(number) && String(number) === short ? number : undefined;
+}
+
+/** `undefined` when it is no JSON, or holds a number or a key that parsing would lose. */
+function exactJson(text: string): JsonValue | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined;
+  let isExact = true;
+  try {
+    const parsed = JSON.parse(text, function read(this: unknown, key, value: unknown, ...more: unknown[]) {
+      const { source } = (more[0] ?? {}) as { readonly source?: string };
+      if (typeof value === "number" && source !== undefined && !isSameNumber(source, value)) isExact = false;
+      if (key === "__proto__") isExact = false;
+      return value;
+    }) as JsonValue;
+    return isExact ? parsed : undefined;
+  } catch {
+    // No JSON: the text stays a text, and the check says what is due instead.
+    return undefined;
+  }
+}
+
+function isSameNumber(source: string, value: number): boolean {
+  return /[eE]/.test(source) ? Number.isFinite(value) : exactNumber(source) !== undefined;
+}
+
+function inside(value: JsonValue, schema: JsonObject, place: Place): JsonValue {
+  if (Array.isArray(value)) return insideArray(value as readonly JsonValue[], schema, place);
+  return isObject(value) ? insideObject(value, schema, place) : value;
+}
+
+function insideArray(items: readonly JsonValue[], schema: JsonObject, place: Place): JsonValue {
+  const prefix = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
+  const coerced = items.map((item, index) => coerce(item, prefix[index] ?? schema["items"], place));
+  return coerced.some((item, index) => item !== items[index]) ? coerced : items;
+}
+
+function insideObject(value: JsonObject, schema: JsonObject, place: Place): JsonValue {
+  const { properties, additionalProperties } = schema;
+  const known = isObject(properties) ? properties : {};
+  let copy: Record<string, JsonValue> | undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const own = Object.hasOwn(known, key) ? known[key] : additionalProperties;
+    const coerced = key === "__proto__" ? member : coerce(member, own, place);
+    if (coerced === member) continue;
+    copy ??= { ...value };
+    copy[key] = coerced;
+  }
+  return copy ?? value;
+}
+
+/** The part of the schema that `#/$defs/name` means; other documents are not read. */
+function referred(root: JsonSchema, reference: string): JsonValue | undefined {
+  if (reference === "#") return root;
+  if (!reference.startsWith("#/")) return undefined;
+  let found: JsonValue | undefined = root;
+  for (const part of reference.slice(2).split("/")) {
+    const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    found = isObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
+  }
+  return found;
+}
+
+function typesOf({ type }: JsonObject): readonly string[] | undefined {
+  if (typeof type === "string") return [type];
+  return Array.isArray(type) ? (type as readonly string[]) : undefined;
+}
+
+function isOfType(value: JsonValue, type: string): boolean {
+  switch (type) {
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObject(value);
+    case "integer":
+      return Number.isInteger(value);
+    default:
+      return typeof value === type;
+  }
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,16 @@
+export type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
+export type { AddressCheckOptions, HostAddress, Resolver } from "../web/address-check.ts";
+export { askHumanTool, type AskHumanToolOptions } from "./ask-human.ts";
+export { bashTool, type BashToolOptions } from "./bash.ts";
+export { editTool, type EditToolOptions } from "./edit.ts";
+export { fetchTool, type FetchToolOptions } from "./fetch.ts";
+export { fileTools, type FileToolsOptions } from "./file-tools.ts";
+export { findTool, type FindToolOptions } from "./find.ts";
+export { grepTool, type GrepToolOptions } from "./grep.ts";
+export { lsTool, type LsToolOptions } from "./ls.ts";
+export { readTool, type ReadToolOptions } from "./read.ts";
+export { writeTool, type WriteToolOptions } from "./write.ts";
+export { memoryTools } from "./memory.ts";
+export { spawnAgentTool, type HireableAgent, type SpawnAgentToolOptions } from "./spawn-agent.ts";
+export { todoTool, type TodoToolOptions } from "./todo.ts";
+export { toolSearch, type ToolSearchOptions } from "./tool-search.ts";

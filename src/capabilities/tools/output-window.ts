@@ -1,0 +1,56 @@
+/** The beginning and the end of what a process says; what is between is counted and let go. */
+export class OutputWindow {
+  readonly #headBytes: number;
+  readonly #tailBytes: number;
+  readonly #head: Buffer[] = [];
+  #headSize = 0;
+  #tail: Buffer[] = [];
+  #tailSize = 0;
+  #total = 0;
+
+  constructor(maxBytes: number) {
+    this.#headBytes = Math.ceil(maxBytes / 2);
+    this.#tailBytes = maxBytes - this.#headBytes;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  get cut(): number {
+    return this.#total - this.#headSize - Math.min(this.#tailSize, this.#tailBytes);
+  }
+
+  add(chunk: Buffer): void {
+    this.#total += chunk.length;
+    const room = this.#headBytes - this.#headSize;
+    const first = chunk.subarray(0, room);
+    if (first.length > 0) {
+      this.#head.push(first);
+      this.#headSize += first.length;
+    }
+    if (first.length === chunk.length) return;
+    this.#tail.push(chunk.subarray(first.length));
+    this.#tailSize += chunk.length - first.length;
+    // Joined now and then, so that many small pieces cost no more than what is kept.
+    if (this.#tailSize > 2 * this.#tailBytes + 65_536) this.#trim();
+  }
+
+  /** With a line in between that says how much is missing. Characters cut in two are left out. */
+  text(): string {
+    this.#trim();
+    const decoder = new TextDecoder();
+    const head = Buffer.concat(this.#head);
+    const tail = Buffer.concat(this.#tail);
+    if (this.cut === 0) return decoder.decode(Buffer.concat([head, tail]));
+    const start = decoder.decode(head).replace(/\uFFFD{1,3}$/, "");
+    const end = new TextDecoder().decode(tail).replace(/^\uFFFD{1,3}/, "");
+    return `${start}\n[${this.cut} bytes cut]\n${end}`;
+  }
+
+  #trim(): void {
+    const tail = Buffer.concat(this.#tail);
+    this.#tail = [Buffer.from(tail.subarray(Math.max(0, tail.length - this.#tailBytes)))];
+    this.#tailSize = Math.min(tail.length, this.#tailBytes);
+  }
+}

@@ -1,0 +1,46 @@
+import { assertJson, type JsonValue, type ToolContext, type ToolResult } from "../../kernel/index.ts";
+import { toolResult, type ToolReturn } from "./tool-result.ts";
+
+/** Yields progress for those who watch, and returns the result. */
+export type ToolProgress = AsyncGenerator<JsonValue, ToolReturn, void>;
+
+export type ToolBody<Input> = (
+  input: Input,
+  context: ToolContext,
+) => ToolReturn | Promise<ToolReturn> | ToolProgress;
+
+/** Runs a body to its result. A generator is closed when the call is stopped, so that its `finally` runs. */
+export async function runBody<Input>(
+  name: string,
+  body: ToolBody<Input>,
+  input: Input,
+  context: ToolContext,
+): Promise<ToolResult> {
+  const begun = body(input, context);
+  return toolResult(isProgress(begun) ? await drain(name, begun, context) : await begun);
+}
+
+async function drain(name: string, body: ToolProgress, context: ToolContext): Promise<ToolReturn> {
+  const { signal } = context;
+  const close = (): void => void body.return(undefined).catch(ignoreAfterStop);
+  signal.addEventListener("abort", close, { once: true });
+  try {
+    for (;;) {
+      const { done, value } = await body.next();
+      if (done === true) return value;
+      signal.throwIfAborted();
+      assertJson(value, `the progress of tool ${name}`);
+      context.progress(value);
+    }
+  } finally {
+    signal.removeEventListener("abort", close);
+    await body.return(undefined);
+  }
+}
+
+/** The call was stopped and nobody waits for its body: what its `finally` throws is told to nobody. */
+function ignoreAfterStop(): void {}
+
+function isProgress(value: unknown): value is ToolProgress {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value && "next" in value;
+}

@@ -1,0 +1,121 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { Fault, type CancelSignal } from "../../kernel/index.ts";
+import { checkedAddress, type AddressCheckOptions, type HostAddress } from "./address-check.ts";
+
+export interface PageRequest extends AddressCheckOptions {
+  readonly url: string;
+  /** Of the body, unpacked. */
+  readonly maxBytes: number;
+  readonly maxRedirects: number;
+  readonly signal: CancelSignal;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface FetchedPage {
+  /** Where it was in the end. */
+  readonly url: string;
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer;
+  readonly isCut: boolean;
+  /** Every hop: the address asked and the host's address it was asked at. */
+  readonly hops: readonly { readonly url: string; readonly address: string }[];
+}
+
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+/** Gets a page. Each hop is checked, and connects to the address that was checked. */
+export async function fetchPage(request: PageRequest): Promise<FetchedPage> {
+  const hops: { url: string; address: string }[] = [];
+  let url = parsed(request.url);
+  for (;;) {
+    request.signal.throwIfAborted();
+    const at = await checkedAddress(url, request);
+    hops.push({ url: url.href, address: at.address });
+    const response = await answer(url, at, request);
+    const status = response.statusCode ?? 0;
+    const { location } = response.headers;
+    if (!redirects.has(status) || location === undefined) {
+      const { body, isCut } = await read(await unpacked(response), response, request);
+      const contentType = response.headers["content-type"] ?? "";
+      return { url: url.href, status, contentType, body, isCut, hops };
+    }
+    response.destroy();
+    if (hops.length > request.maxRedirects)
+      throw new Fault("tool_failed", `${request.url} redirects more than ${request.maxRedirects} times`);
+    url = parsed(location, url);
+  }
+}
+
+function parsed(text: string, base?: URL): URL {
+  const url = URL.parse(text, base?.href);
+  if (url === null) throw new Fault("invalid_argument", `${JSON.stringify(text)} is no address`);
+  url.hash = "";
+  return url;
+}
+
+/** Not through an agent that keeps connections: one to this host may go to another address. */
+async function answer(url: URL, at: HostAddress, { signal, headers }: PageRequest): Promise<IncomingMessage> {
+  const { request } = url.protocol === "https:" ? await import("node:https") : await import("node:http");
+  return new Promise((resolve, reject) => {
+    const asked = request(url, {
+      agent: false,
+      signal,
+      headers: { ...headers, "accept-encoding": "identity" },
+      // Whoever asks for the name is given the address that was checked.
+      lookup: (_hostname, options, give) => {
+        if (options.all === true) give(null, [at]);
+        else give(null, at.address, at.family);
+      },
+    });
+    asked.once("response", resolve);
+    asked.once("error", (error) => {
+      if (signal.aborted) reject(signal.reason as Error);
+      else
+        reject(new Fault("tool_failed", `${url.host} cannot be reached: ${error.message}`, { cause: error }));
+    });
+    asked.end();
+  });
+}
+
+/** Servers that pack although asked not to. */
+async function unpacked(response: IncomingMessage): Promise<Readable> {
+  const coding = response.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
+  if (coding === "identity" || coding === "") return response;
+  const { createBrotliDecompress, createGunzip, createInflate } = await import("node:zlib");
+  const make = {
+    gzip: createGunzip,
+    "x-gzip": createGunzip,
+    deflate: createInflate,
+    br: createBrotliDecompress,
+  }[coding];
+  if (make !== undefined) return response.pipe(make());
+  response.destroy();
+  throw new Fault("unsupported", `the answer is packed as ${coding}, which is not read`);
+}
+
+/** Stops reading at the limit: what is packed small may be endless. */
+async function read(
+  stream: Readable,
+  response: IncomingMessage,
+  { maxBytes, signal }: PageRequest,
+): Promise<{ readonly body: Buffer; readonly isCut: boolean }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      signal.throwIfAborted();
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > maxBytes) break;
+    }
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw new Fault("tool_failed", `the answer broke off after ${size} bytes`, { cause: error });
+  } finally {
+    response.destroy();
+    stream.destroy();
+  }
+  return { body: Buffer.concat(chunks).subarray(0, maxBytes), isCut: size > maxBytes };
+}

@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { tool } from "../../src/capabilities/index.ts";
+import type { JsonSchema, JsonValue } from "../../src/kernel/index.ts";
+
+function coerced(schema: JsonSchema, input: JsonValue): JsonValue {
+  const made = tool({ name: "t", description: "x", input: schema, execute: () => "" });
+  return made.coerce?.(input) ?? null;
+}
+
+function member(schema: JsonSchema, value: JsonValue): JsonValue {
+  const object = coerced({ type: "object", properties: { value: schema } }, { value });
+  return (object as { value: JsonValue }).value;
+}
+
+describe("T3: arguments are coerced where nothing is lost", () => {
+  test.for<[JsonSchema, JsonValue, JsonValue]>([
+    [{ type: "number" }, "8", 8],
+    [{ type: "number" }, "-0.25", -0.25],
+    [{ type: "number" }, "8.50", 8.5],
+    [{ type: "integer" }, "8", 8],
+    [{ type: "integer" }, "8.0", 8],
+    [{ type: "boolean" }, "true", true],
+    [{ type: "boolean" }, "false", false],
+    [{ type: "null" }, "null", null],
+    [{ type: "object" }, '{"a":[1]}', { a: [1] }],
+    [{ type: "array", items: { type: "number" } }, '["1", 2]', [1, 2]],
+    [{ type: "array", items: { type: "integer" } }, ["1", 2], [1, 2]],
+    [{ type: ["number", "null"] }, "8", 8],
+    [{ anyOf: [{ type: "number" }, { type: "null" }] }, "8", 8],
+    [{ oneOf: [{ type: "boolean" }, { type: "object" }] }, "true", true],
+    [{ allOf: [{ type: "integer" }, { minimum: 1 }] }, "3", 3],
+    [{ type: "object", additionalProperties: { type: "number" } }, { a: "1" }, { a: 1 }],
+    [{ type: "array", prefixItems: [{ type: "boolean" }] }, ["true", "true"], [true, "true"]],
+  ])("%j takes %j as %j", ([schema, value, expected]) => {
+    expect(member(schema, value)).toEqual(expected);
+  });
+
+  test.for<[JsonSchema, JsonValue]>([
+    [{ type: "string" }, 8], // 1.10 would become "1.1"
+    [{ type: "string" }, true],
+    [{ type: "number" }, ""],
+    [{ type: "number" }, " 8"],
+    [{ type: "number" }, "0x10"],
+    [{ type: "number" }, "007"],
+    [{ type: "number" }, "-0"],
+    [{ type: "number" }, "NaN"],
+    [{ type: "number" }, "Infinity"],
+    [{ type: "number" }, "9007199254740993"],
+    [{ type: "number" }, "0.1000000000000000055511151231257827"],
+    [{ type: "number" }, true],
+    [{ type: "integer" }, "8.5"],
+    [{ type: "integer" }, 8.5],
+    [{ type: "boolean" }, "True"],
+    [{ type: "boolean" }, "1"],
+    [{ type: "boolean" }, 1],
+    [{ type: "array" }, "a,b"],
+    [{ type: "array" }, '{"a":1}'],
+    [{ type: "object" }, "[1]"],
+    [{ type: "object" }, '{"a":9007199254740993}'],
+    [{ type: "object" }, '{"__proto__":{"x":1}}'],
+    [{ type: ["string", "number"] }, "8"],
+    [{ anyOf: [{ type: "string" }, { type: "number" }] }, "8"],
+    [{}, "8"],
+  ])("%j leaves %j as it is", ([schema, value]) => {
+    expect(member(schema, value)).toBe(value);
+  });
+
+  test("arguments that came as one JSON text are read, and references are followed", () => {
+    const schema = {
+      type: "object",
+      properties: { node: { $ref: "#/$defs/node" } },
+      $defs: {
+        node: {
+          type: "object",
+          properties: { size: { type: "number" }, next: { $ref: "#/$defs/node" } },
+        },
+      },
+    };
+    expect(coerced(schema, '{"node":{"size":"1","next":"{\\"size\\":\\"2\\"}"}}')).toEqual({
+      node: { size: 1, next: { size: 2 } },
+    });
+  });
+
+  test("what fits comes back as the same value, whatever it is", () => {
+    const schema = { type: "object", properties: { any: {}, text: { type: "string" } } };
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.string(), (any, text) => {
+        const input = { any, text } as JsonValue;
+        expect(coerced(schema, input)).toBe(input);
+      }),
+    );
+  });
+
+  test("a number is coerced only from the text that it is written as", () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const value = member({ type: "number" }, text);
+        expect(typeof value === "number" ? Number(text) : text).toBe(value);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
+        const plain = Object.is(number, -0) ? 0 : number;
+        expect(member({ type: "number" }, String(plain))).toBe(plain);
+      }),
+    );
+  });
+
+  test("zod schemas alike; what is left is refused by name, and what was mended is not blamed", async () => {
+    const add = tool({
+      name: "add",
+      description: "x",
+      input: z.object({ a: z.number(), b: z.boolean(), c: z.array(z.number()) }),
+      execute: () => "",
+    });
+    expect(await add.parse({ a: "8", b: "true", c: "[1]" })).toEqual({ a: 8, b: true, c: [1] });
+    const refused = Promise.resolve(add.parse({ a: "8", b: "maybe", c: [] }));
+    await expect(refused).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/^the arguments of add do not fit its schema: b (?!.*\ba\b ).*mended$/),
+    });
+  });
+});

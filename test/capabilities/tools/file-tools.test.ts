@@ -1,0 +1,308 @@
+import { mkdir, open, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  editTool,
+  fileTools,
+  findTool,
+  grepTool,
+  lsTool,
+  readTool,
+  writeTool,
+} from "../../../src/capabilities/tools/index.ts";
+import { callTool, tempFolder, textOf } from "./call-tool.ts";
+
+test("their stamps: those that look are safe, those that write ask first and edit", async () => {
+  const tools = fileTools({ root: await tempFolder() });
+  expect(
+    tools.map(({ name, risk, destructive, edits, concurrency }) => ({
+      name,
+      risk,
+      destructive,
+      edits,
+      concurrency,
+    })),
+  ).toEqual([
+    ...["read", "ls", "find", "grep"].map((name) => ({
+      name,
+      risk: "safe",
+      destructive: false,
+      edits: false,
+      concurrency: "parallel",
+    })),
+    ...["write", "edit"].map((name) => ({
+      name,
+      risk: "high",
+      destructive: true,
+      edits: true,
+      concurrency: "sequential",
+    })),
+  ]);
+  expect(fileTools({ root: await tempFolder(), readOnly: true })).toHaveLength(4);
+});
+
+test("none of them leaves the root, whatever it is asked", async () => {
+  const folder = await tempFolder();
+  const root = join(folder, "in");
+  await mkdir(root);
+  await writeFile(join(folder, "secret"), "needle");
+  await symlink(folder, join(root, "up"));
+  const attempts: readonly [string, object][] = [
+    ["read", { path: "../secret" }],
+    ["read", { path: "up/secret" }],
+    ["ls", { path: ".." }],
+    ["ls", { path: "up" }],
+    ["find", { pattern: "../*" }],
+    ["find", { pattern: "/etc/*" }],
+    ["find", { pattern: "*", path: "up" }],
+    ["grep", { pattern: "needle", path: ".." }],
+    ["grep", { pattern: "needle", path: "up/secret" }],
+    ["grep", { pattern: "needle", glob: "../**" }],
+    ["write", { path: "up/planted", content: "x" }],
+    ["write", { path: "../planted", content: "x" }],
+    ["edit", { path: "up/secret", oldText: "needle", newText: "x" }],
+  ];
+  const tools = new Map(fileTools({ root }).map((tool) => [tool.name, tool]));
+  for (const [name, input] of attempts) {
+    const tool = tools.get(name);
+    if (tool === undefined) throw new Error(name);
+    const result = await callTool(tool, input as never);
+    expect([name, input, result.isError]).toEqual([name, input, true]);
+    expect(textOf(result)).toMatch(/outside/);
+  }
+  // A walk does not go through links.
+  const find = await callTool(findTool({ root }), { pattern: "**" });
+  expect(textOf(find)).not.toContain("secret");
+  const grep = await callTool(grepTool({ root }), { pattern: "needle" });
+  expect(textOf(grep)).not.toContain("secret");
+  expect(await readFile(join(folder, "secret"), "utf8")).toBe("needle");
+});
+
+describe("read", () => {
+  test("pages through lines, says how to go on, and keeps unicode whole", async () => {
+    const root = await tempFolder();
+    await writeFile(join(root, "f"), "eins\nzwei\r\ndrei 🦊\nvier");
+    const read = readTool({ root, maxLines: 2 });
+    const first = await callTool(read, { path: "f" });
+    expect(textOf(first)).toBe("eins\nzwei\n[lines 1 to 2 of a file of 25 bytes; go on with offset 3]");
+    expect(first.metadata).toEqual({ path: "f", size: 25, from: 1, to: 2, isWhole: false });
+    const rest = await callTool(read, { path: "f", offset: "3" });
+    expect(textOf(rest)).toBe("drei 🦊\nvier");
+    expect(textOf(await callTool(read, { path: "f", offset: 9 }))).toBe(
+      "f has only 4 lines: there is no line 9",
+    );
+    const cut = await callTool(readTool({ root, maxBytes: 18 }), { path: "f" });
+    expect(textOf(cut)).toBe(
+      "eins\nzwei\r\ndrei \n[line 3 is cut; lines 1 to 3 of a file of 25 bytes; go on with offset 4]",
+    );
+  });
+
+  test("an empty file, one without a line end, and one that ends at the limit", async () => {
+    const root = await tempFolder();
+    await writeFile(join(root, "empty"), "");
+    await writeFile(join(root, "one"), "a\nb\n");
+    const read = readTool({ root, maxLines: 2 });
+    expect(textOf(await callTool(read, { path: "empty" }))).toBe("");
+    const whole = await callTool(read, { path: "one" });
+    expect([textOf(whole), whole.metadata?.["isWhole"]]).toEqual(["a\nb", true]);
+  });
+
+  test("a huge file costs what is shown of it", async () => {
+    const root = await tempFolder();
+    const handle = await open(join(root, "huge"), "w");
+    await handle.write("first\nsecond\n");
+    // Eight gigabytes, of which none is on the disk.
+    await handle.truncate(8 * 1024 ** 3);
+    await handle.close();
+    const read = await callTool(readTool({ root, maxLines: 1 }), { path: "huge" });
+    expect(textOf(read)).toContain("binary file");
+    await writeFile(join(root, "big"), "x".repeat(99).concat("\n").repeat(50_000));
+    const result = await callTool(readTool({ root }), { path: "big", offset: 40_000, limit: 1 });
+    expect(textOf(result)).toBe(
+      `${"x".repeat(99)}\n[lines 40000 to 40000 of a file of 5000000 bytes; go on with offset 40001]`,
+    );
+    await writeFile(join(root, "line"), "y".repeat(3_000_000));
+    const line = await callTool(readTool({ root, maxBytes: 10 }), { path: "line" });
+    expect(textOf(line)).toContain("yyyyyyyyyy\n[line 1 is cut;");
+  });
+
+  test("images are shown, other binary files refused, bytes that are no UTF-8 said", async () => {
+    const root = await tempFolder();
+    const png = Buffer.from("89504e470d0a1a0a0000", "hex");
+    await writeFile(join(root, "p.png"), png);
+    await writeFile(join(root, "b"), Buffer.from([1, 0, 2]));
+    await writeFile(join(root, "latin"), Buffer.from("caf\xe9", "latin1"));
+    expect((await callTool(readTool({ root }), { path: "p.png" })).output).toEqual({
+      type: "content",
+      parts: [
+        { type: "image", mediaType: "image/png", source: { kind: "base64", data: png.toString("base64") } },
+      ],
+    });
+    expect(textOf(await callTool(readTool({ root, maxImageBytes: 3 }), { path: "p.png" }))).toContain(
+      "3 can be shown",
+    );
+    expect(textOf(await callTool(readTool({ root }), { path: "b" }))).toBe(
+      "b is a binary file of 3 bytes: it cannot be read as text",
+    );
+    expect(textOf(await callTool(readTool({ root }), { path: "latin" }))).toContain(
+      "bytes that are no UTF-8",
+    );
+    expect(textOf(await callTool(readTool({ root }), { path: "nope" }))).toBe("nope is not there");
+  });
+});
+
+describe("write and edit", () => {
+  test("a file is written with its folders, replaced, and said to be", async () => {
+    const root = await tempFolder();
+    const write = writeTool({ root, maxBytes: 10 });
+    const first = await callTool(write, { path: "a/b/ü.txt", content: "grüß" });
+    expect(textOf(first)).toBe("wrote a/b/ü.txt: 6 bytes");
+    expect(first.metadata).toMatchObject({
+      path: "a/b/ü.txt",
+      bytes: 6,
+      isNew: true,
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    expect(textOf(await callTool(write, { path: "a/b/ü.txt", content: "" }))).toBe(
+      "replaced a/b/ü.txt: 0 bytes",
+    );
+    expect(await readFile(join(root, "a/b/ü.txt"), "utf8")).toBe("");
+    expect(textOf(await callTool(write, { path: "c", content: "x".repeat(11) }))).toContain("at most 10");
+    expect(textOf(await callTool(write, { path: "a", content: "" }))).toBe("a is a folder: name a file");
+  });
+
+  test("an exact text that occurs once is replaced, with a diff in the metadata", async () => {
+    const root = await tempFolder();
+    await writeFile(join(root, "f"), "\uFEFFone\ntwo\nthree\n");
+    const result = await callTool(editTool({ root }), { path: "f", oldText: "two", newText: "$& 2 🦊" });
+    expect(textOf(result)).toBe("replaced 1 place in f, first in line 2");
+    expect(await readFile(join(root, "f"), "utf8")).toBe("\uFEFFone\n$& 2 🦊\nthree\n");
+    expect(result.metadata?.["diff"]).toContain("-two\n+$& 2 🦊\n");
+  });
+
+  test("what cannot be done is refused with what to do, and changes nothing", async () => {
+    const root = await tempFolder();
+    const text = "a = 1\na = 1\r\n\tb = 2\r\nc\r\n";
+    await writeFile(join(root, "f"), text);
+    await writeFile(join(root, "bin"), Buffer.from([0xff, 0xfe, 0x00]));
+    const edit = editTool({ root, maxBytes: 64 });
+    const refusal = async (input: object): Promise<string> => {
+      const result = await callTool(edit, { path: "f", newText: "x", ...input });
+      expect(result.isError).toBe(true);
+      return textOf(result);
+    };
+    expect(await refusal({ oldText: "a = 1" })).toBe(
+      "oldText occurs 2 times in f, in lines 1, 2: add lines around it, or set all",
+    );
+    expect(await refusal({ oldText: "zzz" })).toBe(
+      "f does not hold oldText: read it and copy the text exactly",
+    );
+    expect(await refusal({ oldText: "  b = 2" })).toContain("only with other white space");
+    expect(await refusal({ oldText: "b = 2\nc" })).toContain(String.raw`end in \r\n`);
+    expect(await refusal({ oldText: "gone", newText: "b = 2" })).toContain("seems to be done already");
+    expect(await refusal({ oldText: "x" })).toContain("are the same");
+    expect(await refusal({ oldText: "" })).toContain("oldText");
+    expect(await refusal({ oldText: "c", newText: "c".repeat(99) })).toContain("at most 64");
+    expect(await refusal({ path: "bin", oldText: "c" })).toContain("is no UTF-8 text");
+    expect(await readFile(join(root, "f"), "utf8")).toBe(text);
+    const all = await callTool(edit, { path: "f", oldText: "a = 1", newText: "a", all: "true" });
+    expect(all.metadata).toMatchObject({ replaced: 2 });
+    expect(await readFile(join(root, "f"), "utf8")).toBe("a\na\r\n\tb = 2\r\nc\r\n");
+  });
+});
+
+describe("ls, find and grep", () => {
+  async function project(): Promise<string> {
+    const root = await tempFolder();
+    for (const folder of ["src/deep", "dist", "node_modules/x", ".git"])
+      await mkdir(join(root, folder), { recursive: true });
+    const files = {
+      ".gitignore": "dist/\n*.log\n# words\n/only-here\n",
+      "src/a.ts": "const needle = 1;\nother\r\nNEEDLE again",
+      "src/deep/b.ts": "a.b\naxb\n",
+      "src/x.log": "needle",
+      "src/only-here": "needle too",
+      "only-here": "needle",
+      "dist/a.js": "needle",
+      "node_modules/x/i.js": "needle",
+      ".git/config": "needle",
+      bin: "needle\0",
+    };
+    for (const [path, text] of Object.entries(files)) await writeFile(join(root, path), text);
+    return root;
+  }
+
+  test("ls shows what is there, links unfollowed, up to its limit", async () => {
+    const root = await project();
+    await symlink("/etc/passwd", join(root, "src/link"));
+    expect(textOf(await callTool(lsTool({ root }), { path: "src" }))).toBe(
+      "a.ts 37\ndeep/\nlink -> /etc/passwd\nonly-here 10\nx.log 6",
+    );
+    const few = await callTool(lsTool({ root, maxEntries: 1 }), {});
+    expect(textOf(few)).toMatch(/^\.git\/\n\[\d+ more: use find with a pattern\]$/);
+    expect(textOf(await callTool(lsTool({ root }), { path: "src/a.ts" }))).toContain("is no folder");
+  });
+
+  test("find goes by globs and leaves out what is ignored, unless told", async () => {
+    const root = await project();
+    expect(textOf(await callTool(findTool({ root }), { pattern: "**/*.{ts,js,log}" }))).toBe(
+      "src/a.ts\nsrc/deep/b.ts",
+    );
+    expect(textOf(await callTool(findTool({ root }), { pattern: "**/*.js", ignored: true }))).toBe(
+      "dist/a.js\nnode_modules/x/i.js",
+    );
+    expect(textOf(await callTool(findTool({ root }), { pattern: "*.ts", path: "src/deep" }))).toBe(
+      "src/deep/b.ts",
+    );
+    expect(textOf(await callTool(findTool({ root }), { pattern: "*.js", path: "dist" }))).toBe("dist/a.js");
+    expect(textOf(await callTool(findTool({ root, maxResults: 1 }), { pattern: "src/**" }))).toBe(
+      "src/a.ts\n[2 more: make the pattern narrower]",
+    );
+  });
+
+  test("grep finds lines, in a folder, a file or by a glob", async () => {
+    const root = await project();
+    const grep = grepTool({ root });
+    const found = await callTool(grep, { pattern: "needle", ignoreCase: true });
+    expect(textOf(found)).toBe(
+      "src/a.ts:1: const needle = 1;\nsrc/a.ts:3: NEEDLE again\nsrc/only-here:1: needle too",
+    );
+    expect(found.metadata).toMatchObject({ matches: 3, skipped: 1, isCut: false });
+    expect(textOf(await callTool(grep, { pattern: "^a.b$", glob: "**/*.ts" }))).toBe(
+      "src/deep/b.ts:1: a.b\nsrc/deep/b.ts:2: axb",
+    );
+    expect(textOf(await callTool(grep, { pattern: "a.b", literal: true }))).toBe("src/deep/b.ts:1: a.b");
+    expect(textOf(await callTool(grep, { pattern: "needle", path: "src/x.log" }))).toBe(
+      "src/x.log:1: needle",
+    );
+    expect(textOf(await callTool(grep, { pattern: "(" }))).toContain("Set literal");
+    expect(textOf(await callTool(grep, { pattern: "x-y[/]{2}", literal: true }))).toContain(
+      "no line matches",
+    );
+    expect(textOf(await callTool(grepTool({ root, maxMatches: 1 }), { pattern: "needle" }))).toBe(
+      "src/a.ts:1: const needle = 1;\n[only the first 1 matches: make the pattern or the path narrower]",
+    );
+  });
+
+  test("an expression that takes for ever stops with its call, and holds up nothing", async () => {
+    const root = await tempFolder();
+    await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
+    await writeFile(join(root, "long"), `${"é".repeat(5_000)}needle${"é".repeat(5_000)}`);
+    const stop = new AbortController();
+    const searching = callTool(
+      grepTool({ root }),
+      { pattern: "^(a+)+$", path: "f" },
+      { signal: stop.signal },
+    );
+    // The loop turns while it searches.
+    for (let turn = 0; turn < 50; turn++)
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+    stop.abort();
+    expect((await searching).isError).toBe(true);
+    const cut = textOf(await callTool(grepTool({ root }), { pattern: "needle" }));
+    expect(cut).toContain("needle");
+    expect(cut.length).toBeLessThan(450);
+  });
+});

@@ -1,0 +1,218 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  askHumanTool,
+  memoryTools,
+  spawnAgentTool,
+  todoTool,
+} from "../../../src/capabilities/tools/index.ts";
+import { openMemory } from "../../../src/memory.ts";
+import { openRuntime, soloAgent } from "../../../src/index.ts";
+import {
+  Fault,
+  formatAgentId,
+  type Event,
+  type JsonValue,
+  type RunHandle,
+  type ToolContext,
+} from "../../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { agent, agentId, setUp, settle } from "../../runtime/bench-runtime.ts";
+import { callTool, tempFolder, textOf } from "./call-tool.ts";
+
+type Asked = Event<"question_ask">;
+
+async function question(run: RunHandle): Promise<Asked> {
+  for await (const event of run.events({ types: ["question_ask"] }))
+    if ("seq" in event && event.type === "question_ask") return event;
+  throw new Error("nothing was asked");
+}
+
+describe("ask_human", () => {
+  const ask: ScriptStep = {
+    toolCalls: [{ name: "ask_human", input: { question: "Which colour?", options: '["red","blue"]' } }],
+  };
+
+  test("waits over a restart; a signal with the question's name answers it", async () => {
+    const store = `sqlite:${join(await tempFolder(), "reeve.db")}` as const;
+    const painter = (script: readonly ScriptStep[]) =>
+      soloAgent({ name: "painter", model: scriptedModel(script), tools: [askHumanTool()] });
+    const first = await openRuntime({ store, unknownPrice: "ignore" });
+    const started = await first.submit(painter([ask]), "Paint.");
+    const asked = await question(started);
+    expect(asked.data.question).toEqual({ question: "Which colour?", options: ["red", "blue"] });
+    await first.close();
+
+    const second = await openRuntime({ store, unknownPrice: "ignore" });
+    const seen: string[] = [];
+    second.register(
+      painter([
+        ({ messages }) => {
+          seen.push(JSON.stringify(messages.at(-1)));
+          return "Painted.";
+        },
+      ]),
+    );
+    const run = await second.find(started.runId);
+    await run?.as("grace").signal(asked.data.name, "blue", asked.taskId);
+    expect((await run?.result())?.output).toBe("Painted.");
+    expect(seen[0]).toContain('"text":"blue"');
+    const events: Event[] = [];
+    for await (const event of run?.events() ?? []) if ("seq" in event) events.push(event);
+    expect(events.filter(({ type }) => type === "question_ask")).toHaveLength(1);
+    expect(events.find(({ type }) => type === "task_signal")?.data).toMatchObject({ by: "grace" });
+    await second.close();
+  });
+
+  test("B5: the deadline stands still while a person is waited for, and runs on after", async () => {
+    const { clock, runtime } = await setUp();
+    const asker = agent(
+      "asker",
+      async (ctx) => {
+        const answer = await ctx.waitForSignal("colour", { question: "Which?" });
+        await ctx.sleepUntil((await ctx.now()) + 900);
+        return answer ?? null;
+      },
+      { budget: { deadlineMs: 1_000 } },
+    );
+    const run = await runtime.submit(asker, null);
+    await question(run);
+    await settle();
+    await clock.advance(50_000);
+    await settle();
+    await run.signal("colour", "red");
+    await settle();
+    await clock.advance(900);
+    expect(await run.result()).toMatchObject({ status: "completed", output: "red" });
+    await runtime.close();
+  });
+
+  test("an answer of nothing is a result the model can react to; what it says is the answer, JSON too", async () => {
+    const answering = (answer: JsonValue | undefined) =>
+      callTool(askHumanTool({ about: "Ask the owner." }), { question: "?" }, {
+        ctx: { waitForSignal: async () => answer },
+      } as unknown as Partial<ToolContext>);
+    expect((await answering(null)).isError).toBe(true);
+    expect((await answering(["a", 1])).output).toEqual({ type: "json", value: ["a", 1] });
+    const { description, suspends, timeoutMs, destructive } = askHumanTool({ about: "Ask the owner." });
+    expect(description).toContain("Ask the owner.");
+    expect([suspends, timeoutMs, destructive]).toEqual([true, null, false]);
+  });
+});
+
+describe("spawn_agent", () => {
+  const hire = spawnAgentTool({
+    agents: {
+      poet: { agentId: agentId("poet"), description: "writes verses" },
+      failing: { agentId: agentId("failing"), description: "fails" },
+    },
+  });
+  const poet = agent("poet", async (ctx) => `ode to ${JSON.stringify(ctx.input)}`);
+  const failing = agent("failing", async () => {
+    throw new Fault("invalid_argument", "no muse");
+  });
+  const lead = (inputs: readonly JsonValue[]) =>
+    agent(
+      "lead",
+      async (ctx) => {
+        const calls = inputs.map((input, index) => ({
+          callId: String(index),
+          toolName: "spawn_agent",
+          input,
+        }));
+        return (await ctx.tools(calls)).map((result) => ({ ...result })) as unknown as JsonValue;
+      },
+      { tools: [hire] },
+    );
+
+  test("hires side by side and gives what they say; a failure is a result", async () => {
+    const { runtime } = await setUp();
+    runtime.register(poet);
+    runtime.register(failing);
+    const run = await runtime.submit(
+      lead([
+        { agent: "poet", task: "rain" },
+        { agent: "failing", task: "x" },
+        { agent: "nobody", task: "x" },
+      ]),
+      null,
+    );
+    const { output } = await run.result();
+    expect(output).toMatchObject([
+      { output: { text: 'ode to "rain"' }, isError: false, metadata: { agent: "poet", status: "completed" } },
+      { output: { text: "failing ended as failed: no muse." }, isError: true },
+      {
+        output: { text: expect.stringContaining("agent must be equal to one of the allowed values") },
+        isError: true,
+      },
+    ]);
+    await runtime.close();
+  });
+
+  test("H4: a refused seat is a result that says who sits", async () => {
+    const { runtime } = await setUp();
+    runtime.register(poet);
+    const run = await runtime.submit(lead([{ agent: "poet", task: "rain" }]), null, {
+      spawnBudget: { maxAgents: 1 },
+    });
+    expect((await run.result()).output).toMatchObject([
+      {
+        isError: true,
+        output: { text: expect.stringMatching(/^poet was not hired: every seat is taken/) },
+        metadata: { agent: "poet", holders: [{ status: "seated" }] },
+      },
+    ]);
+    await runtime.close();
+  });
+
+  test("an empty list and a bad id are refused when it is made", () => {
+    expect(() => spawnAgentTool({ agents: {} })).toThrow("at least one agent");
+    expect(hire.suspends).toBe(true);
+    expect(hire.description).toContain("- poet: writes verses");
+    expect(formatAgentId({ name: "poet" })).toBe("poet");
+  });
+});
+
+describe("todo", () => {
+  test("shows the plan and refuses two things at once", async () => {
+    const items = [
+      { text: "dig", status: "done" },
+      { text: "sow\n now", status: "doing" },
+      { text: "reap", status: "open" },
+      { text: "burn", status: "dropped" },
+    ];
+    const result = await callTool(todoTool(), { items: JSON.stringify(items) });
+    expect(textOf(result)).toBe("[x] dig\n[>] sow now\n[ ] reap\n[-] burn");
+    expect(result.metadata).toEqual({ total: 4, done: 1, dropped: 1, open: 1 });
+    const two = items.map(({ text }) => ({ text, status: "doing" }));
+    expect(textOf(await callTool(todoTool(), { items: two }))).toBe(
+      "4 items are doing: keep one, the others open",
+    );
+    expect(textOf(await callTool(todoTool({ maxItems: 1 }), { items }))).toContain("too many");
+    expect(textOf(await callTool(todoTool(), { items: [] }))).toBe("[nothing to do]");
+  });
+});
+
+describe("memory tools", () => {
+  test("the scope is the run's user, whatever the model says; a repeated call keeps nothing twice", async () => {
+    const memory = await openMemory({ path: join(await tempFolder(), "memory.db") });
+    const [recall, remember, forget] = memoryTools(memory);
+    if (recall === undefined || remember === undefined || forget === undefined) throw new Error("three");
+    const ada = { facts: { userId: "ada" } } as unknown as Partial<ToolContext>;
+    const bob = { facts: { userId: "bob" } } as unknown as Partial<ToolContext>;
+    const fact = { subject: "Ada", predicate: "likes", object: "tea" };
+    for (let attempt = 0; attempt < 2; attempt++)
+      expect(textOf(await callTool(remember, { text: "Ada drank tea", fact }, ada))).toBe("kept");
+    expect(textOf(await callTool(recall, { query: "tea" }, ada))).toBe(
+      "run/task/1/fact: Ada likes tea\nrun/task/1/text: Ada drank tea",
+    );
+    expect(textOf(await callTool(recall, { query: "tea" }, bob))).toBe("[nothing]");
+    expect(textOf(await callTool(forget, { ids: ["run/task/1/text"] }, bob))).toBe("0 deleted");
+    expect(textOf(await callTool(forget, { ids: ["run/task/1/text"] }, ada))).toBe("1 deleted");
+    for (const input of [{ query: "x", userId: "bob" }, { query: "" }])
+      expect((await callTool(recall, input, ada)).isError).toBe(true);
+    expect((await callTool(remember, {}, ada)).isError).toBe(true);
+    expect([recall.destructive, remember.destructive, forget.destructive]).toEqual([false, false, true]);
+    await memory.close();
+  });
+});
