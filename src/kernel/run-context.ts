@@ -1,3 +1,4 @@
+import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
 import type { Compacted, CompactionStep } from "./compaction.ts";
@@ -194,6 +195,11 @@ export interface RunContext {
 
   /** Epoch milliseconds. Holds over restarts. */
   sleepUntil(atMs: number): Promise<void>;
+  /**
+   * Asks a person, as the gate does for a tool that wants a yes: durably, answered by `RunHandle.approve`, with the task's clock
+   * standing still. What `approved` means is the asker's to say; its `input`, if any, is the answer.
+   */
+  approval(question: PersonQuestion): Promise<ApprovalDecision>;
   /** What `resolve`s the name; one that came early is kept, each is consumed once. */
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
 

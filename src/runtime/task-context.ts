@@ -6,6 +6,7 @@ import {
   sealJson,
   stepAt,
   type AgentId,
+  type ApprovalDecision,
   type AskOutcome,
   type Branch,
   type BranchResults,
@@ -17,6 +18,7 @@ import {
   type LlmReply,
   type LlmRequest,
   type Message,
+  type PersonQuestion,
   type RunContext,
   type RunFacts,
   type RunMeta,
@@ -47,6 +49,7 @@ import { ScopeInside } from "./scope-inside.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
+import { askPerson } from "./tool-approval.ts";
 import { callTool } from "./tool-call.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait, signalWait } from "./wait-name.ts";
@@ -293,6 +296,10 @@ export class TaskContext implements RunContext {
   ): Promise<JsonValue | undefined> {
     const due = timeoutMs === undefined ? undefined : await this.#messages.dueIn(timeoutMs);
     return (await this.#waitUnder(signalWait(name), due)).value;
+  }
+
+  approval(question: PersonQuestion): Promise<ApprovalDecision> {
+    return askPerson(this.#steps, question);
   }
 
   /** Not journaled: it is opened anew by whoever replays. */

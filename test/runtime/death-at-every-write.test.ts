@@ -177,6 +177,27 @@ function approval(world: World): Workload {
   };
 }
 
+/** A tool's body that asks a person before it acts. */
+function question(world: World): Workload {
+  const form = simpleTool({
+    name: "form",
+    execute: async (_input, { ctx }) => {
+      const asked = { toolName: "form", callId: "1", input: { message: "Name?" }, reason: "asked" };
+      const decision = await ctx.approval(asked);
+      return (count(world, `send ${JSON.stringify(decision)}`), text("sent"));
+    },
+  });
+  const clerk = agent(
+    "clerk",
+    async (ctx) => {
+      const { output } = await ctx.tool({ callId: "1", toolName: "form", input: {} });
+      return output.type === "text" ? output.text : null;
+    },
+    { tools: [form] },
+  );
+  return { agents: () => [clerk], outside: approving({ decision: "approved", input: { name: "Ada" } }) };
+}
+
 function approving(decision: ApprovalDecision): NonNullable<Workload["outside"]> {
   return async (handle, events) => {
     const request = events.find(({ type }) => type === "approval_request") as
@@ -318,6 +339,7 @@ const workloads = {
   waiting,
   preemption,
   approval,
+  question,
   guarded,
   branches,
   continuing,
