@@ -6,6 +6,7 @@ const apart = {
   contract: ["contract", "runtime/stores"],
   crash: ["crash"],
   gates: ["gates"],
+  mcp: ["mcp"],
   package: ["package"],
   providers: ["providers"],
   surfaces: ["surfaces"],

@@ -1,0 +1,10 @@
+export type { Backoff, OnQuestion } from "./connection.ts";
+export { McpServers, type McpServersOptions } from "./mcp-servers.ts";
+export type {
+  HttpAuth,
+  HttpServerConfig,
+  ServerConfig,
+  ServerConfigs,
+  StdioServerConfig,
+} from "./server-config.ts";
+export type { Variables } from "./variable-text.ts";
