@@ -1,4 +1,4 @@
-import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 import {
   formatAgentId,
   type Agent,
@@ -10,20 +10,21 @@ import {
 } from "../../src/kernel/index.ts";
 import type { StdioServerConfig } from "../../src/mcp.ts";
 
-const { resolve } = createRequire(import.meta.url);
-
 /** The reference servers, as installed here, in a process of their own. */
 export const everything: StdioServerConfig = {
   command: process.execPath,
-  args: [program("@modelcontextprotocol/server-everything"), "stdio"],
+  args: [program(import.meta.resolve("@modelcontextprotocol/server-everything/package.json")), "stdio"],
 };
 
 export function filesystem(...roots: readonly string[]): StdioServerConfig {
-  return { command: process.execPath, args: [program("@modelcontextprotocol/server-filesystem"), ...roots] };
+  return {
+    command: process.execPath,
+    args: [program(import.meta.resolve("@modelcontextprotocol/server-filesystem/package.json")), ...roots],
+  };
 }
 
-function program(name: string): string {
-  return resolve(`${name}/dist/index.js`);
+function program(manifest: string): string {
+  return fileURLToPath(new URL("dist/index.js", manifest));
 }
 
 /** Does one call and gives its result back. */

@@ -4,6 +4,7 @@ import {
   SdkError,
   SdkErrorCode,
   SdkHttpError,
+  UnauthorizedError,
   type Implementation,
   type RequestOptions,
   type Transport,
@@ -14,7 +15,7 @@ import { LastWords } from "./last-words.ts";
 import { OpenCalls, type Asking } from "./open-calls.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { reasonOf, rest, TimeLimit, unlessAborted } from "./time-limit.ts";
-import { connect } from "./transport.ts";
+import { connect, signIn } from "./transport.ts";
 
 export interface Backoff {
   /** How often a start is tried before whoever waits for it is told; 3 unless told. */
@@ -89,15 +90,26 @@ export class Connection {
     try {
       return await this.#request(client, what, request, options);
     } catch (error) {
-      // The server has forgotten us, and said so before it did anything.
-      if (!(error instanceof SdkHttpError && error.status === 404)) throw this.#shown(what, error);
-      this.#forget(client);
+      if (!(await this.#mended(client, error))) throw this.#shown(what, error);
     }
     try {
       return await this.#request(await this.client(options.signal), what, request, options);
     } catch (error) {
       throw this.#shown(what, error);
     }
+  }
+
+  /** Whether the server refused before it did anything, and may not refuse again. */
+  async #mended(client: Client, error: unknown): Promise<boolean> {
+    // It wants to know more of who asks.
+    if (error instanceof UnauthorizedError) {
+      await signIn(this.name, this.config, this.#transport, error);
+      return true;
+    }
+    // It has forgotten our session.
+    const isForgotten = error instanceof SdkHttpError && error.status === 404;
+    if (isForgotten) this.#forget(client);
+    return isForgotten;
   }
 
   /** Started, if it is not. The signal ends the waiting, not the start, which others may wait for. */

@@ -39,6 +39,8 @@ export interface HttpAuth {
   readonly provider: OAuthClientProvider | AuthProvider;
   /** What came back after `redirectToAuthorization`: the parameters of the callback. Absent: such a server is a fault. */
   readonly callback?: () => Promise<URLSearchParams>;
+  /** For old servers whose metadata name another issuer than they are found at (RFC 8414, 3.3). Weaker: a wrong page may be shown. */
+  readonly skipIssuerCheck?: boolean;
 }
 
 /** A server at an address, spoken to by streamable HTTP. */

@@ -36,28 +36,22 @@ export async function connect(
     return transport;
   } catch (error) {
     if (!(error instanceof UnauthorizedError)) throw error;
-    return authorized(server, config, { client, transport, options, cause: error });
+    await signIn(server, config, transport, error);
+    const next = http(config);
+    await client.connect(next, options);
+    return next;
   }
 }
 
 /** The person was sent to the server's own page; what it sends back lets us in. */
-async function authorized(
+export async function signIn(
   server: string,
-  config: HttpServerConfig,
-  {
-    client,
-    transport,
-    options,
-    cause,
-  }: {
-    readonly client: Client;
-    readonly transport: StreamableHTTPClientTransport;
-    readonly options: ConnectOptions;
-    readonly cause: unknown;
-  },
-): Promise<Transport> {
-  const callback = config.auth?.callback;
-  if (callback === undefined) {
+  config: ServerConfig,
+  transport: Transport | undefined,
+  cause: UnauthorizedError,
+): Promise<void> {
+  const callback = isStdio(config) ? undefined : config.auth?.callback;
+  if (callback === undefined || !(transport instanceof StreamableHTTPClientTransport)) {
     throw new Fault(
       "permission_denied",
       `MCP server ${server} wants to know who asks: give a header (Authorization), or auth with a provider and a callback`,
@@ -65,9 +59,6 @@ async function authorized(
     );
   }
   await transport.finishAuth(await callback());
-  const next = http(config);
-  await client.connect(next, options);
-  return next;
 }
 
 function stdio(
@@ -88,7 +79,10 @@ function stdio(
 function http({ url, headers = {}, auth, fetch }: HttpServerConfig): StreamableHTTPClientTransport {
   return new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
-    ...(auth && { authProvider: auth.provider }),
+    ...(auth && {
+      authProvider: auth.provider,
+      skipIssuerMetadataValidation: auth.skipIssuerCheck ?? false,
+    }),
     ...(fetch && { fetch }),
   });
 }
