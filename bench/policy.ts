@@ -1,12 +1,26 @@
-import { openRuntime, openTelemetry, tool } from "reeve";
+import {
+  composeGate,
+  HookManager,
+  openRuntime,
+  openTelemetry,
+  permissions,
+  tool,
+  toolHooks,
+  type GateParts,
+} from "reeve";
+import { loopDetection, maxTokens, pii, promptInjection, regex, toolCallValidation } from "reeve/guardrails";
 import {
   formatAgentId,
   formatRunId,
   formatSessionId,
   formatTaskId,
   userMessage,
+  HookEvent,
+  type CallPath,
   type ChatContext,
   type FunctionContext,
+  type GatedCall,
+  type RunContext,
   type ModelRequest,
   type ModelResponse,
 } from "reeve/kernel";
@@ -63,6 +77,7 @@ const common = {
   facts: { userId: "ann", sessionId, runId, metadata: {} },
   signal: new AbortController().signal,
   tell: () => {},
+  rest: <Value>(wait: Promise<Value>) => wait,
 };
 
 /** Each layer as it is when nothing goes wrong; a cache that never hits. */
@@ -99,17 +114,91 @@ const bare: Layer = { chat: (_context, next) => next(), function: (_context, nex
 export async function* rows(): AsyncIterable<Row> {
   const named = await layers();
   yield* calls(named);
+  yield* gated();
   yield* turns(named["all together"] ?? []);
 }
 
+const wholeGate = "the whole gate";
+
+/** The parts of the gate, with twenty calls behind them. A judge costs a model call, and is not here. */
+function gates(): Readonly<Record<string, GateParts>> {
+  const hooks = toolHooks();
+  hooks.onPreTool(() => undefined);
+  const stages = { tool_call: "block", tool_result: "block" } as const;
+  const guardrails = {
+    "loop detection": loopDetection(),
+    "prompt injection": promptInjection({ stages }),
+    PII: pii({ stages }),
+    "max tokens": maxTokens({ limits: { tool_call: 10_000, tool_result: 10_000 } }),
+    regex: regex({ patterns: { secret: /secret/u }, stages }),
+    "tool call validation": toolCallValidation({ maxCalls: { lookup: 1_000_000 } }),
+  };
+  const one: Readonly<Record<string, GateParts>> = {
+    "tool hooks": { hooks },
+    extensions: { extensions: [{ name: "quiet", toolCall: () => undefined, toolResult: () => undefined }] },
+    permissions: { permissions: permissions({ allow: ["look*"], deny: ["drop_*"] }) },
+    ...Object.fromEntries(
+      Object.entries(guardrails).map(([name, each]) => [`guardrail ${name}`, { guardrails: [each] }]),
+    ),
+  };
+  return {
+    ...one,
+    [wholeGate]: Object.assign({}, ...Object.values(one), {
+      guardrails: Object.values(guardrails),
+    }) as GateParts,
+  };
+}
+
+async function* gated(): AsyncIterable<Row> {
+  const call = { callId: "c", toolName: "lookup", input: { town: "Sens" } };
+  const result = { output: { type: "text", text: answer }, isError: false } as const;
+  const history = Array.from({ length: 20 }, (_, index) => ({
+    call: { ...call, input: { town: index } },
+    result,
+  }));
+  const at: GatedCall = {
+    ...common,
+    call,
+    tool: lookup,
+    needsApproval: false,
+    history,
+    // Only a judge takes steps.
+    ctx: {} as RunContext,
+  };
+  for (const [name, parts] of Object.entries(gates())) {
+    const gate = composeGate(parts);
+    if (gate === undefined) continue;
+    const times: number[] = [];
+    for (let round = 0; round < rounds + 3; round++) {
+      const took = await timeCalls(async () => {
+        await gate.before(at);
+        await gate.after(at, result);
+      });
+      if (round >= 3) times.push(took);
+    }
+    yield { name: `tool call: ${name}`, value: median(times), unit: "us", against: null, goal: null };
+  }
+}
+
+/** Whole turns, with everything that can stand in their path: middleware, the gate, hooks of all twelve moments. */
 async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
+  const observer = new HookManager();
+  for (const event of Object.values(HookEvent)) observer.on(event, () => undefined);
+  const gate = composeGate(gates()[wholeGate] ?? {});
+  const [layered, none] = [new MiddlewarePipeline(middleware), new MiddlewarePipeline([])];
+  yield* turn("hooks", none.callPath({ observer }));
+  yield* turn("the whole gate", none.callPath({ ...(gate && { gate }) }));
+  yield* turn("all layers", layered.callPath());
+  yield* turn("all together", layered.callPath({ observer, ...(gate && { gate }) }));
+}
+
+async function* turn(name: string, path: CallPath | undefined): AsyncIterable<Row> {
   const count = 40;
   const runtime = await openRuntime({ unknownPrice: "ignore" });
   const [without, within] = [
     loopAgent(count),
     { ...loopAgent(count), id: formatAgentId({ name: "layered" }) },
   ];
-  const path = new MiddlewarePipeline(middleware).callPath();
   const layered = { ...within, ...(path && { callPath: path }) };
   const [bareTurns, layeredTurns]: [number[], number[]] = [[], []];
   for (let round = 0; round < 2 * rounds; round++) {
@@ -121,7 +210,7 @@ async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
   }
   await runtime.close();
   yield {
-    name: "turn in the runtime (model + tool): all together",
+    name: `turn in the runtime (model + tool): ${name}`,
     value: median(layeredTurns),
     unit: "us",
     against: median(bareTurns),
@@ -186,6 +275,7 @@ async function toolCall(pipeline: MiddlewarePipeline | undefined): Promise<void>
     callId: "c",
     idempotencyKey: "k",
     arguments: { path: "a/b.txt", town: "Sens" },
+    filters: [],
   };
   const next = async (): Promise<void> => {
     context.result = { output: { type: "text", text: answer }, isError: false };

@@ -31,6 +31,15 @@ export {
   type ToolSelection,
 } from "./agents/index.ts";
 
+export {
+  MiddlewareTermination,
+  type AgentRunContext,
+  type ChatContext,
+  type DeltaFilter,
+  type FunctionContext,
+  type UpdateFilter,
+} from "./kernel/index.ts";
+
 /** What the platform gives when nothing else is handed in. */
 type Given<Options, Names extends keyof Options> = Omit<Options, Names> & Partial<Pick<Options, Names>>;
 

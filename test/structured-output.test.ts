@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { MiddlewarePipeline } from "../src/middleware.ts";
-import { structuredOutput, type StructuredOutput } from "../src/index.ts";
+import { openRuntime, soloAgent, structuredOutput, type StructuredOutput } from "../src/index.ts";
 import { messageText, Transcript, userMessage } from "../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../src/testing/index.ts";
 import { agent, setUp } from "./runtime/bench-runtime.ts";
@@ -94,3 +94,21 @@ describe("structured output", () => {
     expect(() => structuredOutput({ schema, maxRepairs: -1 })).toThrow("maxRepairs");
   });
 });
+
+test.for([false, true])(
+  "B1: an answer that was cut at the end of the money is that, not one that does not fit (streaming: %s)",
+  async (streaming) => {
+    const model = scriptedModel([
+      { text: '{"town":"Se', stopReason: "length", usage: { inputTokens: 10, outputTokens: 5 } },
+      { text: '{"town":"Sens"}', usage: { inputTokens: 10, outputTokens: 9 } },
+    ]);
+    const town = structuredOutput({ schema: z.object({ town: z.string() }) });
+    const scout = soloAgent({ name: "scout", model, budget: { maxTokens: 1_200 }, middleware: [town] });
+    const runtime = await openRuntime({ unknownPrice: "ignore" });
+    const run = await runtime.submit(scout, "Where?", { streaming });
+    expect(await run.result()).toMatchObject({ status: "budget_exhausted", output: null });
+    await run.topUp({ maxTokens: 100_000 });
+    expect(await run.result()).toMatchObject({ status: "completed", output: '{"town":"Sens"}' });
+    await runtime.close();
+  },
+);

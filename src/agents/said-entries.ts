@@ -2,10 +2,13 @@ import {
   formatTaskId,
   toolCallsOf,
   toolMessage,
+  toolResultPart,
   userEntry,
+  type AgentSession,
   type ChatMessage,
   type RunContext,
   type SessionChange,
+  type ToolResult,
   type Turn,
 } from "../kernel/index.ts";
 
@@ -17,16 +20,23 @@ export interface Said {
   readonly leafId: string | null;
 }
 
+/** Why an invocation was stopped, and which calls of its last message had their result by then. */
+export interface Stopped extends Pick<AgentSession, "settled"> {
+  readonly reason: string;
+  /** The call that had been carried out when it was stopped. */
+  readonly performed?: string | undefined;
+}
+
 /**
  * What was said in an invocation, one entry after another. Ids follow from the task and the place, so that whoever writes them again
- * writes nothing: of a root the first is the user's, there since the submission (S2). `stopped`: why calls stay unanswered (S1); the
+ * writes nothing: of a root the first is the user's, there since the submission (S2). `stopped`: calls stay unanswered (S1); the
  * answer that says so has an id of its own, for the run may be resumed and come by a real one.
  */
 export function saidEntries(
   { facts, taskId, agentId }: RunContext,
   { sessionId, leafId: before, at }: Turn,
   messages: readonly ChatMessage[],
-  stopped?: string,
+  stopped?: Stopped,
 ): Said {
   if (sessionId === null) return { changes: [], leafId: null };
   const { runId } = facts;
@@ -51,13 +61,17 @@ export function saidEntries(
   return { changes: [...changes, append(id, leafId, closing)], leafId: id };
 }
 
-/** S1: no call without its result is ever visible. */
-function unanswered(last: ChatMessage | undefined, reason: string): ChatMessage | undefined {
+/** S1: no call without its result is ever visible. What was done is not said to be undone: a model would do it again. */
+export function unanswered(
+  last: ChatMessage | undefined,
+  { reason, settled, performed }: Stopped,
+): ChatMessage | undefined {
   if (last?.role !== "assistant") return undefined;
   const calls = toolCallsOf(last);
   if (calls.length === 0) return undefined;
-  const output = { type: "text", text: `[not executed: ${reason}]` } as const;
-  return toolMessage(
-    calls.map(({ callId, toolName }) => ({ type: "tool_result", callId, toolName, output, isError: true })),
-  );
+  const without = ({ callId }: { readonly callId: string }): ToolResult => ({
+    output: { type: "text", text: `[${callId === performed ? "withheld" : "not executed"}: ${reason}]` },
+    isError: true,
+  });
+  return toolMessage(calls.map((call, index) => toolResultPart(call, settled[index] ?? without(call))));
 }

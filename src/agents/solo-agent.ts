@@ -4,10 +4,12 @@ import {
   eventDraft,
   Fault,
   formatAgentId,
+  performedBefore,
   userMessage,
   type Agent,
   type AgentSession,
   type CompactionStrategy,
+  type EphemeralSource,
   type EventDraft,
   type EventObserver,
   type ExecutionBudget,
@@ -24,13 +26,14 @@ import {
 } from "../kernel/index.ts";
 import { react } from "./architectures/react.ts";
 import { composeGate } from "./gate/compose-gate.ts";
-import { GuardedRun, withGuardrailModels, withoutAnswer, type Tripped } from "./guardrails/guarded-run.ts";
+import type { ToolExtension } from "./gate/extension-layer.ts";
+import { GuardedRun, withAnswer, withGuardrailModels, type Tripped } from "./guardrails/guarded-run.ts";
 import { PromptWindow } from "./compaction/prompt-window.ts";
 import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
-import { saidEntries } from "./said-entries.ts";
+import { saidEntries, unanswered } from "./said-entries.ts";
 
 export interface SoloAgentOptions {
   readonly name: string;
@@ -40,11 +43,15 @@ export interface SoloAgentOptions {
   readonly tools?: readonly Tool[];
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
+  /** Live state the model is shown before each turn and nobody keeps, such as a browser's. */
+  readonly ephemeral?: readonly EphemeralSource[];
   /** Who watches it: a `HookManager`. */
   readonly hooks?: EventObserver;
   /** Asked in this order, at the stages they have a method for. */
   readonly guardrails?: readonly Guardrail[];
   readonly permissions?: Permissions;
+  /** What has a say at the tool gate beside them: may block a call or patch its result. */
+  readonly extensions?: readonly ToolExtension[];
   /** Hooks of the tool gate. */
   readonly toolHooks?: HookRegistry;
   /** What the model is shown of a long conversation. The summariser is paid by the run. */
@@ -56,10 +63,12 @@ export interface SoloAgentOptions {
 /** An agent that thinks by ReAct and works alone: one model, its tools, one answer. It goes on with what its session says. */
 export function soloAgent(options: SoloAgentOptions): Agent {
   const { name, model, tools = [], maxTurns = 25, budget = {} } = options;
-  const { middleware = [], compaction, guardrails = [], permissions, toolHooks, hooks: observer } = options;
+  const { middleware = [], compaction, guardrails = [], extensions = [] } = options;
+  const { permissions, toolHooks, hooks: observer } = options;
   const pipeline = new MiddlewarePipeline(middleware);
   const gate = composeGate({
     guardrails,
+    extensions,
     ...(permissions && { permissions }),
     ...(toolHooks && { hooks: toolHooks }),
   });
@@ -70,7 +79,13 @@ export function soloAgent(options: SoloAgentOptions): Agent {
 
   async function think(ctx: RunContext, session: AgentSession, turn: Turn): Promise<AgentRunResult> {
     const window = compaction && promptWindow(ctx, compaction);
-    const deps = { ctx, tools: { list: () => turn.tools }, maxTurns, ...(window && { window }) };
+    const deps = {
+      ctx,
+      tools: { list: () => turn.tools },
+      maxTurns,
+      ...(options.ephemeral && { ephemeral: options.ephemeral }),
+      ...(window && { window }),
+    };
     for await (const draft of react().run(session, deps, turn.input as string)) {
       ctx.tell(draft);
       if (session.output !== "" && !guardsOutput) ctx.report({ output: session.output });
@@ -81,7 +96,7 @@ export function soloAgent(options: SoloAgentOptions): Agent {
 
   return {
     id: formatAgentId({ name }),
-    models: withGuardrailModels({ main: model }, guardrails),
+    models: withGuardrailModels({ main: model, ...(compaction && { [summaryRole]: model }) }, guardrails),
     tools,
     budget,
     ...(callPath && { callPath }),
@@ -93,9 +108,12 @@ export function soloAgent(options: SoloAgentOptions): Agent {
       const begin = (): AgentSession =>
         agentSession({ id: ctx.facts.sessionId, instructions, messages: history });
       let session = begin();
-      const thinking = (): Promise<AgentRunResult> => {
+      let thought: AgentRunResult | undefined;
+      const thinking = async (): Promise<AgentRunResult> => {
         session = begin();
-        return think(ctx, session, turn);
+        thought = undefined;
+        thought = await think(ctx, session, turn);
+        return thought;
       };
       ctx.tell(eventDraft("agent_start", { input, architecture: "react", instructionsHash }));
       const guarded = new GuardedRun(guardrails, ctx);
@@ -104,11 +122,12 @@ export function soloAgent(options: SoloAgentOptions): Agent {
         let result =
           refused === undefined ? await runThrough(pipeline.agent, ctx, thinking) : tripped(refused, "");
         if (refused === undefined) {
-          if (session.messages.length === history.length)
-            session.messages = answeredInPlace(history, input, result);
+          if (thought === undefined) session.messages = answeredInPlace(session, turn, result);
+          else if (result.output !== thought.output)
+            session.messages = withAnswer(session.messages, textOf(result.output));
           const withheld = await guarded.output(textOf(result.output));
           if (withheld !== undefined) {
-            session.messages = withoutAnswer(session.messages, withheld.reason);
+            session.messages = withAnswer(session.messages, withheld.reason);
             result = tripped(withheld, withheld.reason);
           }
         }
@@ -127,10 +146,14 @@ export function soloAgent(options: SoloAgentOptions): Agent {
   };
 }
 
+/** A role of its own: layers tell a summary from an answer by it, and a `route` may ask a cheaper model. */
+const summaryRole = "summary";
+
 interface Closing extends AgentRunResult {
   readonly turn: Turn;
   /** In the middle of things: calls may be open. */
   readonly isStopped?: boolean;
+  readonly performed?: string | undefined;
 }
 
 function tripped({ reason }: Tripped, output: string): AgentRunResult {
@@ -142,7 +165,7 @@ function promptWindow(
   ctx: RunContext,
   compaction: NonNullable<SoloAgentOptions["compaction"]>,
 ): PromptWindow {
-  return new PromptWindow(compaction(summarizeIn(ctx)), (change) =>
+  return new PromptWindow(compaction(summarizeIn(ctx, { role: summaryRole })), (change) =>
     ctx.tell(
       eventDraft("architecture_event", {
         architecture: "react",
@@ -153,9 +176,15 @@ function promptWindow(
   );
 }
 
-/** A layer answered without letting the agent think. */
-function answeredInPlace(history: Transcript, input: string, { output }: AgentRunResult): Transcript {
-  return history.append(userMessage(input), assistantMessage(textOf(output)));
+/** A layer answered without letting the agent think, or when it had failed half way. */
+function answeredInPlace(
+  { messages, settled }: AgentSession,
+  { history, input }: Turn,
+  { output }: AgentRunResult,
+): Transcript {
+  const asked = messages.length === history.length ? [userMessage(input as string)] : [];
+  const open = unanswered(messages.at(-1), { reason: "answered in its place", settled });
+  return messages.append(...asked, ...(open === undefined ? [] : [open]), assistantMessage(textOf(output)));
 }
 
 function textOf(output: JsonValue): string {
@@ -183,21 +212,23 @@ function beginTurn(
 }
 
 /** S1: an invocation that was stopped is closed like one that came to its end. One that failed is not: it may be gone on with. */
-function stopOf(error: unknown): Pick<Closing, "status" | "interruptionReason"> | undefined {
-  const { code, message: interruptionReason, details } = Fault.from(error);
+function stopOf(error: unknown): Pick<Closing, "status" | "interruptionReason" | "performed"> | undefined {
+  const fault = Fault.from(error);
+  const { code, message: interruptionReason, details } = fault;
   if (code === "cancelled") {
     const status = details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
     return { status, interruptionReason };
   }
   return code === "budget_exhausted" || code === "guardrail_tripped"
-    ? { status: code, interruptionReason }
+    ? { status: code, interruptionReason, performed: performedBefore(fault) }
     : undefined;
 }
 
 /** Commits with the end of the task: what was said is visible with the events that say so. */
 function close(ctx: RunContext, session: AgentSession, closing: Closing): void {
-  const { turn, isStopped = false, interruptionReason } = closing;
-  const stopped = isStopped ? (interruptionReason ?? "stopped") : undefined;
+  const { turn, isStopped = false, interruptionReason, performed } = closing;
+  const { settled } = session;
+  const stopped = isStopped ? { reason: interruptionReason ?? "stopped", settled, performed } : undefined;
   const { changes, leafId } = saidEntries(ctx, turn, session.messages.slice(turn.history.length), stopped);
   ctx.report({ sessions: changes });
   for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.tell(draft);

@@ -1,4 +1,5 @@
 import type { JsonValue } from "./json.ts";
+import type { ToolResult } from "./tool.ts";
 import { Transcript } from "./transcript.ts";
 import { noUsage, type Usage } from "./usage.ts";
 
@@ -11,6 +12,8 @@ export interface AgentSession {
   readonly id: string;
   readonly instructions: string;
   messages: Transcript;
+  /** Of the calls in the last message, by place: those that have their result while others have none. Empty between turns. */
+  settled: readonly (ToolResult | undefined)[];
   turns: number;
   output: string;
   cumulativeUsage: Usage;
@@ -25,6 +28,7 @@ export function agentSession(
 ): AgentSession {
   return {
     messages: Transcript.empty,
+    settled: [],
     turns: 0,
     output: "",
     cumulativeUsage: noUsage,

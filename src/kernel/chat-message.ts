@@ -46,6 +46,14 @@ export function toolMessage(content: readonly ToolResultPart[]): ToolMessage {
   return { role: "tool", content };
 }
 
+/** The answer to a call. */
+export function toolResultPart(
+  { callId, toolName }: ToolCallPart,
+  { output, isError }: Pick<ToolResultPart, "output" | "isError">,
+): ToolResultPart {
+  return { type: "tool_result", callId, toolName, output, isError };
+}
+
 export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
   return content.filter((part) => part.type === "tool_call");
 }

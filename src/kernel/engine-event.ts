@@ -23,6 +23,8 @@ export interface EngineEvents {
     readonly attempt: number;
     /** The one to be asked; middleware may ask another. */
     readonly model?: { readonly provider: string; readonly modelId: string };
+    /** In which role it is asked, unless `main`: a summary or a judge's verdict is not the agent's answer. */
+    readonly modelRole?: string;
   };
   message_end: {
     readonly message: ChatMessage;

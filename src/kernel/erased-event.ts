@@ -40,6 +40,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   run_pause: wordless,
   run_resume: wordless,
   run_cancel: wordless,
+  run_carry_over: wordless,
   run_fork: wordless,
   task_start: wordless,
   task_signal: wordless,

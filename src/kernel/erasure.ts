@@ -58,14 +58,23 @@ export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commi
   return isChanged ? erased : commit;
 }
 
-/** What those who fold a run need of it stays: usage of a model call, that a drain gave messages. */
-function erasedOutcome({ kind, outcome }: StepRecord): StepOutcome {
+/** What those who fold a run need of it stays: usage of a model call, how much a drain gave. */
+function erasedOutcome({ kind, name, outcome }: StepRecord): StepOutcome {
   if (outcome.kind === "failed") return { kind: "failed", failure: erasedFailure(outcome.failure) };
-  if (kind === "drain") return { kind: "ok", value: [] };
+  if (kind === "drain") return { kind: "ok", value: erasedDrain(name, outcome.value) };
   if (kind !== "llm" || !isObject(outcome.value)) return { kind: "ok", value: null };
   const reply = outcome.value as unknown as LlmReply;
   const value = { ...reply, message: erasedMessage(reply.message) };
   return { kind: "ok", value: value as unknown as JsonValue };
+}
+
+/** Of messages their ids stay; what people said has none. */
+function erasedDrain(queue: string, given: JsonValue): JsonValue {
+  if (!Array.isArray(given)) return [];
+  const isSaid = queue === "steer" || queue === "follow_up";
+  return (given as readonly JsonValue[]).map((each) =>
+    isSaid || !isObject(each) ? null : { ...each, body: null },
+  );
 }
 
 function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChange {

@@ -1,6 +1,7 @@
 import { describeValue } from "./describe-value.ts";
 import { childKeys, headerKeys, labelKeys, statusKeys, textKeys } from "./error-shape.ts";
 import { isArray, isObject, readElements, readEmbeddedJson, readLast, readProperty } from "./safe-read.ts";
+import { withoutSecrets } from "./secret-text.ts";
 
 /** What a thrown thing, and all that it wraps, says about itself. */
 export interface ErrorFacts {
@@ -137,7 +138,8 @@ class ErrorReader {
         : typeof error === "string"
           ? error
           : describeValue(error);
-    return (chosen ?? primitive ?? "no error message").slice(0, maxMessage);
+    // What is cut may be half a key, which looks like none: the cut comes last.
+    return withoutSecrets(chosen ?? primitive ?? "no error message").slice(0, maxMessage);
   }
 }
 

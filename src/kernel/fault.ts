@@ -1,8 +1,10 @@
 import { describeValue } from "./describe-value.ts";
 import { isFaultCode, retryOf, type FaultCode, type Retry, type SubclassCode } from "./fault-code.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import { nearestJson } from "./nearest-json.ts";
+import { withoutSecrets } from "./secret-text.ts";
 
-/** A fault at rest: what the journal stores and the wire carries. */
+/** A fault at rest: what the journal stores and the wire carries. Keys and tokens are taken out of its words. */
 export interface Failure {
   readonly code: FaultCode;
   readonly message: string;
@@ -86,18 +88,25 @@ function toFailure(error: unknown, causesLeft: number): Failure {
 
 function ownFailure(error: unknown): Failure {
   if (Fault.is(error)) {
-    const { code, message, details } = error;
-    return details === undefined ? { code, message } : { code, message, details };
+    const { code, details } = error;
+    const message = withoutSecrets(error.message);
+    // Whoever made it may have put in anything; what is stored must be JSON, or the run could not be written (J10).
+    const stored = details === undefined ? undefined : nearestJson(details);
+    return isObject(stored) ? { code, message, details: stored } : { code, message };
   }
   const name = read(error, "name");
   const details = typeof name === "string" && isError(error) ? { details: { name } } : {};
   return { code: "internal", message: messageOf(error), ...details };
 }
 
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 function messageOf(value: unknown): string {
-  if (!isError(value)) return typeof value === "string" ? value : describeValue(value);
+  if (!isError(value)) return typeof value === "string" ? withoutSecrets(value) : describeValue(value);
   const [message, name] = [read(value, "message"), read(value, "name")];
-  if (typeof message === "string" && message !== "") return message;
+  if (typeof message === "string" && message !== "") return withoutSecrets(message);
   return typeof name === "string" ? name : "an error without a message";
 }
 

@@ -50,8 +50,11 @@ export interface GuardedCall extends GuardrailContext {
  */
 export interface Guardrail {
   readonly name: string;
-  /** Models it calls through `ctx.llm`, by role; its agent takes them in. */
-  readonly models?: Readonly<Record<string, Model>>;
+  /**
+   * Models it calls through `ctx.llm`, by role; its agent takes them in. `main` stands for the agent's own, asked in a role of the
+   * guardrail's: what layers do to the agent's answers is not for its verdicts.
+   */
+  readonly models?: Readonly<Record<string, Model | "main">>;
   /** At the start of every invocation (the seed's "turn"), and again when a run is taken over. */
   onTurnStart?(facts: RunFacts): void;
   onInput?(input: JsonValue, context: GuardrailContext): Verdict;

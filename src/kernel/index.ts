@@ -34,6 +34,7 @@ export {
   type SystemMessage,
   toolCallsOf,
   toolMessage,
+  toolResultPart,
   type ToolMessage,
   userMessage,
   type UserMessage,
@@ -145,7 +146,7 @@ export {
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { DrainMode, InputQueue } from "./input-queue.ts";
-export type { Creation, Journal, RunRecord, SingleFlight } from "./journal.ts";
+export type { Creation, Journal, RunRecord, SingleFlight, Submission } from "./journal.ts";
 export {
   assertJson,
   canonicalJson,
@@ -190,13 +191,19 @@ export type {
   RecallQuery,
 } from "./memory.ts";
 export type { Message, ReplyAddress } from "./message.ts";
-export { MiddlewareTermination, type TerminationOptions } from "./middleware-termination.ts";
+export {
+  afterPerforming,
+  MiddlewareTermination,
+  performedBefore,
+  type TerminationOptions,
+} from "./middleware-termination.ts";
 export type {
   AgentMiddleware,
   AgentRunContext,
   ChatContext,
   ChatMiddleware,
   DeltaFilter,
+  UpdateFilter,
   FunctionContext,
   FunctionMiddleware,
   Middleware,
@@ -250,6 +257,7 @@ export type {
   TaskHandle,
   TaskOutcome,
   TaskReport,
+  ToolsOptions,
 } from "./run-context.ts";
 export type { RunEvents } from "./run-event.ts";
 export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
@@ -268,9 +276,10 @@ export {
   type StandardResult,
   type StandardSchema,
 } from "./schema.ts";
+export { withoutSecrets } from "./secret-text.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
-export { leafOf, pathTo } from "./session-path.ts";
+export { leafOf, pathTo, rootLeafOf } from "./session-path.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";

@@ -26,6 +26,13 @@ export interface SingleFlight {
   readonly always: boolean;
 }
 
+/** A run that starts unless its agent has an unfinished one in its session, which then has the mail. */
+export interface Submission {
+  readonly run: RunRecord;
+  readonly first: Commit;
+  readonly flight: SingleFlight;
+}
+
 /** What came of creating a run. */
 export type Creation =
   | { readonly kind: "created" }
@@ -45,7 +52,8 @@ export type Creation =
  * - J3 A writer whose lease was lost is refused with `lease_lost`, and nothing is written.
  * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
  * - A number that leaves a gap is refused with `invalid_argument`.
- * - S5 With a `flight`, whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits.
+ * - S5 With a `flight`, whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits. What is
+ *   submitted with a commit is so exactly when the commit stands.
  * - E1 After a commit with `erases` nobody reads the words of those tasks any more, whatever dies; the events' chain still holds.
  * - K1 A run has ended when a commit tells `run_end`, and goes on again when one reopens a task; `list` says so from that commit on.
  * - K2 `list` gives the newest first, each once however many come or go between two pages.
@@ -55,8 +63,8 @@ export interface Journal {
   create(run: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation>;
   find(runId: RunId): Promise<RunRecord | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
-  /** The commit that stands under this number. */
-  append(lease: Lease, commit: Commit): Promise<Commit>;
+  /** The commit that stands under this number. With it, after all that it changes itself, what is submitted, in this order. */
+  append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit>;
   /** What has been committed, from `number` on; ends there. */
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
   /**

@@ -36,8 +36,8 @@ export interface ClaimOptions {
  *
  * - L1 A run has at most one owner whose writes are taken: claiming or seizing it raises the epoch and fences the one before.
  * - L2 `claim` gives runs that are ready: new, released as ready, woken by mail since they were left or by time, or left behind
- *   by a worker that is gone. Never an ended run, never one whose owner lives.
- * - L3 Mail that came before `release` and was not consumed makes the run ready: no wake is lost.
+ *   by a worker that is gone. An ended run only for mail, never one whose owner lives.
+ * - L3 Mail that came before `release` and was not consumed makes the run ready, an ended one too: no wake is lost.
  * - L4 A lease that was lost releases nothing.
  * - L5 When more runs are ready than asked for, tenants are served in turn; within one, the higher priority first, then the
  *   longest ready.
@@ -51,7 +51,7 @@ export interface Leases {
   enlist(workerId: string): Promise<void>;
   dismiss(workerId: string): Promise<void>;
   claim(options: ClaimOptions): Promise<readonly Lease[]>;
-  /** Takes a run whoever has it, if it exists and has not ended. */
+  /** Takes a run whoever has it, if it exists and has not ended, or has mail. */
   seize(runId: RunId, workerId: string): Promise<Lease | undefined>;
   /** J3: before an effect. Throws `lease_lost`. */
   check(lease: Lease): Promise<void>;

@@ -27,3 +27,22 @@ export class MiddlewareTermination extends Fault {
       : super[Symbol.hasInstance](value);
   }
 }
+
+const performed = "performed";
+
+/** The same stop of a call whose tool was carried out before it came. */
+export function afterPerforming(stop: MiddlewareTermination, callId: string): MiddlewareTermination {
+  const { reason, by, details, cause } = stop;
+  const named = by === undefined ? {} : { by };
+  return new MiddlewareTermination(reason, {
+    ...named,
+    ...(cause === undefined ? {} : { cause }),
+    details: { ...details, [performed]: callId },
+  });
+}
+
+/** The call that was carried out before the stop came, if there is one. */
+export function performedBefore(stop: Fault): string | undefined {
+  const callId = stop.details?.[performed];
+  return typeof callId === "string" ? callId : undefined;
+}

@@ -39,14 +39,20 @@ interface ContextBase {
   readonly metadata: Record<string, unknown>;
   /** Into the run's log, with the record of the call. */
   tell(event: EventDraft): void;
+  /** Waits for something that is no work: around a call the worker's slot is others' meanwhile, and a stop ends the wait. */
+  rest<Value>(wait: Promise<Value>): Promise<Value>;
 }
 
 /** Around one `agent.run()`. */
 export interface AgentRunContext extends ContextBase {
   /** The agent that hired it; `null` at the root. */
   readonly parentId: AgentId | null;
+  /** Its task: of one agent there may be several. */
+  readonly parentTaskId: TaskId | null;
   readonly input: JsonValue;
   result?: Pick<RunResult<JsonValue>, "output" | "status" | "interruptionReason">;
+  /** Called once when this process is done with the task: it ended, or was let go of while it waits, and `next` never settles. */
+  onLeave(callback: () => void): void;
 }
 
 /** Around one call of the model. `model` and `request` may be replaced before `next`; `model` then is the one that answered. */
@@ -68,6 +74,8 @@ export interface FunctionContext extends ContextBase {
   readonly callId: string;
   readonly idempotencyKey: string;
   arguments: JsonObject;
+  /** What watchers are shown of its progress passes through these, first to last. */
+  readonly filters: UpdateFilter[];
   result?: ToolResult;
 }
 
@@ -82,6 +90,9 @@ export interface DeltaFilter {
   /** The answer is complete: what was held back. */
   flush(): readonly StreamedDelta[];
 }
+
+/** Changes what watchers see of a tool's progress. */
+export type UpdateFilter = (update: JsonValue) => JsonValue;
 
 export type AgentMiddleware = Middleware<AgentRunContext>;
 export type ChatMiddleware = Middleware<ChatContext>;

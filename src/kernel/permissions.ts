@@ -13,8 +13,9 @@ export type PermissionDecision =
   /** A person decides; with nobody to ask it is a deny. */
   | { readonly decision: "ask"; readonly reason: string };
 
-/** What a person does not want to be asked again: this user, for this agent's tool. */
+/** What a person does not want to be asked again: this user of this tenant, for this agent's tool. */
 export interface RememberedApproval {
+  readonly tenantId: string | null;
   /** `null`, nobody in particular, is a bucket of its own and no wildcard. */
   readonly userId: string | null;
   readonly agentId: AgentId;

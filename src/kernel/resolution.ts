@@ -1,4 +1,4 @@
-import type { TaskId } from "./identity.ts";
+import type { RunId, TaskId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 
 /**
@@ -10,4 +10,6 @@ export interface Resolution {
   readonly taskId: TaskId;
   readonly wait: string;
   readonly value: JsonValue;
+  /** S5: of an input that was submitted and became steering, the run it would have started. */
+  readonly runId?: RunId;
 }

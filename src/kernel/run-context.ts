@@ -1,7 +1,8 @@
 import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
 import type { CancelSignal } from "./cancel-signal.ts";
-import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
+import type { AssistantMessage } from "./chat-message.ts";
 import type { Compacted, CompactionStep } from "./compaction.ts";
+import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { EventDraft } from "./event.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Failure } from "./fault.ts";
@@ -29,8 +30,8 @@ import type { Usage } from "./usage.ts";
 export interface LlmRequest extends Omit<ModelRequest, "messages"> {
   readonly transcript: Transcript;
   readonly instructions?: string;
-  /** For this call only, after the transcript; never kept. */
-  readonly ephemeral?: readonly ChatMessage[];
+  /** Live state for this call only, after the transcript: asked for when the model is, never on a replay, and never kept. */
+  readonly ephemeral?: readonly EphemeralSource[];
   /** Which of the agent's models; absent: the main one. */
   readonly role?: string;
 }
@@ -113,6 +114,11 @@ export interface StepContext {
   readonly ctx: RunContext;
 }
 
+export interface ToolsOptions {
+  /** For each call that has its result, by its place, before `tools` settles: what was done is known also when a stop ends the rest. */
+  readonly onResult?: (result: ToolResult, index: number) => void;
+}
+
 export type Branch<Value> = (ctx: RunContext) => Promise<Value>;
 export type BranchResults<Branches extends Readonly<Record<string, Branch<unknown>>>> = {
   readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
@@ -147,7 +153,7 @@ export interface RunContext {
   /** Through the gate: hooks, guardrails, permissions, a person's approval (J7). A tool that fails is a result. */
   tool(call: ToolCall): Promise<ToolResult>;
   /** Side by side, as the tools' concurrency allows; results in the order of the calls. */
-  tools(calls: readonly ToolCall[]): Promise<readonly ToolResult[]>;
+  tools(calls: readonly ToolCall[], options?: ToolsOptions): Promise<readonly ToolResult[]>;
 
   /**
    * What was said to the run since the last time, in the order of arrival; `one` unless told. Consumed with the record of the drain, so

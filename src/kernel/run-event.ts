@@ -23,6 +23,8 @@ export interface RunEvents {
   run_cancel: { readonly reason: string; readonly by: string };
   /** Something was said to it from outside: for the next turn, or for after the last. */
   run_steer: { readonly kind: "steer" | "follow_up"; readonly input: JsonValue; readonly by: string };
+  /** S5: nobody heard it before the run completed. It starts that run, or is said to the one under way in the session by then. */
+  run_carry_over: { readonly kind: "steer" | "follow_up"; readonly runId: RunId };
   /** The first event of a fork's own: everything before it is the origin's. */
   run_fork: {
     readonly origin: RunId;

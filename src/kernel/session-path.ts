@@ -1,4 +1,7 @@
+import { formatTaskId } from "./identity.ts";
 import type { SessionEntry } from "./session-entry.ts";
+
+const root = formatTaskId(0);
 
 /** Where a conversation goes on: at the last thing said in it, or where somebody has put its leaf since. */
 export function leafOf(entries: readonly SessionEntry[]): string | null {
@@ -8,6 +11,11 @@ export function leafOf(entries: readonly SessionEntry[]): string | null {
     else if (entry.type !== "label" && entry.type !== "session_info") leafId = entry.id;
   }
   return leafId;
+}
+
+/** N2: the same for a session that runs go on with: what their children wrote there is not the conversation. */
+export function rootLeafOf(entries: readonly SessionEntry[]): string | null {
+  return leafOf(entries.filter(({ taskId }) => (taskId ?? root) === root));
 }
 
 /** From the root to the leaf. `undefined`: the leaf is not among the entries. */

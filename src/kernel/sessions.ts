@@ -47,7 +47,8 @@ export interface SessionSummary {
  * - S2 Appending an entry again changes nothing.
  * - N1 Entries come in the order of appending and never change; one whose parent is not in its session is refused with
  *   `not_found`.
- * - N2 The leaf is the visible entry appended last by a root task or outside any run, or what it points to if it is of type `leaf`.
+ * - N2 The leaf is the visible entry appended last by a root task or outside any run, labels and names aside, or what it points to if it
+ *   is of type `leaf`.
  */
 export interface Sessions {
   /** All or nothing. */

@@ -78,7 +78,8 @@ function apply(draft: Draft, command: LedgerCommand): boolean {
       return closeAccount(draft, command.taskId);
     case "crash":
       for (const { id } of draft.ledger.open) draft.end(id, chargedInFull);
-      draft.ledger = { ...draft.ledger, waiting: [], passes: {} };
+      draft.ledger.waiting = [];
+      draft.ledger.passes = {};
       return true;
   }
 }
@@ -157,7 +158,7 @@ function topUp(draft: Draft, command: Extract<LedgerCommand, { type: "topUp" }>)
     // B5: what was raised may be warned of again.
     warned: warned.filter((dimension) => add[unitOf(dimension)] === 0),
   }));
-  if (raised) draft.ledger = { ...draft.ledger, overrun: null };
+  if (raised) draft.ledger.overrun = null;
   return raised;
 }
 
@@ -196,15 +197,15 @@ interface Ending {
   readonly unpriced: boolean;
 }
 
-/** The next ledger while a command is applied to it, and what there is to say about it. */
+/** The next ledger while a command is applied to it, and what there is to say about it. Its members are replaced, never changed. */
 class Draft {
-  ledger: Ledger;
+  ledger: { -readonly [Key in keyof Ledger]: Ledger[Key] };
   readonly #decisions: Decision[] = [];
   readonly #warnings: Exhaustion[] = [];
   #overrun: Overrun | null = null;
 
   constructor(ledger: Ledger) {
-    this.ledger = ledger;
+    this.ledger = { ...ledger };
   }
 
   finish(): LedgerStep {
@@ -218,7 +219,7 @@ class Draft {
   }
 
   put(account: Account): void {
-    this.ledger = { ...this.ledger, accounts: { ...this.ledger.accounts, [account.taskId]: account } };
+    this.ledger.accounts = { ...this.ledger.accounts, [account.taskId]: account };
   }
 
   change(taskId: TaskId, changes: (account: Account) => Partial<Account>): boolean {
@@ -246,7 +247,7 @@ class Draft {
       const warned = warnings.map(({ dimension }) => dimension);
       accounts[account.taskId] = { ...booked, warned: [...booked.warned, ...warned] };
     }
-    this.ledger = { ...this.ledger, accounts };
+    this.ledger.accounts = accounts;
   }
 
   find(id: string): Reservation | undefined {
@@ -257,7 +258,7 @@ class Draft {
   end(id: string, ending: (reservation: Reservation) => Ending): boolean {
     const reservation = this.find(id);
     if (reservation === undefined) return false;
-    this.ledger = { ...this.ledger, open: this.ledger.open.filter((each) => each !== reservation) };
+    this.ledger.open = this.ledger.open.filter((each) => each !== reservation);
     const { taskId, held, label } = reservation;
     const end = ending(reservation);
     this.spend(taskId, { ...end, released: held });
@@ -276,7 +277,7 @@ class Draft {
       lost: addSpend(line.lost, lost),
       unpriced: line.unpriced + (unpriced ? 1 : 0),
     };
-    this.ledger = { ...this.ledger, lines: { ...lines, [key]: added } };
+    this.ledger.lines = { ...lines, [key]: added };
   }
 
   /** The nearest cap of the task or an ancestor that is passed by now. */
@@ -294,7 +295,7 @@ class Draft {
 
   overran(overrun: Overrun): void {
     this.#overrun = overrun;
-    this.ledger = { ...this.ledger, overrun };
+    this.ledger.overrun = overrun;
   }
 
   /** Removes closed accounts without children, upwards. */
@@ -304,7 +305,7 @@ class Draft {
       if (account === undefined || !account.closed || account.children > 0 || account.parentId === null)
         return;
       const { [at]: _dropped, ...accounts } = this.ledger.accounts;
-      this.ledger = { ...this.ledger, accounts };
+      this.ledger.accounts = accounts;
       this.change(account.parentId, ({ children }) => ({ children: children - 1 }));
       at = account.parentId;
     }
@@ -338,6 +339,7 @@ class Draft {
     for (const account of chainOf(accounts, taskId)) {
       accounts[account.taskId] = { ...account, reserved: addSpend(account.reserved, held) };
     }
-    this.ledger = { ...this.ledger, accounts, open: [...this.ledger.open, reservation] };
+    this.ledger.accounts = accounts;
+    this.ledger.open = [...this.ledger.open, reservation];
   }
 }

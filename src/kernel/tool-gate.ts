@@ -21,6 +21,7 @@ export interface GatedCall {
   readonly needsApproval: boolean;
   readonly agentId: AgentId;
   readonly taskId: TaskId;
+  readonly tenantId: string | null;
   readonly facts: RunFacts;
   /**
    * The task's calls that have settled, oldest first, those from the journal as well: what a gate decides from them survives a

@@ -1,4 +1,5 @@
 import {
+  assertJson,
   formatRunId,
   formatTaskId,
   HistoryRetention,
@@ -32,6 +33,8 @@ export function newRun(
 ): NewRun {
   const { clock, ids } = owner;
   const { id: agentId } = agent;
+  assertJson(input, `the input of ${agentId}`);
+  assertJson(options.metadata ?? {}, `the metadata of a run of ${agentId}`);
   const minted = {
     next: () => (options.runId === undefined ? ids.next() : options.runId.slice("run_".length)),
   };

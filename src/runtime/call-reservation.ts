@@ -50,29 +50,46 @@ export interface Grant {
 /** An output limit for models that do not say theirs. */
 const defaultOutputTokens = 8_192;
 
-/** B1: holds the most a call can cost. When it resolves, the task has a seat and a slot, and the call may start in the same breath. */
-export async function reserveCall(call: CallReservation): Promise<Grant> {
+/** B1: holds the most a call can cost. When it is there, the task has a seat and a slot, and the call may start in the same breath. */
+export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
+  const { runner } = call.open;
+  const loading = runner.owner.prices.load?.();
+  return loading === undefined ? reserve(call) : reserveAfter(runner.live(loading), call);
+}
+
+function reserve(call: CallReservation): Grant | Promise<Grant> {
   const { runner, strand } = call.open;
-  const { taskId, tree, owner } = runner;
-  const loading = owner.prices.load?.();
-  if (loading !== undefined) await runner.live(loading);
-  const { command, priceOf } = reservationOf(call);
-  const { id } = command;
-  for (;;) {
-    const wait = runner.ready(strand);
-    if (wait !== undefined) await wait;
-    const atOnce = tree.reserve(taskId, command);
-    const decision = atOnce ?? (await decided(call.open, id));
-    if (decision.kind !== "granted") throw refusalOf(call, decision);
-    const { outputTokens, clamped } = decision;
-    const usdPerToken = command.output.usdPerToken ?? 0;
-    const cutBy = clamped ? findTightest(runner.state, taskId, usdPerToken) : null;
-    const asked = call.maxOutputTokens !== undefined || isCapped(runner.state, taskId);
-    const outputLimit = asked ? outputTokens : null;
-    if (atOnce !== undefined || (await runner.stillReady(strand))) return { id, outputLimit, cutBy, priceOf };
-    // Its seat went while it waited for money: whoever has one may use the money.
-    tree.book(taskId, { type: "refund", id });
-  }
+  const wait = runner.ready(strand);
+  if (wait !== undefined) return reserveAfter(wait, call);
+  const asked = reservationOf(call);
+  const decision = runner.tree.reserve(runner.taskId, asked.command);
+  return decision === undefined ? reserveLater(call, asked) : grantOf(call, asked, decision);
+}
+
+async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise<Grant> {
+  await wait;
+  return reserve(call);
+}
+
+/** Once there is money for it. */
+async function reserveLater(call: CallReservation, asked: AskedReservation): Promise<Grant> {
+  const { runner, strand } = call.open;
+  const { id } = asked.command;
+  const grant = grantOf(call, asked, await decided(call.open, id));
+  if (await runner.stillReady(strand)) return grant;
+  // Its seat went while it waited for money: whoever has one may use the money.
+  runner.tree.book(runner.taskId, { type: "refund", id });
+  return reserve(call);
+}
+
+/** Throws where it was refused. */
+function grantOf(call: CallReservation, { command, priceOf }: AskedReservation, decision: Decision): Grant {
+  const { state, taskId } = call.open.runner;
+  if (decision.kind !== "granted") throw refusalOf(call, decision);
+  const { outputTokens, clamped } = decision;
+  const cutBy = clamped ? findTightest(state, taskId, command.output.usdPerToken ?? 0) : null;
+  const asked = call.maxOutputTokens !== undefined || isCapped(state, taskId);
+  return { id: command.id, outputLimit: asked ? outputTokens : null, cutBy, priceOf };
 }
 
 /** While others have reservations open, some of it may come back. */
@@ -88,10 +105,12 @@ async function decided({ runner, strand }: OpenStep, id: string): Promise<Decisi
   }
 }
 
-function reservationOf(call: CallReservation): {
+interface AskedReservation {
   readonly command: ReserveCommand;
   readonly priceOf: Grant["priceOf"];
-} {
+}
+
+function reservationOf(call: CallReservation): AskedReservation {
   const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
   const { taskId, owner } = open.runner;
   const { provider, modelId } = model;
@@ -126,9 +145,19 @@ function refusalOf(
       `${provider}/${modelId} has no known price and task ${decision.taskId} has a cost cap: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
     );
   }
-  const { dimension, limit, used, taskId } = decision.exhaustion;
-  open.tell({ type: "budget_exhausted", data: decision.exhaustion });
+  return exhausted(open, decision.exhaustion);
+}
+
+function exhausted(open: OpenStep, exhaustion: Exhaustion): BudgetExhaustedError {
+  const { dimension, limit, used, taskId } = exhaustion;
+  open.tell({ type: "budget_exhausted", data: exhaustion });
   return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
+}
+
+/** B1: a provider billed above the bound, and the run stops there: what the answer asks for is not done, until it is topped up. */
+export function stopAtOverrun(open: OpenStep): void {
+  const { overrun } = open.runner.state.ledger;
+  if (overrun !== null) throw exhausted(open, overrun);
 }
 
 function inputCost(price: ModelPrice, tokens: number): number {
@@ -162,8 +191,8 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
 
 /** B1: the model's own count for what it has seen, and one token per byte for what is new. */
 export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
-  const { transcript, instructions = "", ephemeral = [], tools = [] } = request;
-  const extra = boundMessages(ephemeral) + boundFormat(request);
+  const { transcript, instructions = "", tools = [] } = request;
+  const extra = boundFormat(request);
   if (sent !== undefined && isSame(sent.by, model) && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
   }

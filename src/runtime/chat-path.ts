@@ -3,6 +3,7 @@ import {
   Fault,
   messageText,
   noUsage,
+  stopsTask,
   type ChatContext,
   type ChatMiddleware,
   type LlmReply,
@@ -13,7 +14,7 @@ import {
 import { boundRequest } from "./call-reservation.ts";
 import { DeltaStream } from "./delta-stream.ts";
 import { layerContext } from "./layer-context.ts";
-import { callAnswered, conclude, payFor, type Answer, type CalledModel } from "./model-answer.ts";
+import { callAnswered, conclude, cutShort, payFor, type Answer, type CalledModel } from "./model-answer.ts";
 import type { OpenStep } from "./open-step.ts";
 
 export interface ChatCall {
@@ -66,8 +67,11 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
   try {
     await chat.process(context, next);
   } catch (error) {
-    if (answer !== undefined) payFor(open, answer);
-    throw error;
+    if (answer === undefined) throw error;
+    payFor(open, answer);
+    // What a layer finds wrong with half an answer is that it is half. It is not shown: the layers around have not seen it.
+    const { grant, response } = answer;
+    throw (stopsTask(error) ? undefined : cutShort(open, grant, response.stopReason)) ?? error;
   }
   const { result } = context;
   if (result === undefined) {

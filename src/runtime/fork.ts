@@ -59,7 +59,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
     parentId: null,
     at: clock.now(),
     type: "run_fork",
-    data: { origin: origin.runId, at, inherited: usageOf(merged.steps), by },
+    data: { origin: origin.runId, at, inherited: usageOf(commits.flatMap(({ steps }) => steps ?? [])), by },
   };
   const first: Commit = {
     ...merged,
@@ -124,7 +124,9 @@ function mergeCommits(
   return {
     ...mergeSteps(commits),
     tasks: commits.flatMap((commit) => commit.tasks ?? []).map((change) => rename(change, runId)),
-    resolves: commits.flatMap((commit) => commit.resolves ?? []),
+    resolves: commits
+      .flatMap((commit) => commit.resolves ?? [])
+      .map(({ taskId, wait, value }) => ({ taskId, wait, value })),
     headcount: commits.flatMap((commit) => commit.headcount ?? []),
     ledger,
   };
@@ -136,6 +138,11 @@ function mergeSteps(commits: readonly Commit[]): { opens: StepOpening[]; steps: 
   const opens = new Map<string, StepOpening>();
   for (const commit of commits) {
     for (const each of commit.voids ?? []) steps.delete(keyOf(each));
+    for (const change of commit.tasks ?? []) {
+      if (change.type !== "continue") continue;
+      for (const [key, { taskId }] of steps) if (taskId === change.taskId) steps.delete(key);
+      for (const [key, { taskId }] of opens) if (taskId === change.taskId) opens.delete(key);
+    }
     for (const opening of commit.opens ?? []) opens.set(keyOf(opening), opening);
     for (const step of commit.steps ?? []) {
       steps.set(keyOf(step), step);

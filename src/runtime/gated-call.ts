@@ -25,7 +25,7 @@ export async function showToGate<Value>(
   { tool, needsApproval, stage, input = call.input }: Look,
   look: (gated: GatedCall) => Promise<Value>,
 ): Promise<Value> {
-  const { agentId, taskId, facts } = open.runner;
+  const { agentId, taskId, facts, tree } = open.runner;
   const inside = new ScopeInside(() => {
     // What was called has settled; a step of the gate is a call of its own (H7).
     open.end();
@@ -38,6 +38,7 @@ export async function showToGate<Value>(
       needsApproval,
       agentId,
       taskId,
+      tenantId: tree.tenantId,
       facts,
       history: history.calls,
       get ctx() {

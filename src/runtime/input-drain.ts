@@ -17,7 +17,11 @@ export async function drainInput(
   // In the breath of the record: two branches that drain at once share nothing.
   return steps.journaled<readonly JsonValue[]>(
     step,
-    async () => () => state.resolutions(taskId, queueWait(queue)).slice(0, most[mode]),
+    async () => () =>
+      state
+        .resolutions(taskId, queueWait(queue))
+        .slice(0, most[mode])
+        .map(({ value }) => value),
   );
 }
 

@@ -37,8 +37,8 @@ export function forgottenHistory(state: RunState): Addition {
   const erases: Erasure[] = [];
   for (const { record } of state.tasks.values()) {
     const { taskId, agentId, supervision } = record;
-    const { retention, sessionId, runId } = supervision;
-    if (retention !== HistoryRetention.PERMANENT && state.wrote.has(taskId))
+    const { retention, runId } = supervision;
+    for (const sessionId of retention === HistoryRetention.PERMANENT ? [] : (state.wrote.get(taskId) ?? []))
       sessions.push({ type: "remove", sessionId, runId, taskId } as SessionChange);
     if (retention === HistoryRetention.NONE) erases.push({ taskId, agentId });
   }

@@ -13,6 +13,7 @@ type LayerContext = Pick<
   | "signal"
   | "metadata"
   | "tell"
+  | "rest"
 >;
 
 /** What every layer around a call is told of where it stands. */
@@ -30,5 +31,6 @@ export function layerContext(open: OpenStep): LayerContext {
     signal: strand.signal,
     metadata: {},
     tell: (event: EventDraft) => open.tell(event),
+    rest: (wait) => runner.resting(strand, wait),
   };
 }

@@ -70,7 +70,8 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
     const attempt = ++attempts.count;
     const { turns } = attempts;
     const inputTokens = outgoing.inputTokens(model);
-    const grant = await reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
+    const reserved = reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
+    const grant = reserved instanceof Promise ? await reserved : reserved;
     let isSent = false;
     let parts = 0;
     try {
@@ -188,15 +189,25 @@ export function conclude(
 ): LlmReply {
   const named = { provider: model.provider, modelId: modelId ?? model.modelId };
   open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
-  const cutBy = grant?.cutBy ?? null;
-  if (cutBy !== null && stopReason === "length") {
-    const { dimension, limit: most, used, taskId: of } = cutBy;
-    open.tell({ type: "budget_exhausted", data: cutBy });
-    const reason = "the answer was cut at what was left of the budget";
-    const details = { taskId: of, reason, [partialOutput]: messageText(message) };
-    throw new BudgetExhaustedError({ dimension, limit: most, used, details });
-  }
+  const cut = cutShort(open, grant, stopReason, messageText(message));
+  if (cut !== undefined) throw cut;
   return { message, stopReason, usage, model: named };
+}
+
+/** B1: output cut short by a clamp is an exhausted budget, never success. `partial`: what may be shown of it. */
+export function cutShort(
+  open: OpenStep,
+  grant: Grant | undefined,
+  stopReason: ModelResponse["stopReason"],
+  partial = "",
+): BudgetExhaustedError | undefined {
+  const cutBy = grant?.cutBy ?? null;
+  if (cutBy === null || stopReason !== "length") return undefined;
+  const { dimension, limit: most, used, taskId: of } = cutBy;
+  open.tell({ type: "budget_exhausted", data: cutBy });
+  const reason = "the answer was cut at what was left of the budget";
+  const details = { taskId: of, reason, [partialOutput]: partial };
+  return new BudgetExhaustedError({ dimension, limit: most, used, details });
 }
 
 async function stream(

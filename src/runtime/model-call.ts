@@ -1,6 +1,7 @@
 import {
   Fault,
   systemMessage,
+  type ChatMessage,
   type DeltaFilter,
   type LlmReply,
   type LlmRequest,
@@ -9,9 +10,11 @@ import {
 } from "../kernel/index.ts";
 import { boundInput, type SentPrefix } from "./call-reservation.ts";
 import { callThrough } from "./chat-path.ts";
+import { readSources } from "./ephemeral-state.ts";
 import { callAnswered, conclude, payFor } from "./model-answer.ts";
 import type { OpenStep } from "./open-step.ts";
 import type { TaskRunner } from "./task-runner.ts";
+import { boundMessages } from "./token-bound.ts";
 
 export type { SentPrefix } from "./call-reservation.ts";
 
@@ -28,8 +31,10 @@ export async function callModel(open: OpenStep, call: ModelCall): Promise<() => 
   const { request, role, sent } = call;
   const { runner } = open;
   const model = findModel(runner, role);
-  const whole = modelRequest(request);
-  const inputTokens = (by: Model): number => boundInput(request, sent, by);
+  const { ephemeral = [] } = request;
+  const shown = ephemeral.length === 0 ? nothing : await runner.live(readSources(open, ephemeral));
+  const whole = modelRequest(request, shown);
+  const inputTokens = (by: Model): number => boundInput(request, sent, by) + boundMessages(shown);
   const chat = runner.agent.callPath?.chat;
   if (chat !== undefined) {
     const { settle, countedBy } = await callThrough(chat, { open, model, whole, inputTokens, request, role });
@@ -43,6 +48,7 @@ export async function callModel(open: OpenStep, call: ModelCall): Promise<() => 
 }
 
 const noFilters: readonly DeltaFilter[] = [];
+const nothing: readonly ChatMessage[] = [];
 
 function findModel(runner: TaskRunner, role: string): Model {
   const model = runner.agent.models?.[role];
@@ -54,9 +60,9 @@ function findModel(runner: TaskRunner, role: string): Model {
   );
 }
 
-function modelRequest(request: LlmRequest): ModelRequest {
-  const { transcript, instructions = "", ephemeral = [], role: _role, ...rest } = request;
+function modelRequest(request: LlmRequest, shown: readonly ChatMessage[]): ModelRequest {
+  const { transcript, instructions = "", ephemeral: _ephemeral, role: _role, ...rest } = request;
   const said = transcript.slice();
-  const heard = ephemeral.length === 0 ? said : [...said, ...ephemeral];
+  const heard = shown.length === 0 ? said : [...said, ...shown];
   return { ...rest, messages: instructions === "" ? heard : [systemMessage(instructions), ...heard] };
 }

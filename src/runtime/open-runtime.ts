@@ -77,9 +77,15 @@ export interface RuntimeOptions {
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { clock = systemClock, hash = sha256 } = options;
   const store = await openOwn(options, hash, clock);
-  const runtime = new LocalRuntime(store, { ...options, clock, hash });
-  await runtime.start();
-  return runtime;
+  try {
+    const runtime = new LocalRuntime(store, { ...options, clock, hash });
+    await runtime.start();
+    return runtime;
+  } catch (error) {
+    // Whoever handed a store in keeps it; what was opened here nobody else could close.
+    if (typeof options.store !== "object") await store.close();
+    throw error;
+  }
 }
 
 function openOwn({ store = "memory:", auditKey }: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
@@ -100,6 +106,8 @@ class LocalRuntime implements Runtime {
   readonly #owned = new Map<RunId, RunOwner>();
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new Map<RunId, Promise<void>>();
+  /** Runs of which the store would not take something; driven again, they fail by it. */
+  readonly #refused = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
   readonly #endedRuns: EndedRuns | undefined;
   readonly #closeGraceMs: number;
@@ -111,9 +119,10 @@ class LocalRuntime implements Runtime {
   #closing: Promise<void> | undefined;
 
   constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
-    const { clock, hash, concurrency = 64 } = options;
+    const { clock, hash } = options;
+    const concurrency = requireNumber("concurrency", options.concurrency ?? 64, 1);
     this.#onError = options.onError ?? warn;
-    this.#closeGraceMs = options.closeGraceMs ?? 10_000;
+    this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
     this.#closeOn = options.closeOn ?? [];
     const { keepEndedRunsMs: keepMs } = options;
     const onError = (error: unknown): void => this.#report(error);
@@ -133,7 +142,7 @@ class LocalRuntime implements Runtime {
       retry: { ...defaultRetrySettings, ...options.retry },
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
-      suspendAfterMs: options.suspendAfterMs ?? 5_000,
+      suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
       findAgent: (agentId) => this.#agents.get(agentId),
     };
@@ -143,15 +152,20 @@ class LocalRuntime implements Runtime {
       workerId: options.workerId ?? `worker-${randomUUID()}`,
       concurrency: Math.max(concurrency * 16, 1_024),
       agents: () => hostedAgents(this.#agents.values(), options.versionPolicy),
-      pollMs: options.pollMs ?? 500,
+      pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
       onError,
     });
   }
 
   async start(): Promise<void> {
-    for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     this.#forget = this.#store.onChange((runId) => this.#noteChange(runId));
-    await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+    try {
+      await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+    } catch (error) {
+      this.#forget();
+      throw error;
+    }
+    for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     this.#endedRuns?.start();
   }
 
@@ -208,10 +222,14 @@ class LocalRuntime implements Runtime {
 
   async #drive(lease: Lease): Promise<Rest> {
     const owner = await RunOwner.load(this.#owner, lease);
+    // Whoever closes lets go of what is owned by then, and waits for the rest.
+    if (this.#closing !== undefined) return { kind: "ready" };
     this.#owned.set(lease.runId, owner);
     try {
-      return await owner.drive();
+      return await owner.drive(this.#refused.get(lease.runId));
     } finally {
+      if (owner.refusal === undefined) this.#refused.delete(lease.runId);
+      else this.#refused.set(lease.runId, owner.refusal);
       this.#owned.delete(lease.runId);
       this.#letSettle(lease.runId, owner);
     }
@@ -241,7 +259,9 @@ class LocalRuntime implements Runtime {
   }
 
   #activateAll(): void {
-    this.#startActivations().catch((error: unknown) => this.#report(error));
+    this.#startActivations().catch((error: unknown) => {
+      if (this.#closing === undefined) this.#report(error);
+    });
   }
 
   async #startActivations(): Promise<void> {
@@ -255,6 +275,11 @@ class LocalRuntime implements Runtime {
   #report(error: unknown): void {
     this.#onError(Fault.from(error));
   }
+}
+
+function requireNumber(name: keyof RuntimeOptions, value: number, least: number): number {
+  if (value >= least) return value;
+  throw new Fault("invalid_argument", `${name} is ${value}: it must be a number from ${least}`);
 }
 
 function requireShare(warnAt: number): number {

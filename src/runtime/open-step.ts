@@ -24,6 +24,8 @@ export class OpenStep {
   readonly again: boolean;
   /** Of a tool's: it is not executed, for a rule or a person said no. */
   denied = false;
+  /** Of a tool's: its body was begun. */
+  performed = false;
   #told: EventDraft[] | undefined;
   #call: OpenCall | undefined;
 

@@ -1,4 +1,5 @@
 import {
+  assertJson,
   Fault,
   formatTaskId,
   noUsage,
@@ -181,6 +182,8 @@ export class StoredRunHandle implements RunHandle {
   async #order(body: MailBody, claimed = unnamed): Promise<void> {
     // The name the handle was made for counts before one that a caller writes into an order.
     const { store, clock, ids, by = claimed } = this.#options;
+    const told: unknown = body;
+    assertJson(told, `the ${body.type.replace("_", " ")} of ${this.runId}`);
     await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
   }
 }

@@ -12,6 +12,7 @@ import {
   type StepOpening,
   type StepRecord,
   type Store,
+  type Submission,
   type TaskId,
 } from "../kernel/index.ts";
 import type { RunState } from "./run-state.ts";
@@ -22,9 +23,14 @@ export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headc
 /** A commit in the making. Its lists grow in place: a step adds to it several times. */
 type Draft = {
   -readonly [Key in keyof Commit]?: Commit[Key] extends readonly (infer Item)[] | undefined
-    ? Item[]
+    ? Item[] | undefined
     : Commit[Key];
 };
+
+/** With room for what most commits have: members that come one by one cost more than all at once. */
+function newDraft(): Draft {
+  return { number: 0, at: 0, opens: undefined, steps: undefined, events: undefined, ledger: undefined };
+}
 
 export interface RunLogOptions {
   readonly store: Store;
@@ -48,7 +54,8 @@ export class RunLog {
   readonly #clock: Clock;
   readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
-  #draft: Draft = {};
+  #draft = newDraft();
+  #submissions: Submission[] | undefined;
   #dirty = false;
   #writing: Promise<void> | undefined;
   /** The commit that was being made when it was last looked whether one is left to be written by itself. */
@@ -113,6 +120,12 @@ export class RunLog {
     return outcome;
   }
 
+  /** With the next commit (S5). */
+  submit(submission: Submission): void {
+    (this.#submissions ??= []).push(submission);
+    this.#touch();
+  }
+
   /** Everything added so far is durable when this resolves. J3: refused when the lease is lost, also with nothing to write. */
   flush(): Promise<void> {
     if (this.#broken !== undefined) return Promise.reject(this.#broken);
@@ -154,12 +167,14 @@ export class RunLog {
   #watch(): void {
     const draft = this.#draft;
     this.#watched = draft;
-    setImmediate(() => {
+    const look = (): void => {
       this.#watched = undefined;
       if (!this.#dirty || this.#broken !== undefined) return;
       if (this.#draft === draft) this.flush().catch(() => undefined);
       else this.#watch();
-    });
+    };
+    // The first comes in the turn that is under way: a task that comes to rest in it says so in the same commit.
+    setImmediate(() => setImmediate(look));
   }
 
   #write(): Promise<void> {
@@ -168,9 +183,13 @@ export class RunLog {
     draft.at = this.#clock.now();
     // A list that grew holds room for more, which a store that keeps it would keep.
     if (draft.events !== undefined) draft.events = draft.events.slice();
-    this.#draft = {};
+    const submissions = this.#submissions;
+    this.#draft = newDraft();
+    this.#submissions = undefined;
     this.#dirty = false;
-    this.#writing = this.#store.journal.append(this.lease, draft as Commit).then(this.#written, this.#failed);
+    this.#writing = this.#store.journal
+      .append(this.lease, draft as Commit, submissions)
+      .then(this.#written, this.#failed);
     return this.#writing;
   }
 

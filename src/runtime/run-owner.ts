@@ -1,11 +1,13 @@
 import {
   Fault,
   formatTaskId,
+  type FaultCode,
   type JsonValue,
   type Lease,
   type PlacedMail,
   type Priority,
   type Rest,
+  type RunId,
   type RunRecord,
   type TaskId,
 } from "../kernel/index.ts";
@@ -15,11 +17,15 @@ import { RunObservers } from "./run-observers.ts";
 import { RunLog } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
 import { RunTree } from "./run-tree.ts";
+import { submittedAs } from "./submission.ts";
 import { taskOfApproval } from "./tool-approval.ts";
 import { approvalWait, queueWait, signalOf } from "./wait-name.ts";
 import { Waits } from "./waits.ts";
 
 const root = formatTaskId(0);
+
+/** By which a store says that it is the commit, not the store: an entry without its parent, what is no JSON. */
+const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
 
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
 export class RunOwner {
@@ -36,6 +42,7 @@ export class RunOwner {
   #pumping: Promise<void> | undefined;
   #pumpAgain = false;
   #over = false;
+  #refusal: Fault | undefined;
 
   private constructor(owner: OwnerContext, lease: Lease, record: RunRecord, state: RunState) {
     this.#owner = owner;
@@ -59,7 +66,10 @@ export class RunOwner {
       state,
       clock,
       onDurable: (events) => this.#observers.show(events),
-      onBroken: (fault) => this.#abandon(fault),
+      onBroken: (fault) => {
+        if (refusals.has(fault.code)) this.#refusal = fault;
+        this.#abandon(fault);
+      },
     });
     const { tenantId } = record;
     const rest = {
@@ -85,9 +95,9 @@ export class RunOwner {
 
   /**
    * Works on the run until it rests. Rejects when the run was lost or its store fails; with `version_mismatch` when it is for a worker
-   * of another version (J9).
+   * of another version (J9). `refusal`: what the store refused of it the last time; it fails by that.
    */
-  async drive(): Promise<Rest> {
+  async drive(refusal?: Fault): Promise<Rest> {
     const mismatch = this.#findVersionMismatch();
     if (mismatch !== undefined && this.#owner.versionPolicy === "pin") throw mismatch;
     await this.#tree.load();
@@ -95,9 +105,15 @@ export class RunOwner {
     await this.#pump();
     if (this.#over) return this.#rest.promise;
     if (mismatch !== undefined && this.#owner.versionPolicy === "refuse") this.#tree.failAll(mismatch);
+    if (refusal !== undefined) this.#tree.failAll(refusal);
     this.#tree.startAll();
     this.#noteIdle();
     return this.#rest.promise;
+  }
+
+  /** What the store will not take of it, however often it is tried: the run is to end by it. */
+  get refusal(): Fault | undefined {
+    return this.#refusal;
   }
 
   /** Whoever observes its agents here has dealt with all that was told so far. */
@@ -208,10 +224,13 @@ export class RunOwner {
       this.#stayAwake();
       this.#obey(each);
     }
+    // An order to a run that has ended does not keep it here.
+    if (mail.length > 0) this.#tree.finishIfDone();
     this.#noteIdle();
   }
 
-  #obey({ body, from }: PlacedMail): void {
+  #obey({ id, body, from }: PlacedMail): void {
+    if (this.#state.ended && this.#comesTooLate(body.type)) return;
     switch (body.type) {
       case "resolve": {
         const signal = signalOf(body.wait);
@@ -251,9 +270,16 @@ export class RunOwner {
       case "steer":
       case "follow_up":
         this.#log.tell(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
-        this.#resolve(root, queueWait(body.type), body.input);
+        this.#resolve(root, queueWait(body.type), body.input, submittedAs(id));
         break;
     }
+  }
+
+  /** Of a run that has ended, nothing can be stopped; of one that completed, nothing can be gone on with. What is said to it is heard (S5). */
+  #comesTooLate(order: PlacedMail["body"]["type"]): boolean {
+    if (order === "steer" || order === "follow_up") return false;
+    const isCompleted = this.#state.task(root).outcome?.status === "completed";
+    return isCompleted || order === "cancel" || order === "pause";
   }
 
   #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
@@ -265,9 +291,9 @@ export class RunOwner {
     if (plan.some(ranOut)) this.#tree.reopen(plan);
   }
 
-  #resolve(taskId: TaskId, wait: string, value: JsonValue): void {
+  #resolve(taskId: TaskId, wait: string, value: JsonValue, runId?: RunId): void {
     if (!this.#state.tasks.has(taskId)) return;
-    this.#log.add({ resolves: [{ taskId, wait, value }] });
+    this.#log.add({ resolves: [{ taskId, wait, value, ...(runId && { runId }) }] });
     this.#waits.serve(taskId, wait);
   }
 

@@ -1,6 +1,8 @@
 import {
   addUsage,
   Fault,
+  formatTaskId,
+  HistoryRetention,
   noUsage,
   openHeadcount,
   openLedger,
@@ -12,12 +14,15 @@ import {
   type Headcount,
   type HeadcountCommand,
   type HeadcountOutcome,
+  type InputQueue,
   type JsonValue,
   type Ledger,
   type LedgerCommand,
   type LedgerOutcome,
   type Message,
+  type Resolution,
   type SessionChange,
+  type SessionId,
   type StepAddress,
   type StepOpening,
   type StepRecord,
@@ -29,7 +34,9 @@ import {
   type Usage,
 } from "../kernel/index.ts";
 import type { TurnRecord } from "./turn-step.ts";
-import { asksPerson, inboxDrain, resolutionsTaken } from "./wait-name.ts";
+import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-name.ts";
+
+const root = formatTaskId(0);
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
@@ -69,16 +76,23 @@ export interface TaskState {
   pausedSince: number | null;
 }
 
+type Held = Pick<TurnRecord, "contents">;
+
+/** What came for a wait: a value, and of an input that was submitted the run it would have started (S5). */
+export type Came = Pick<Resolution, "value" | "runId">;
+
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
   /** What records name by hash (J4). */
   readonly contents = new Map<string, JsonValue>();
-  readonly #resolutions = new Map<string, JsonValue[]>();
+  /** Those that a record holds which retention will not erase: others may go by it. */
+  readonly lastingContents = new Set<string>();
+  readonly #resolutions = new Map<string, Came[]>();
   #headcount: Headcount | undefined;
   #ledger: Ledger;
-  /** Tasks that have entries in a session. */
-  readonly wrote = new Set<TaskId>();
+  /** Tasks that have entries in sessions, and in which. */
+  readonly wrote = new Map<TaskId, Set<SessionId>>();
   nextCommit = 0;
   nextSeq = 0;
   nextTask = 0;
@@ -118,7 +132,15 @@ export class RunState {
     if (commit.tasks !== undefined) for (const event of commit.events ?? []) this.#noteBeginning(event);
     for (const command of commit.headcount ?? []) this.seat(command, commit.at);
     for (const command of commit.ledger ?? []) this.book(command);
-    if (commit.events?.some(({ type }) => type === "run_fork") === true) this.#forget();
+    for (const event of commit.events ?? []) {
+      if (event.type === "run_carry_over") this.carryOver(event.data.kind);
+      if (event.type === "run_fork") this.#forget();
+    }
+  }
+
+  /** The first input of a queue went to another run. */
+  carryOver(queue: InputQueue): void {
+    this.#take(root, queueWait(queue), 1);
   }
 
   /** What a fork shares with its origin was the origin's to pay. */
@@ -151,9 +173,10 @@ export class RunState {
     for (const change of sessions ?? []) this.#noteEntries(change);
     for (const { taskId, address } of voids ?? []) this.task(taskId).steps.delete(address);
     for (const change of tasks ?? []) this.#change(change, at);
-    for (const { taskId, wait, value } of resolves ?? []) {
+    for (const { taskId, wait, value, runId } of resolves ?? []) {
       const key = `${taskId} ${wait}`;
-      this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), value]);
+      const came = runId === undefined ? { value } : { value, runId };
+      this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
     }
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
@@ -179,7 +202,7 @@ export class RunState {
       this.usage = addUsage(this.usage, usage);
       task.usage = addUsage(task.usage, usage);
     }
-    if (kind === "turn") this.#hold(outcome.value as unknown as Pick<TurnRecord, "contents">);
+    if (kind === "turn") this.#hold(task.record, outcome.value as unknown as Held | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
     for (const message of outcome.value as unknown as readonly Message[])
@@ -187,13 +210,12 @@ export class RunState {
   }
 
   /** W2: the first of the values that came for a wait and that no step has taken. */
-  resolution(taskId: TaskId, wait: string): { readonly value: JsonValue } | undefined {
-    const [value] = this.resolutions(taskId, wait);
-    return value === undefined ? undefined : { value };
+  resolution(taskId: TaskId, wait: string): Came | undefined {
+    return this.resolutions(taskId, wait)[0];
   }
 
   /** All of them, in the order in which they came. */
-  resolutions(taskId: TaskId, wait: string): readonly JsonValue[] {
+  resolutions(taskId: TaskId, wait: string): readonly Came[] {
     return this.#resolutions.get(`${taskId} ${wait}`) ?? [];
   }
 
@@ -217,8 +239,12 @@ export class RunState {
   }
 
   #noteEntries(change: SessionChange): void {
-    if (change.type === "append" && change.entry.taskId !== null) this.wrote.add(change.entry.taskId);
-    if (change.type === "remove" && change.taskId !== undefined) this.wrote.delete(change.taskId);
+    if (change.type === "append" && change.entry.taskId !== null) {
+      const { taskId } = change.entry;
+      this.wrote.set(taskId, (this.wrote.get(taskId) ?? new Set()).add(change.sessionId));
+    }
+    if (change.type === "remove" && change.taskId !== undefined)
+      this.wrote.get(change.taskId)?.delete(change.sessionId);
   }
 
   #change(change: TaskChange, at: number): void {
@@ -297,8 +323,13 @@ export class RunState {
     }
   }
 
-  #hold({ contents = {} }: Pick<TurnRecord, "contents">): void {
-    for (const [hash, content] of Object.entries(contents)) this.contents.set(hash, content);
+  /** Of a turn that retention erased, nothing is left. */
+  #hold({ supervision }: TaskRecord, held: Held | null): void {
+    const lasts = supervision.retention !== HistoryRetention.NONE;
+    for (const [hash, content] of Object.entries(held?.contents ?? {})) {
+      this.contents.set(hash, content);
+      if (lasts) this.lastingContents.add(hash);
+    }
   }
 
   #take(taskId: TaskId, wait: string, count: number): void {

@@ -21,6 +21,7 @@ import {
   type TaskId,
   type TaskOutcome,
 } from "../kernel/index.ts";
+import { carryOver } from "./carry-over.ts";
 import { childTask, deadlineOf, ownBudget, purseOf } from "./child-task.ts";
 import { closingChanges, forgottenHistory } from "./kept-history.ts";
 import { MailDeliveries } from "./mail-deliveries.ts";
@@ -260,6 +261,8 @@ export class RunTree implements TaskTree {
     if (this.#closed) return;
     for (const { outcome } of this.#state.tasks.values()) if (outcome === null) return;
     if (!this.#state.ended) {
+      const [owner, log, state, { tenantId }] = [this.#owner, this.#log, this.#state, this];
+      carryOver({ owner, log, state, tenantId });
       this.#log.add(forgottenHistory(this.#state));
       this.#log.tell(root, runEnd(this.#state));
     }

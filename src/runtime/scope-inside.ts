@@ -3,6 +3,8 @@ import type { EventDraft, RunContext } from "../kernel/index.ts";
 /** A context whose events somebody else tells. */
 export type InnerContext = RunContext & { takeTold(): readonly EventDraft[] };
 
+const nothing: readonly EventDraft[] = [];
+
 /** The scope inside a call, made when it is first asked for: most never are (F1). */
 export class ScopeInside {
   readonly #make: () => InnerContext;
@@ -18,6 +20,6 @@ export class ScopeInside {
   }
 
   takeTold(): readonly EventDraft[] {
-    return this.#ctx?.takeTold() ?? [];
+    return this.#ctx?.takeTold() ?? nothing;
   }
 }

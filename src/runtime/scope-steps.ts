@@ -75,7 +75,7 @@ export class ScopeSteps {
   }
 
   /** J2: one journaled call at a time in a scope, at the first run already. */
-  async alone<Value>(call: Call, body: () => Promise<Value>): Promise<Value> {
+  async alone<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     if (this.#isOver) return never();
     if (this.#open !== undefined) {
       throw new Fault(
@@ -98,12 +98,21 @@ export class ScopeSteps {
     }
   }
 
-  /** J1, J5: the recorded outcome, or the body's, recorded. Both leave by the same lines. */
-  async recorded<Value>(step: StepIdentity, body: Body<Value>, start?: EventDraft): Promise<Value> {
-    const { runner, strand } = this;
+  /** J1, J5: the recorded outcome, or the body's, recorded. */
+  recorded<Value>(step: StepIdentity, body: Body<Value>, start?: EventDraft): Value | Promise<Value> {
     const told = this.takeTold();
-    const found = runner.find(step);
+    const found = this.runner.find(step);
     if (found !== undefined) return this.#delivered(step, found) as Value;
+    return this.#perform(step, body, told, start);
+  }
+
+  async #perform<Value>(
+    step: StepIdentity,
+    body: Body<Value>,
+    told: readonly EventDraft[],
+    start: EventDraft | undefined,
+  ): Promise<Value> {
+    const { runner, strand } = this;
     try {
       const wait = runner.seated(strand);
       if (wait !== undefined) await wait;

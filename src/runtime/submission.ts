@@ -1,7 +1,9 @@
 import {
   Fault,
+  parseRunId,
   type Agent,
   type JsonValue,
+  type RunId,
   type RunRecord,
   type RunSummary,
   type SingleFlight,
@@ -9,7 +11,9 @@ import {
 } from "../kernel/index.ts";
 import { newRun } from "./activation.ts";
 import type { OwnerContext } from "./owner-context.ts";
+import { unnamed } from "./run-handle.ts";
 import { RunState } from "./run-state.ts";
+import { callOfApproval } from "./tool-approval.ts";
 import { asksPerson } from "./wait-name.ts";
 
 /**
@@ -42,6 +46,17 @@ export async function submitRun(
   }
 }
 
+/** The id of the mail that says an input to a run instead of starting the run `runId` with it. */
+export function mailOfSubmission(runId: RunId): string {
+  return `submit ${runId}`;
+}
+
+/** The run that would have been started; `undefined` for a mail that is no submission. */
+export function submittedAs(mailId: string): RunId | undefined {
+  const [, runId] = /^submit (\S+)/.exec(mailId) ?? [];
+  return runId === undefined ? undefined : parseRunId(runId);
+}
+
 function flightOf(
   { runId, sessionId, createdAt: at }: RunRecord,
   input: JsonValue,
@@ -50,7 +65,7 @@ function flightOf(
   if (given !== sessionId) return undefined;
   const body = { type: "steer", input } as const;
   return {
-    steering: { id: `submit ${runId}`, from: userId ?? "user", at, body },
+    steering: { id: mailOfSubmission(runId), from: userId ?? unnamed, at, body },
     always: whenBusy === "steer",
   };
 }
@@ -61,20 +76,30 @@ async function waitsOf(
   { runId, status }: RunSummary,
 ): Promise<{ readonly waits: boolean; readonly names: readonly string[] }> {
   const state = new RunState(unknownPrice);
-  for await (const commit of store.journal.read(runId)) state.fold(commit);
+  const approvals = new Map<string, string>();
+  for await (const commit of store.journal.read(runId)) {
+    state.fold(commit);
+    for (const event of commit.events ?? [])
+      if (event.type === "approval_request")
+        approvals.set(callOfApproval(event.data.approvalId), event.data.approvalId);
+  }
   const live = [...state.tasks.values()].filter(({ outcome }) => outcome === null);
   if (status === "pending") return { waits: false, names: ["a worker"] };
   if (state.paused) return { waits: true, names: ["resume"] };
   const names = live.flatMap(({ record, opened }) =>
-    [...opened.keys()].map((address) =>
-      asksPerson(address)
-        ? `approval ${record.taskId}/${address.slice(0, address.lastIndexOf("/"))}`
-        : `call ${record.taskId}/${address}`,
-    ),
+    [...opened.keys()].map((address) => {
+      const at = `${record.taskId}/${address}`;
+      // As `approve` takes it.
+      return asksPerson(address) ? `approval ${approvals.get(parentOf(at)) ?? at}` : `call ${at}`;
+    }),
   );
   const isAtRest = ({ record: { taskId } }: (typeof live)[number]): boolean =>
     state.headcount.tasks[taskId]?.idle ?? true;
   return { waits: live.length > 0 && live.every(isAtRest), names };
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/"));
 }
 
 function busy({ runId, agentId, sessionId, status }: RunSummary, waitsFor: readonly string[]): Fault {

@@ -34,6 +34,7 @@ import {
   type TaskReport,
   type ToolCall,
   type ToolResult,
+  type ToolsOptions,
   type TopicId,
   type Turn,
   type TurnOpening,
@@ -45,8 +46,9 @@ import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
-import { ScopeInside } from "./scope-inside.ts";
+import { RunningStep } from "./running-step.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
+import { settle } from "./settled.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
@@ -110,7 +112,10 @@ export class TaskContext implements RunContext {
     return this.#steps.strand.signal;
   }
 
+  /** J10: refused here, since at the end of the task nobody could be told. */
   report(report: TaskReport): void {
+    const reported: unknown = report;
+    sealJson(reported, "what the task reports");
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 
@@ -158,16 +163,19 @@ export class TaskContext implements RunContext {
     return result;
   }
 
-  tools(calls: readonly ToolCall[]): Promise<readonly ToolResult[]> {
+  tools(calls: readonly ToolCall[], { onResult }: ToolsOptions = {}): Promise<readonly ToolResult[]> {
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
     const [only] = calls;
     if (only === undefined || calls.length > 1)
-      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls));
+      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, onResult));
     return this.#steps
       .alone("tools", () => this.#callTool(stepAt(scope, first), only))
-      .then((result) => this.#noteCalls(calls, [result]));
+      .then((result) => {
+        onResult?.(result, 0);
+        return this.#noteCalls(calls, [result]);
+      });
   }
 
   steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
@@ -319,17 +327,12 @@ export class TaskContext implements RunContext {
     return this.#steps.journaled<Value>(step, async (open) => {
       assertJson(input, `the input of step ${name}`);
       const call = await open.begin();
-      const inside = new ScopeInside(() => this.#inside(step.address, new Strand(open.strand, call)));
       const { signal } = this;
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      const value = await body({
-        idempotencyKey,
-        signal,
-        get ctx() {
-          return inside.ctx;
-        },
-      });
-      for (const draft of inside.takeTold()) open.tell(draft);
+      const inside = (): TaskContext => this.#inside(step.address, new Strand(open.strand, call));
+      const running = new RunningStep({ idempotencyKey, signal, inside });
+      const value = await body(running);
+      for (const draft of running.takeTold()) open.tell(draft);
       return value;
     });
   }
@@ -365,11 +368,12 @@ export class TaskContext implements RunContext {
     scope: StepAddress,
     first: number,
     calls: readonly ToolCall[],
+    onResult: ToolsOptions["onResult"],
   ): Promise<readonly ToolResult[]> {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(this.#callTool(stepAt(scope, first + index), call));
+        settle(() => this.#callTool(stepAt(scope, first + index), call));
       // A sequential tool waits for those before it, and those after it wait for it.
       if (this.#runner.findTool(call.toolName)?.concurrency !== "sequential") settled.push(run());
       else {
@@ -380,10 +384,12 @@ export class TaskContext implements RunContext {
         if ((await own).status === "rejected") break;
       }
     }
-    return this.#noteCalls(calls, this.#valuesOf(await Promise.all(settled)));
+    const ends = await Promise.all(settled);
+    for (const [index, end] of ends.entries()) if (end.status === "fulfilled") onResult?.(end.value, index);
+    return this.#noteCalls(calls, this.#valuesOf(ends));
   }
 
-  #callTool(address: StepAddress, call: ToolCall): Promise<ToolResult> {
+  #callTool(address: StepAddress, call: ToolCall): ToolResult | Promise<ToolResult> {
     const step: StepIdentity = {
       address,
       kind: "tool",
@@ -438,7 +444,8 @@ export class TaskContext implements RunContext {
   #messageStart(role: string): EventDraft {
     const model = this.#runner.agent.models?.[role];
     const named = model && { model: { provider: model.provider, modelId: model.modelId } };
-    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named } };
+    const modelRole = role === "main" ? undefined : { modelRole: role };
+    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named, ...modelRole } };
   }
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
@@ -457,11 +464,4 @@ export class TaskContext implements RunContext {
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
     return this.#steps.journaled<Value>(this.#steps.identify("value", name, null), async () => read);
   }
-}
-
-function settle<Value>(work: Promise<Value>): Promise<PromiseSettledResult<Value>> {
-  return work.then(
-    (value) => ({ status: "fulfilled", value }),
-    (reason: unknown) => ({ status: "rejected", reason }),
-  );
 }

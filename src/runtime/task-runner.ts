@@ -429,10 +429,10 @@ function unlessStopped<Value>(work: Promise<Value>, token: CancellationToken): P
 }
 
 function findDifference(recorded: StepRecord, step: StepIdentity, { hash }: OwnerContext): Fault | undefined {
-  for (const field of ["kind", "name"] as const) {
-    if (recorded[field] !== step[field]) return mismatch(step, field, recorded[field], step[field]);
-  }
-  const [before, now] = [digestOf(recorded, hash), digestOf(step, hash)];
+  if (recorded.kind !== step.kind) return mismatch(step, "kind", recorded.kind, step.kind);
+  if (recorded.name !== step.name) return mismatch(step, "name", recorded.name, step.name);
+  const before = digestOf(recorded, hash);
+  const now = digestOf(step, hash);
   return before === now ? undefined : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
 }
 

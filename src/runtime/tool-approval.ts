@@ -27,7 +27,7 @@ export function askForApproval(
   steps: ScopeSteps,
   callAddress: StepAddress,
   { call: { callId, toolName, input }, reason, answer }: Question,
-): Promise<ApprovalDecision> {
+): ApprovalDecision | Promise<ApprovalDecision> {
   const { runner, strand } = steps;
   const { taskId, owner, facts } = runner;
   const digest = new JsonDigest(input);
@@ -91,6 +91,11 @@ async function handled(
   } catch (error) {
     return { decision: "denied", reason: `the approval handler failed: ${Fault.from(error).message}` };
   }
+}
+
+/** Task and address of the call that is asked about. */
+export function callOfApproval(approvalId: string): string {
+  return approvalId.slice(0, approvalId.lastIndexOf("/"));
 }
 
 /** The task that waits for the decision. */

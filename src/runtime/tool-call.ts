@@ -1,19 +1,24 @@
 import {
+  afterPerforming,
   deepFreeze,
   Fault,
+  MiddlewareTermination,
   sealJson,
   stopsTask,
+  type CallPath,
   type FunctionContext,
   type JsonObject,
   type JsonValue,
   type Tool,
-  type ToolContext,
   type ToolGate,
   type ToolResult,
+  type UpdateFilter,
 } from "../kernel/index.ts";
+import { stopAtOverrun } from "./call-reservation.ts";
 import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
+import { RunningTool } from "./running-tool.ts";
 import { Strand } from "./strand.ts";
 import { passGate, type Passed } from "./gate-passage.ts";
 
@@ -29,10 +34,16 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const { runner } = open;
   const { callId, toolName } = call;
   const { clock } = runner.owner;
+  stopAtOverrun(open);
   const startedAt = clock.now();
   const tool = runner.findTool(toolName);
-  const result =
-    tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
+  let result: ToolResult;
+  try {
+    result =
+      tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
+  } catch (error) {
+    throw open.performed && error instanceof MiddlewareTermination ? afterPerforming(error, callId) : error;
+  }
   const durationMs = clock.now() - startedAt;
   const status = open.denied ? "denied" : result.isError ? "error" : "ok";
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
@@ -100,15 +111,20 @@ async function reviewed(
   }
 }
 
-async function perform(
+/** F1: through the layers around it, if there are any. */
+function perform(options: ToolCallOptions, tool: Tool, raw: JsonValue, input: unknown): Promise<ToolResult> {
+  const layers = options.open.runner.agent.callPath?.function;
+  return layers === undefined ? run(options, tool, input) : performThrough(layers, options, tool, raw, input);
+}
+
+async function performThrough(
+  layers: NonNullable<CallPath["function"]>,
   options: ToolCallOptions,
   tool: Tool,
   raw: JsonValue,
   input: unknown,
 ): Promise<ToolResult> {
   const { open, call, idempotencyKey } = options;
-  const layers = open.runner.agent.callPath?.function;
-  if (layers === undefined) return run(options, tool, input);
   const context: FunctionContext = {
     ...layerContext(open),
     functionName: tool.name,
@@ -116,10 +132,12 @@ async function perform(
     callId: call.callId,
     idempotencyKey,
     arguments: raw as JsonObject,
+    filters: [],
   };
   await layers.process(context, async () => {
     const changed = context.arguments !== raw;
-    context.result = await run(options, tool, changed ? await tool.parse(context.arguments) : input);
+    const parsed = changed ? await tool.parse(context.arguments) : input;
+    context.result = await run(options, tool, parsed, context.filters);
   });
   if (context.result !== undefined) return context.result;
   throw new Fault(
@@ -128,37 +146,23 @@ async function perform(
   );
 }
 
-/** A tool that suspends has no call open while it waits. What most bodies do not ask for is made when one does. */
-async function run(options: ToolCallOptions, tool: Tool, input: unknown): Promise<ToolResult> {
-  const { open, call, idempotencyKey, scoped } = options;
-  const { meta, facts } = open.runner;
+/** A tool that suspends has no call open while it waits. */
+async function run(
+  options: ToolCallOptions,
+  tool: Tool,
+  input: unknown,
+  filters?: readonly UpdateFilter[],
+): Promise<ToolResult> {
+  const { open } = options;
   open.end();
+  open.performed = true;
   const strand = new Strand(open.strand, tool.suspends ? undefined : await open.begin());
-  let ctx: ReturnType<ToolCallOptions["scoped"]> | undefined;
-  const context: ToolContext = {
-    meta,
-    facts,
-    idempotencyKey,
-    callId: call.callId,
-    progress: (update) => show(options, update),
-    get signal() {
-      return strand.signal;
-    },
-    get ctx() {
-      return (ctx ??= scoped(strand));
-    },
-  };
+  const context = new RunningTool(options, strand, filters);
   const work = tool.execute(input, context);
   const isTimed = tool.timeoutMs !== null && !tool.suspends;
   const result = await (isTimed ? inTime(options, tool.timeoutMs, strand, work) : work);
-  for (const draft of ctx?.takeTold() ?? []) open.tell(draft);
+  for (const draft of context.takeTold()) open.tell(draft);
   return result;
-}
-
-function show({ open, call: { callId } }: ToolCallOptions, update: JsonValue): void {
-  const { taskId, log, owner } = open.runner;
-  const { runId } = log.lease;
-  owner.store.events.putDelta(log.lease, { type: "tool_execution_update", runId, taskId, callId, update });
 }
 
 /** A body that takes too long is told to stop, and never answered again. */

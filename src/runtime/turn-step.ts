@@ -4,6 +4,7 @@ import {
   HistoryRetention,
   leafOf,
   parseSessionId,
+  rootLeafOf,
   contextMessages,
   pathTo,
   Transcript,
@@ -77,7 +78,8 @@ async function makePlan(
   const { input } = runner.task;
   const sessionId = historySession(runner);
   const entries = await readEntries(runner, sessionId);
-  const leafId = leafOf(entries);
+  // N2: in the run's session only roots go on; in a child's own, all there is are children.
+  const leafId = runner.task.record.parentId === null ? rootLeafOf(entries) : leafOf(entries);
   const path = pathTo(entries, leafId) ?? [];
   const planned = await plan({ input, sessionId, path });
   return {
@@ -92,7 +94,9 @@ async function makePlan(
 function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
   const { runner } = open;
   const { hash, clock } = runner.owner;
-  const { contents: known } = runner.state;
+  const { contents: held, lastingContents } = runner.state;
+  // What goes with a task of this run that keeps no words is nothing to rely on for one that does.
+  const known = isErasedAtEnd(runner) ? held : lastingContents;
   const contents: Record<string, JsonValue> = {};
   const hold = (content: unknown, text: string): string => {
     const name = hash(text);
@@ -161,6 +165,10 @@ function historySession({ task, facts, agentId }: TaskRunner): SessionId | null 
   if (parentId === null) return facts.sessionId;
   if (supervision.retention !== HistoryRetention.PERMANENT) return null;
   return parseSessionId(`${facts.sessionId}/${agentId}`);
+}
+
+function isErasedAtEnd({ task }: TaskRunner): boolean {
+  return task.record.supervision.retention === HistoryRetention.NONE;
 }
 
 function contentOf({ state, facts }: TaskRunner, name: string): JsonValue {

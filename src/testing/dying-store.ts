@@ -51,8 +51,10 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     journal: {
       create: (run, first, flight) =>
         counted(`journal.create ${run.runId}`, () => journal.create(run, first, flight)),
-      append: (lease, commit) =>
-        counted(`journal.append ${lease.runId} commit ${commit.number}`, () => journal.append(lease, commit)),
+      append: (lease, commit, submissions) =>
+        counted(`journal.append ${lease.runId} commit ${commit.number}`, () =>
+          journal.append(lease, commit, submissions),
+        ),
       delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
       collect: (options) => counted("journal.collect", () => journal.collect(options)),
       find: (runId) => journal.find(runId),

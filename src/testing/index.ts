@@ -1,3 +1,4 @@
+export { memoryContract, type MemoryHarness } from "./memory-contract.ts";
 export type { Assertion, ContractHarness } from "./contract-harness.ts";
 export {
   CountingServer,

@@ -86,15 +86,16 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(await claimed(store, "w2")).toEqual([runId]);
   });
 
-  test("L3: mail wakes a suspended run, whether it came before or after it was left", async () => {
-    for (const early of [true, false]) {
+  test("L3: mail wakes a run that was left, also one that has ended, whether it came before or after", async () => {
+    const rests = [{ kind: "suspended", wakeAt: null }, { kind: "ended" }] as const;
+    for (const [early, rest] of rests.flatMap((each) => [[true, each] as const, [false, each] as const])) {
       const store = await open();
       const lease = await ownRun(store);
       const { runId } = lease;
       const body = { type: "resolve", taskId: rootTask, wait: "x", value: 1 } as const;
       const put = (): Promise<boolean> => store.mailbox.put({ id: "m", runId, from: "x", at: 1, body });
       if (early) await put();
-      await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+      await store.leases.release(lease, rest);
       if (!early) expect(await claimed(store, "w1")).toEqual([]);
       if (!early) await put();
       expect(await claimed(store, "w1")).toEqual([runId]);

@@ -101,11 +101,15 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
       ({ ...append(entry(id, "nowhere"), "visible"), atLeaf: true }) as SessionChange;
     const parentOf = async (id: string): Promise<string | null | undefined> =>
       (await sessions.read(sessionId)).find((each) => each.entry.id === id)?.entry.parentId;
-    await sessions.apply([atLeaf("a"), atLeaf("b")]);
-    expect([await parentOf("a"), await parentOf("b")]).toEqual([null, "a"]);
+    await sessions.apply([atLeaf("z"), atLeaf("a"), atLeaf("b")]);
+    // By the order in which they came, whatever they are called.
+    expect([await parentOf("a"), await parentOf("b")]).toEqual(["z", "a"]);
     const child = { ...entry("c", null), taskId: formatTaskId(1) };
     await sessions.apply([append(child), append(entry("d", "b"), "pending"), atLeaf("e")]);
     expect(await parentOf("e")).toBe("b");
+    const label = { type: "label", id: "l", parentId: "e", at: 1, runId: null, taskId: null } as const;
+    await sessions.apply([append({ ...label, targetId: "a", label: "start" }), atLeaf("m")]);
+    expect(await parentOf("m")).toBe("e");
     const back = { type: "leaf", id: "f", parentId: "e", at: 1, runId: null, taskId: null } as const;
     await sessions.apply([append({ ...back, targetId: "a" }), atLeaf("g"), atLeaf("g")]);
     expect(await parentOf("g")).toBe("a");

@@ -93,6 +93,29 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     ).toBe("busy,busy,busy,busy,created");
   });
 
+  test("S5: what is submitted with the commit that ends a run starts one, and is said to that one; once", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const submissions = ["b", "c"].map((name) => ({
+      run: runRecord(name),
+      first: { number: 0, at: 2 },
+      flight: flight(name, true),
+    }));
+    const end = { number: 1, at: 2, events: [runEnd(lease.runId, 1)] };
+    const [b, c] = [runRecord("b").runId, runRecord("c").runId];
+    await expect(store.journal.append({ ...lease, epoch: 0 }, end, submissions)).rejects.toMatchObject({
+      code: "lease_lost",
+    });
+    expect(await store.journal.find(b)).toBeUndefined();
+    for (let time = 0; time < 2; time++) await store.journal.append(lease, end, submissions);
+    expect(await store.journal.find(b)).toEqual(runRecord("b"));
+    expect(await store.journal.find(c)).toBeUndefined();
+    expect((await store.mailbox.read(b)).map(({ body }) => body)).toEqual([{ type: "steer", input: "c" }]);
+    await store.leases.release(lease, { kind: "ended" });
+    const claimed = await store.leases.claim({ workerId: "w1", limit: 9, now: 0 });
+    expect(claimed.map(({ runId }) => runId)).toEqual([b]);
+  });
+
   test("without a flight a run starts whatever else is in the session", async () => {
     const store = await open();
     await createRun(store);

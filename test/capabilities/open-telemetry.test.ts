@@ -120,6 +120,91 @@ describe("spans, by the real SDK", () => {
     expect(new Set(spans.getFinishedSpans().map((span) => span.spanContext().traceId)).size).toBe(1);
   });
 
+  test("a child's is below the task that hired it, also with two tasks of one agent at work", async () => {
+    const telemetry = await openTelemetry();
+    const middleware = [tracing({ telemetry })];
+    const hires = (name: string, target: string) =>
+      tool({
+        name,
+        description: name,
+        input: { type: "object" },
+        execute: async (_input, { ctx, callId }) => {
+          const hired = await ctx.spawn(agentId(target), callId);
+          return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : "nobody free";
+        },
+      });
+    const two = (name: string) => ({
+      toolCalls: ["a", "b"].map((callId) => ({ name, input: {}, callId: `${name}-${callId}` })),
+    });
+    const scout = soloAgent({ name: "scout", model: scriptedModel(["x", "x", "x", "x"]), middleware });
+    const chief = soloAgent({
+      name: "chief",
+      model: scriptedModel([two("scout"), two("scout"), "y", "y"]),
+      tools: [hires("scout", "scout")],
+      middleware,
+    });
+    const lead = soloAgent({
+      name: "lead",
+      model: scriptedModel([two("chief"), "z"]),
+      tools: [hires("chief", "chief")],
+      middleware,
+    });
+    const { result } = await run({ ...lead, colleagues: [{ ...chief, colleagues: [scout] }, scout] });
+    expect(result.status).toBe("completed");
+    const idsOf = (name: string) =>
+      spans.getFinishedSpans().filter((span) => span.name === `invoke_agent ${name}`);
+    const chiefs = idsOf("chief").map((span) => span.spanContext().spanId);
+    const above = idsOf("scout").map((span) => span.parentSpanContext?.spanId ?? "");
+    expect(above.toSorted()).toEqual([...chiefs, ...chiefs].toSorted());
+  });
+
+  test("of a task that is let go of while it waits ends there, and the next owner begins another", async () => {
+    const telemetry = await openTelemetry();
+    const wait = tool({
+      name: "wait",
+      description: "Waits",
+      input: { type: "object" },
+      suspends: true,
+      execute: async (_input, { ctx }) => (await ctx.waitForSignal("go")) ?? null,
+    });
+    const model = scriptedModel([{ toolCalls: [{ name: "wait", input: {} }] }, "done"]);
+    const scout = soloAgent({ name: "scout", model, tools: [wait], middleware: [tracing({ telemetry })] });
+    const { runtime, open } = await setUp({ unknownPrice: "ignore" });
+    const { runId } = await runtime.submit(scout, "go");
+    await settle();
+    await runtime.close();
+    const statuses = () =>
+      spans
+        .getFinishedSpans()
+        .filter(({ name }) => name === "invoke_agent scout")
+        .map(({ attributes }) => attributes["reeve.status"]);
+    expect(statuses()).toEqual(["suspended"]);
+    const second = await open();
+    second.register(scout);
+    const handle = await second.find(runId);
+    await handle?.signal("go", 7);
+    expect((await handle?.result())?.output).toBe("done");
+    expect(statuses()).toEqual(["suspended", "completed"]);
+  });
+
+  test("no key that an error quotes is in them", async () => {
+    const telemetry = await openTelemetry();
+    const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
+    const look = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: () => {
+        throw new Error(`refused: ${key}`);
+      },
+    });
+    const model = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "done"]);
+    await run(soloAgent({ name: "scout", model, tools: [look], middleware: [tracing({ telemetry })] }));
+    const { events, status } = named("execute_tool look");
+    expect(JSON.stringify([events, status])).toContain("refused: [secret]");
+    expect(JSON.stringify([events, status])).not.toContain(key);
+  });
+
   test("carry the names of the GenAI conventions, the agent's on every one", async () => {
     const { result } = await run(await company());
     expect(named("invoke_agent scout").attributes).toMatchObject({

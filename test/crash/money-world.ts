@@ -1,5 +1,15 @@
 import { createHash } from "node:crypto";
 import {
+  composeGate,
+  MiddlewarePipeline,
+  modelFallback,
+  summarizeIn,
+  withGuardrailModels,
+  type Layer,
+} from "../../src/agents/index.ts";
+import { llmJudge } from "../../src/agents/guardrails/index.ts";
+import { fallback } from "../../src/capabilities/index.ts";
+import {
   formatAgentId,
   formatRunId,
   messageText,
@@ -39,7 +49,7 @@ interface Asked {
 }
 
 /** Its provider bills for what was sent and up to the output limit that was sent with it. */
-function billingModel(server: ServerAddress): Model {
+function billingModel(server: ServerAddress, modelId = "billing"): Model {
   const generate: Model["generate"] = async ({ messages, maxOutputTokens = 0 }, { signal } = {}) => {
     const body = { messages, maxOutputTokens } as unknown as JsonValue;
     const scope = getRunContext()?.runId ?? "";
@@ -48,7 +58,7 @@ function billingModel(server: ServerAddress): Model {
   };
   return {
     provider: "served",
-    modelId: "billing",
+    modelId,
     maxOutputTokens: mostOutput,
     generate,
     async *stream(request, options) {
@@ -57,9 +67,31 @@ function billingModel(server: ServerAddress): Model {
   };
 }
 
+/** A layer that is not content with every answer, and asks again. */
+const fussy: Layer = {
+  name: "fussy",
+  chat: async (context, next) => {
+    await next();
+    const said = context.result === undefined ? "" : messageText(context.result.message);
+    if (numberOf(`fussy ${said}`, 5) === 0) await next();
+  },
+};
+
+/** All that asks a model besides the agent itself: a fussy layer, two kinds of fallback, a judge at the gate. */
+function layered(server: ServerAddress): Pick<Agent, "models" | "callPath"> {
+  const layers = [fussy, modelFallback({ models: [billingModel(server, "last")] })];
+  const guardrails = [llmJudge({ criteria: "Dig.", stages: { tool_call: "block" } })];
+  const gate = composeGate({ guardrails });
+  const main = fallback([billingModel(server), billingModel(server, "second")]);
+  return {
+    models: withGuardrailModels({ main }, guardrails),
+    callPath: new MiddlewarePipeline(layers).callPath(gate && { gate }) ?? {},
+  };
+}
+
 /** A lead that digs, several at a time, and hires hands that dig as well, at whatever rank the model thinks right. */
 export function moneyAgents(server: ServerAddress): Agent {
-  const shared = { models: { main: billingModel(server) }, tools: [servedTool(server, "dig")] };
+  const shared = { ...layered(server), tools: [servedTool(server, "dig")] };
   const hand: Agent = {
     id: formatAgentId({ name: "hand" }),
     ...shared,
@@ -75,7 +107,12 @@ export function moneyAgents(server: ServerAddress): Agent {
 
 async function work(ctx: RunContext, prompt: string, hand?: Agent): Promise<string> {
   let transcript = Transcript.of([userMessage(prompt)]);
+  const summarize = summarizeIn(ctx);
   for (;;) {
+    if (transcript.length === 5) {
+      const [summary] = await summarize([{ messages: transcript.slice(1), previous: null, part: "history" }]);
+      transcript = transcript.append(userMessage(`so far: ${summary}`));
+    }
     const { message } = await ctx.llm({ transcript });
     const calls = toolCallsOf(message);
     if (calls.length === 0) return messageText(message);
@@ -121,16 +158,18 @@ export function moneyWorld(): Answering {
 }
 
 function modelAnswer({ messages, maxOutputTokens }: Asked, receipt: string): ServedAnswer {
+  const asked = JSON.stringify(messages);
+  const [judges, sumsUp] = [asked.includes("Your verdict?"), asked.includes("<conversation>")];
   const lead = JSON.stringify(messages[0]).includes("lead ");
   const wanted = numberOf(`calls ${receipt}`, 4);
-  const goesOn = messages.length < (lead ? 9 : 5) && wanted > 0;
+  const goesOn = messages.length < (lead ? 9 : 5) && wanted > 0 && !judges && !sumsUp;
   const calls = Array.from({ length: goesOn ? wanted : 0 }, (_, index) => {
     const hires = lead && numberOf(`hire ${receipt} ${index}`, 3) === 0;
     const input = hires ? { rank: numberOf(`rank ${receipt} ${index}`, 5) } : { at: index };
     return { callId: `call_${messages.length}_${index}`, toolName: hires ? "hire" : "dig", input };
   });
   const content: AssistantPart[] = [
-    { type: "text", text: `thought ${receipt}`.repeat(1 + numberOf(`text ${receipt}`, 3)) },
+    { type: "text", text: judges ? verdict(receipt) : thought(receipt) },
     ...calls.map((call) => ({ type: "tool_call" as const, ...call })),
   ];
   const inputTokens = messages.reduce((sum, message) => sum + tokensOf(message), 0);
@@ -147,6 +186,15 @@ function modelAnswer({ messages, maxOutputTokens }: Asked, receipt: string): Ser
     body: { message, stopReason, usage } as unknown as JsonValue,
     bill: { tokens: inputTokens + outputTokens, usd },
   };
+}
+
+function thought(receipt: string): string {
+  return `thought ${receipt}`.repeat(1 + numberOf(`text ${receipt}`, 3));
+}
+
+/** Now and then a judge says nothing that makes sense. */
+function verdict(receipt: string): string {
+  return ['{"verdict":"accept"}', '{"verdict":"reject"}', "hm"][numberOf(`verdict ${receipt}`, 3)] ?? "";
 }
 
 /** The same for the same message, whatever comes before it, and at most a token for each byte that is said in it. */

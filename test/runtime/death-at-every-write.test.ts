@@ -332,6 +332,26 @@ function compacting(world: World): Workload {
   };
 }
 
+/** What is said too late to be heard. */
+function unheard(world: World): Workload {
+  let said = false;
+  const deaf = agent("deaf", async (ctx) => {
+    if (ctx.input === null) await ctx.waitForSignal("go");
+    await ctx.step("work", async () => (count(world, `work ${JSON.stringify(ctx.input)}`), 1));
+    return ctx.input;
+  });
+  return {
+    agents: () => [deaf],
+    outside: async (handle, events) => {
+      if (said || !events.some(({ type }) => type === "task_suspend")) return;
+      said = true;
+      await handle.steer("a");
+      await handle.signal("go");
+    },
+    isOver: (runs) => runs.length === 2,
+  };
+}
+
 const workloads = {
   toolLoop,
   spawnTree,
@@ -345,6 +365,7 @@ const workloads = {
   continuing,
   steered,
   compacting,
+  unheard,
 };
 
 /** Events that a death adds, and those whose place among their neighbours depends on who was quicker. */

@@ -3,6 +3,7 @@ import type {
   Event,
   JsonValue,
   RunHandle,
+  RunSummary,
   StepKind,
   Store,
   SubmitOptions,
@@ -21,6 +22,8 @@ export interface Workload {
   readonly submit?: SubmitOptions;
   readonly options?: RuntimeOptions;
   /** What someone outside does, again and again until the run has ended. */
+  /** Whether what came of it is all there, when the run has ended and so have those that came of it. */
+  readonly isOver?: (runs: readonly RunSummary[]) => boolean;
   readonly outside?: (handle: RunHandle, events: readonly Event[]) => Promise<void>;
 }
 
@@ -40,7 +43,7 @@ const effects: ReadonlySet<StepKind> = new Set(["llm", "tool", "step"]);
 
 /** Runs a workload on a worker that dies at its n-th write, and then on one that does not. */
 export async function live(
-  { agents, input = null, submit = {}, options = {}, outside }: Workload,
+  { agents, input = null, submit = {}, options = {}, outside, isOver = () => true }: Workload,
   {
     asked,
     ...death
@@ -58,8 +61,8 @@ export async function live(
       read: (...args) => real.journal.read(...args),
       delete: (...args) => real.journal.delete(...args),
       collect: (...args) => real.journal.collect(...args),
-      append: async (lease, each) => {
-        const standing = await real.journal.append(lease, each);
+      append: async (lease, each, submissions) => {
+        const standing = await real.journal.append(lease, each, submissions);
         recorded += (each.steps ?? []).filter(({ kind }) => effects.has(kind)).length;
         return standing;
       },
@@ -86,7 +89,11 @@ export async function live(
   };
   const one = await openRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one", onError });
   for (const agent of agents()) one.register(agent);
-  const ended = async (): Promise<boolean> => (await readAll(real, record)).at(-1)?.type === "run_end";
+  const ended = async (): Promise<boolean> => {
+    if ((await readAll(real, record)).at(-1)?.type !== "run_end") return false;
+    const { runs } = await real.journal.list();
+    return isOver(runs) && runs.every(({ endedAt }) => endedAt !== null);
+  };
   const drive = async (over: () => boolean | Promise<boolean>): Promise<void> => {
     for (let round = 0; round < 400 && !(await over()); round++) {
       await outside?.(handle, await readAll(real, record));

@@ -1,8 +1,11 @@
 import { expect, it } from "vitest";
-import { Fault, type Store } from "../../src/kernel/index.ts";
+import { Fault, userMessage, type Store } from "../../src/kernel/index.ts";
 import { memoryStore, openRuntime, sha256 } from "../../src/runtime/index.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
-import { agent, settle } from "./bench-runtime.ts";
+import { agent, settle, until } from "./bench-runtime.ts";
+import { removeStoresAfterEach, twoStores } from "./two-stores.ts";
+
+removeStoresAfterEach();
 
 it("hands a run back after its store failed, and goes on with it from what is stored (G2)", async () => {
   const clock = new FakeClock();
@@ -42,3 +45,42 @@ it("hands a run back after its store failed, and goes on with it from what is st
   expect((await run.result()).output).toBe("done");
   expect(done.filter((name) => name === "a")).toHaveLength(1);
 });
+
+const loose = { type: "append", visibility: "visible" } as const;
+
+it.each(twoStores)(
+  "%s: fails a run whose commit is refused for what is in it, and does not try for ever",
+  async (_name, prepare) => {
+    const clock = new FakeClock();
+    const open = await prepare();
+    const errors: string[] = [];
+    const runtime = await openRuntime({
+      store: await open(),
+      clock,
+      onError: ({ code }) => errors.push(code),
+    });
+    let isFixed = false;
+    let began = 0;
+    const writer = agent("writer", async (ctx) => {
+      began++;
+      const { facts, taskId, agentId } = ctx;
+      const { runId, sessionId } = facts;
+      const base = { id: "e1", parentId: isFixed ? null : "nowhere", at: 1, runId, taskId };
+      const entry = { type: "message", ...base, message: userMessage("hi") } as const;
+      ctx.report({ sessions: [{ ...loose, sessionId, agentId, entry }] });
+      return "done";
+    });
+    const run = await runtime.submit(writer, null);
+    await until(async () => {
+      await clock.advance(100);
+      return (await runtime.list()).runs.every(({ endedAt }) => endedAt !== null);
+    });
+    const { status, failure } = await run.result();
+    expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "not_found" });
+    expect({ began, errors }).toEqual({ began: 1, errors: ["not_found"] });
+    isFixed = true;
+    await run.resume();
+    expect((await run.result()).output).toBe("done");
+    await runtime.close();
+  },
+);

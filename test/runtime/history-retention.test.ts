@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import {
+  formatSessionId,
   HistoryRetention,
+  messageText,
   userMessage,
   type Agent,
   type PlacedEntry,
@@ -140,6 +142,49 @@ describe("what is left of a child's history", () => {
     const { after } = await hire(HistoryRetention.PERMANENT);
     expect(after).toEqual(["t0 visible", "t1 visible", "t2 visible", "t0 visible"]);
   });
+});
+
+test("a child's words are never the conversation its run goes on with, wherever it writes them (N2)", async () => {
+  const { runtime, store } = await setUp();
+  const helper = talker("helper", async () => "helped");
+  const lead = agent(
+    "lead",
+    async (ctx) => {
+      const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
+      const hired = await ctx.spawn(helper.id, "help", { retention: HistoryRetention.PERMANENT });
+      if (hired.kind === "spawned") await ctx.join(hired.handle);
+      return [...turn.history].map(messageText);
+    },
+    { colleagues: [helper], messageOf: (input) => userMessage(input as string) },
+  );
+  const { sessionId, ...first } = await (await runtime.submit(lead, "one")).result();
+  const second = await (await runtime.submit(lead, "two", { sessionId })).result();
+  const third = await (await runtime.submit(lead, "three", { sessionId })).result();
+  expect([first.output, second.output, third.output]).toEqual([[], ["one"], ["one", "two"]]);
+  expect(await tasksIn(store, sessionId)).toContain("t1 visible");
+});
+
+test("RUN: what a child wrote goes from every session it wrote to", async () => {
+  const { runtime, store } = await setUp();
+  const elsewhere = formatSessionId("elsewhere");
+  const writer = agent("writer", async (ctx) => {
+    const { runId } = ctx.facts;
+    const base = { id: "e1", parentId: null, at: 1, runId, taskId: ctx.taskId };
+    const entry = { type: "message", ...base, message: userMessage("hi") } as const;
+    const change = { type: "append", sessionId: elsewhere, agentId: ctx.agentId, entry } as const;
+    ctx.report({ sessions: [{ ...change, visibility: "visible" }] });
+  });
+  const lead = agent(
+    "lead",
+    async (ctx) => {
+      const hired = await ctx.spawn(writer.id, null);
+      if (hired.kind === "spawned") await ctx.join(hired.handle);
+      return (await store.sessions.read(elsewhere)).length;
+    },
+    { colleagues: [writer] },
+  );
+  await (await runtime.submit(lead, null)).result();
+  expect(await tasksIn(store, elsewhere)).toEqual([]);
 });
 
 describe("what is left in journal and log", () => {

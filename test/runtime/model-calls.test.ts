@@ -1,7 +1,9 @@
 import { expect, it } from "vitest";
 import {
+  messageText,
   Transcript,
   userMessage,
+  type Commit,
   type Delta,
   type Event,
   type LlmRequest,
@@ -63,6 +65,22 @@ it("gives up on a kind that will not pass, with the fault recorded (J5)", async 
     code: "model_auth",
     calls: 1,
   });
+});
+
+it("journals and tells no key that a provider quotes in its errors", async () => {
+  const { runtime, clock, events, store } = await setUp({ retry: { baseDelayMs: 1, maxRetries: 1 } });
+  const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
+  const error = Object.assign(new Error(`overloaded for ${key}`), { status: 503 });
+  const { talker: worker } = talker([{ error }, { error }]);
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await clock.advance(1_000);
+  const result = await run.result();
+  expect(result.failure?.message).toBe("overloaded for [secret]");
+  const commits: Commit[] = [];
+  for await (const commit of store.journal.read(run.runId)) commits.push(commit);
+  for (const kept of [result, await events(run.runId), commits])
+    expect(JSON.stringify(kept)).not.toContain(key);
 });
 
 it("charges an attempt without reported usage in full and one refused before any body nothing (B3)", async () => {
@@ -182,4 +200,45 @@ it("counts a child's turns against its parent's cap, and serves whoever waits fo
   expect(tokens.output).toEqual(["completed", "completed", "completed"]);
   const turns = await (await runtime.submit(parent, null, { budget: { maxTurns: 2 } })).result();
   expect(turns.output).toEqual(["completed", "completed", "budget_exhausted"]);
+});
+
+it("asks live sources with the model, sends what they show and keeps none of it (J4, S4)", async () => {
+  const { runtime, open, events, store } = await setUp({ prices: price, suspendAfterMs: 0 });
+  let asked = 0;
+  const state = {
+    name: "browser",
+    messages: async () => [userMessage(`tab ${++asked}`)],
+  };
+  const broken = {
+    name: "desktop",
+    messages: () => Promise.reject(new Error("no display")),
+  };
+  const model = scriptedModel(["one", "two"]);
+  const worker = agent(
+    "watcher",
+    async (ctx) => {
+      const ephemeral = [state, broken];
+      const { message } = await ctx.llm({ ...request, ephemeral });
+      await ctx.waitForSignal("go");
+      const transcript = request.transcript.append(message);
+      return JSON.stringify((await ctx.llm({ ...request, transcript, ephemeral })).message.content);
+    },
+    { models: { main: model } },
+  );
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await runtime.close();
+  const second = await open({ store });
+  second.register(worker);
+  const handle = await second.find(run.runId);
+  await handle?.signal("go");
+  expect((await handle?.result())?.output).toContain("two");
+  expect(asked).toBe(2);
+  expect(model.calls.map(({ messages }) => messages.map((message) => messageText(message)))).toEqual([
+    ["hello", "tab 1"],
+    ["hello", "one", "tab 2"],
+  ]);
+  const log = await events(run.runId);
+  expect(JSON.stringify(log)).not.toContain("tab 1");
+  expect(ofType(log, "hook_error").map(({ data }) => data.hook)).toEqual(["desktop", "desktop"]);
 });

@@ -1,6 +1,14 @@
 import { expect, it } from "vitest";
-import { formatRunId, Priority, Transcript, userMessage, type TaskId } from "../../src/kernel/index.ts";
+import {
+  formatRunId,
+  Priority,
+  Transcript,
+  userMessage,
+  type Event,
+  type TaskId,
+} from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
+import { all } from "../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until } from "./bench-runtime.ts";
 
 it("parks everything when a person pauses the run, also over a restart, until it is resumed", async () => {
@@ -127,6 +135,38 @@ it("forks at a seq: what was in flight runs again under new keys, money starts a
   expect(model.calls).toHaveLength(1);
   expect(new Set(keys).size).toBe(2);
   expect(await events(run.runId)).toEqual(before);
+});
+
+it("forks a task that continued as new: what it left is left out, and what it used is inherited (J8)", async () => {
+  const { runtime, store, events } = await setUp();
+  const keys: string[] = [];
+  const model = scriptedModel(["one", "two", "three"]);
+  const worker = agent(
+    "worker",
+    async (ctx) => {
+      await ctx.llm({ transcript: Transcript.of([userMessage("hi")]) });
+      await ctx.step("effect", async ({ idempotencyKey }) => keys.push(idempotencyKey));
+      return ctx.input === null ? ctx.continueAsNew("again") : ctx.step("end", async () => "end");
+    },
+    { models: { main: model } },
+  );
+  const run = await runtime.submit(worker, null);
+  await run.result();
+  const before = await events(run.runId);
+  const at = before.findLast(({ type }) => type === "message_end")?.seq ?? -1;
+  const fork = await run.fork({ at });
+  expect((await fork.result()).output).toBe("end");
+  expect(model.calls).toHaveLength(2);
+  expect(keys).toHaveLength(2);
+  const [first] = await all(store.journal.read(fork.runId));
+  expect(first?.steps?.map(({ address }) => address)).toEqual(["0/continued/0", "0/continued/1"]);
+  const told = (await events(fork.runId)).find(
+    (event): event is Event<"run_fork"> => event.type === "run_fork",
+  );
+  const used = before.filter((event): event is Event<"message_end"> => event.type === "message_end");
+  expect(told?.data.inherited.inputTokens).toBe(
+    used.reduce((sum, { data }) => sum + (data.usage?.inputTokens ?? 0), 0),
+  );
 });
 
 it("forks once under one id, and not under that of another run", async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { formatSessionId, type Agent } from "../../src/kernel/index.ts";
+import { formatSessionId, type Agent, type Event } from "../../src/kernel/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text } from "./bench-runtime.ts";
 
 const sessionId = formatSessionId("talk");
@@ -42,6 +42,28 @@ it("S5: agent_busy says which calls are open", async () => {
   work.resolve();
 });
 
+it("S5: agent_busy names an open approval as approve() takes it", async () => {
+  const { runtime, events } = await setUp();
+  const work = gate();
+  const hold = simpleTool({ name: "hold", execute: async () => work.promise.then(() => text("held")) });
+  const pay = simpleTool({ name: "pay", needsApproval: true, execute: async () => text("paid") });
+  const calls = ["hold", "pay"].map((toolName) => ({ callId: toolName, toolName, input: {} }));
+  const clerk = agent("clerk", async (ctx) => ctx.tools(calls).then(() => "done"), { tools: [hold, pay] });
+  const run = await runtime.submit(clerk, "one", { sessionId });
+  await settle();
+  const asked = (await events(run.runId)).find(
+    (event): event is Event<"approval_request"> => event.type === "approval_request",
+  );
+  const approvalId = asked?.data.approvalId ?? "";
+  await expect(runtime.submit(clerk, "two", { sessionId })).rejects.toMatchObject({
+    code: "agent_busy",
+    details: { waitsFor: ["call t0/0/0", "call t0/0/1", `approval ${approvalId}`] },
+  });
+  await run.approve(approvalId, { decision: "approved" });
+  work.resolve();
+  expect((await run.result()).output).toBe("done");
+});
+
 it("S5: a suspended run takes the input as steering, and the handle is that run's", async () => {
   const { runtime, clock, store } = await setUp();
   const clerk = listener();
@@ -53,7 +75,7 @@ it("S5: a suspended run takes the input as steering, and the handle is that run'
   await settle();
   const resolves = [];
   for await (const commit of store.journal.read(first.runId)) resolves.push(...(commit.resolves ?? []));
-  expect(resolves).toEqual([{ taskId: "t0", wait: "steer", value: "two" }]);
+  expect(resolves).toMatchObject([{ taskId: "t0", wait: "steer", value: "two" }]);
   await first.signal("go", "done");
   expect((await second.result()).output).toBe("done");
 });
@@ -106,9 +128,11 @@ it("S5: submitting again under an id that became steering is submitting once", a
   const first = await runtime.submit(clerk, "one", { sessionId });
   await settle();
   const options = { sessionId, runId: `run_second` as typeof first.runId };
-  await runtime.submit(clerk, "two", options);
+  for (let time = 0; time < 2; time++)
+    expect((await runtime.submit(clerk, "two", options)).runId).toBe(first.runId);
   await settle();
   await first.signal("go");
   await first.result();
-  expect((await runtime.submit(clerk, "two", options)).runId).toBe(first.runId);
+  // Nobody heard it there: it is the run it was submitted as.
+  expect((await runtime.submit(clerk, "two", options)).runId).toBe(options.runId);
 });

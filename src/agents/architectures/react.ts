@@ -5,11 +5,13 @@ import {
   messageText,
   toolCallsOf,
   toolMessage,
+  toolResultPart,
   userMessage,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type DrainMode,
+  type EphemeralSource,
   type EventDraft,
   type InputQueue,
   type JsonValue,
@@ -17,7 +19,6 @@ import {
   type ToolCallPart,
   type ToolHost,
   type ToolResult,
-  type ToolResultPart,
   type Transcript,
 } from "../../kernel/index.ts";
 
@@ -26,6 +27,8 @@ export interface ReActDependencies {
   readonly ctx: Pick<RunContext, "check" | "llm" | "tools" | "steering" | "followUps">;
   readonly tools: Pick<ToolHost, "list">;
   readonly maxTurns: Dependencies["maxTurns"];
+  /** Live state to show before each turn. */
+  readonly ephemeral?: readonly EphemeralSource[];
   /** What the model is shown of the conversation; all of it where there is none (F1). */
   readonly window?: { of(conversation: Transcript): Promise<Transcript> };
 }
@@ -58,14 +61,13 @@ export class ReAct implements Architecture {
         transcript: deps.window === undefined ? session.messages : await deps.window.of(session.messages),
         instructions: session.instructions,
         tools: deps.tools.list(),
+        ...(deps.ephemeral && { ephemeral: deps.ephemeral }),
       });
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
       session.output = messageText(reply.message);
       const calls = toolCallsOf(reply.message);
-      const results = calls.length === 0 ? [] : await deps.ctx.tools(calls);
-      if (calls.length > 0)
-        session.messages = session.messages.append(toolMessage(calls.map(pairWith(results))));
+      const results = calls.length === 0 ? [] : await act(session, deps.ctx, calls);
       yield eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length });
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
@@ -105,14 +107,27 @@ export function react(options?: ReActOptions): ReAct {
   return new ReAct(options);
 }
 
+async function act(
+  session: AgentSession,
+  ctx: ReActDependencies["ctx"],
+  calls: readonly ToolCallPart[],
+): Promise<readonly ToolResult[]> {
+  const settled: (ToolResult | undefined)[] = calls.map(() => undefined);
+  session.settled = settled;
+  const onResult = (result: ToolResult, index: number): void => {
+    settled[index] = result;
+  };
+  const results = await ctx.tools(calls, { onResult });
+  session.messages = session.messages.append(
+    toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? nothing))),
+  );
+  session.settled = [];
+  return results;
+}
+
+const nothing: ToolResult = { output: { type: "text", text: "" }, isError: true };
+
 /** What is not a text is shown as JSON. */
 function said(input: JsonValue): ReturnType<typeof userMessage> {
   return userMessage(typeof input === "string" ? input : canonicalJson(input));
-}
-
-function pairWith(results: readonly ToolResult[]): (call: ToolCallPart, index: number) => ToolResultPart {
-  return ({ callId, toolName }, index) => {
-    const { output, isError } = results[index] ?? { output: { type: "text", text: "" }, isError: true };
-    return { type: "tool_result", callId, toolName, output, isError };
-  };
 }

@@ -1,4 +1,5 @@
 import type { ToolOutput } from "../../kernel/index.ts";
+import { headOf } from "../middleware/text-cut.ts";
 import { outputChars } from "./message-size.ts";
 
 /** The smallest limit that leaves room for something beside the marker. */
@@ -7,9 +8,8 @@ export const shortestCut = 64;
 /** At most `limit` characters, the marker that says how many are missing included. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
-  let end = limit - marker(text.length).length;
-  if (/[\uD800-\uDBFF]/.test(text.charAt(end - 1))) end--;
-  return text.slice(0, end) + marker(text.length - end);
+  const head = headOf(text, limit - marker(text.length).length);
+  return head + marker(text.length - head.length);
 }
 
 /** Text of at most `limit` characters in place of what is longer; images and files are named in it. */

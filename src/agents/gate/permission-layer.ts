@@ -44,8 +44,8 @@ export async function rememberApproval({ memory }: Permissions, gated: GatedCall
   await memory?.add(approvalOf(gated));
 }
 
-function approvalOf({ facts, agentId, call }: GatedCall): RememberedApproval {
-  return { userId: facts.userId, agentId, toolName: call.toolName };
+function approvalOf({ tenantId, facts, agentId, call }: GatedCall): RememberedApproval {
+  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName };
 }
 
 async function checked(permissions: Permissions, gated: GatedCall): Promise<PermissionDecision> {

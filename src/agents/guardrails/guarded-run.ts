@@ -84,15 +84,15 @@ export class GuardedRun {
 }
 
 /**
- * A conversation whose last answer was withheld: its words, and the thoughts behind them, replaced by the reason, so that no later turn
+ * A conversation whose last answer was withheld, or changed: its words, and the thoughts behind them, replaced by what is given out, so that no later turn
  * is given them. Calls stay, so that their results have one.
  */
-export function withoutAnswer(transcript: Transcript, reason: string): Transcript {
+export function withAnswer(transcript: Transcript, text: string): Transcript {
   const messages = [...transcript];
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const answer = messages[last];
   if (answer?.role !== "assistant") return transcript;
-  messages[last] = assistantMessage([{ type: "text", text: reason }, ...toolCallsOf(answer)]);
+  messages[last] = assistantMessage([{ type: "text", text }, ...toolCallsOf(answer)]);
   return Transcript.of(messages);
 }
 
@@ -103,7 +103,8 @@ export function withGuardrailModels(
 ): Readonly<Record<string, Model>> {
   const all: Record<string, Model> = { ...models };
   for (const { name, models: brought = {} } of guardrails) {
-    for (const [role, model] of Object.entries(brought)) {
+    for (const [role, named] of Object.entries(brought)) {
+      const model = named === "main" ? mainOf(models, name) : named;
       if (Object.hasOwn(all, role) && all[role] !== model) {
         throw new Fault(
           "invalid_argument",
@@ -114,4 +115,12 @@ export function withGuardrailModels(
     }
   }
   return all;
+}
+
+function mainOf({ main }: Readonly<Record<string, Model>>, guardrail: string): Model {
+  if (main !== undefined) return main;
+  throw new Fault(
+    "invalid_argument",
+    `the guardrail ${guardrail} asks the agent's main model, and there is none: give it a model of its own`,
+  );
 }

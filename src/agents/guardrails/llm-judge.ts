@@ -34,12 +34,12 @@ export function llmJudge(options: LlmJudgeOptions): Guardrail {
   if (criteria.trim() === "") {
     throw new Fault("invalid_argument", `the guardrail ${name} has no criteria to judge by`);
   }
-  const role = model === undefined ? "main" : `guardrail ${name}`;
+  const role = `guardrail ${name}`;
   const instructions = `You judge texts by these criteria:\n\n${criteria}\n\n${manner}`;
   return textGuardrail({
     name,
     stages,
-    ...(model && { models: { [role]: model } }),
+    models: { [role]: model ?? "main" },
     examine: async (text, stage, { ctx }: GuardrailContext) => {
       const transcript = Transcript.empty.append(userMessage(question(stage, text)));
       const { message } = await ctx.llm({ role, transcript, instructions, maxOutputTokens });

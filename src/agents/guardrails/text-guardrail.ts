@@ -4,7 +4,6 @@ import {
   type GuardrailContext,
   type GuardrailDecision,
   type GuardrailStage,
-  type Model,
 } from "../../kernel/index.ts";
 import { textOfOutput, textOfValue } from "./guarded-text.ts";
 
@@ -14,7 +13,7 @@ export type GuardedStages = Partial<Readonly<Record<GuardrailStage, "warn" | "bl
 export interface TextGuardrailOptions {
   readonly name: string;
   readonly stages: GuardedStages;
-  readonly models?: Readonly<Record<string, Model>>;
+  readonly models?: Guardrail["models"];
   /** What is wrong with the text, if something is. Never the text itself: the reason is logged and shown. */
   readonly examine: (
     text: string,

@@ -34,8 +34,8 @@ export interface HookFailure {
 interface Registration {
   readonly hook: HookEvent;
   readonly callback: HookCallback<HookEvent>;
-  /** Of each run, the last call that is to be made. */
-  readonly last: Map<RunId, Promise<void>>;
+  /** Of each run, the last call that is to be made; resolves to how many in a row hung by then. */
+  readonly last: Map<RunId, Promise<number>>;
   active: boolean;
 }
 
@@ -43,6 +43,11 @@ interface Shown {
   readonly payload: HookPayload<HookEvent>;
   readonly task: ObservedTask;
 }
+
+/** In a row, of one callback in one run. */
+const mostHangs = 2;
+
+function nothing(): void {}
 
 const names: ReadonlySet<string> = new Set(Object.values(HookEvent));
 
@@ -119,26 +124,33 @@ export class HookManager implements Hooks, EventObserver {
     });
   }
 
-  /** Never rejects. */
-  async #call(registration: Registration, { payload, task }: Shown, before?: Promise<void>): Promise<void> {
-    await before;
-    if (!registration.active) return;
+  /** Never rejects. Whoever hangs twice running is shown nothing of what has come meanwhile: a result waits for two of them at most. */
+  async #call(
+    registration: Registration,
+    { payload, task }: Shown,
+    before?: Promise<number>,
+  ): Promise<number> {
+    const hung = (await before) ?? 0;
+    if (!registration.active) return 0;
+    if (hung >= mostHangs) return hung;
     try {
       const returned = registration.callback(payload);
-      if (returned !== undefined) await this.#inTime(Promise.resolve(returned), task);
+      if (returned === undefined || (await this.#inTime(Promise.resolve(returned), task))) return 0;
     } catch (error) {
       this.#fail(registration, Fault.from(error), task);
+      return 0;
     }
+    const late = `it took longer than ${this.#timeoutMs} ms; ${hung + 1 < mostHangs ? "the moments after it went ahead" : "what has come meanwhile is not shown to it"}`;
+    this.#fail(registration, new Fault("internal", late), task);
+    return hung + 1;
   }
 
-  #inTime(work: Promise<void>, { clock }: ObservedTask): Promise<void> {
+  /** Whether it was over in time. */
+  #inTime(work: Promise<void>, { clock }: ObservedTask): Promise<boolean> {
     const most = this.#timeoutMs;
-    if (most === null) return work;
     return new Promise((resolve, reject) => {
-      const cancel = clock.schedule(clock.now() + most, () =>
-        reject(new Fault("internal", `it took longer than ${most} ms; the hooks after it went ahead`)),
-      );
-      work.then(resolve, reject).finally(cancel);
+      const cancel = most === null ? nothing : clock.schedule(clock.now() + most, () => resolve(false));
+      work.then(() => resolve(true), reject).finally(cancel);
     });
   }
 

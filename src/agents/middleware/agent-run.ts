@@ -36,8 +36,10 @@ export async function runThrough(
 
 const statuses: readonly RunStatus[] = ["completed", "max_turns", "guardrail_tripped"];
 
+async function nothing(): Promise<void> {}
+
 function agentRunContext(ctx: RunContext): AgentRunContext {
-  const { agentId, taskId, facts, signal, meta, input } = ctx;
+  const { agentId, taskId, facts, signal, meta, input, standing } = ctx;
   return {
     agentName: parseAgentId(agentId).name,
     agentId,
@@ -49,7 +51,12 @@ function agentRunContext(ctx: RunContext): AgentRunContext {
     signal,
     metadata: {},
     tell: (event) => ctx.tell(event),
+    rest: (wait) => wait,
     parentId: meta.supervision?.parentId ?? null,
+    parentTaskId: standing.headcount.tasks[taskId]?.parentId ?? null,
     input,
+    onLeave: (callback) => {
+      void ctx.resource(nothing, async () => callback());
+    },
   };
 }

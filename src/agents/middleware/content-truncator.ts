@@ -2,6 +2,7 @@ import type { ToolOutput } from "../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
 import { atLeast } from "./option-range.ts";
 import { headOf, tailOf } from "./text-cut.ts";
+import { editThrown } from "./tool-error.ts";
 
 export interface ContentTruncatorOptions {
   /** UTF-16 units of text the model is given of one result. 50,000 unless told. */
@@ -47,7 +48,7 @@ export function contentTruncator(options: ContentTruncatorOptions = {}): Layer {
   return {
     name: "content-truncator",
     function: async (context, next) => {
-      await next();
+      await editThrown(next, (text) => cut(text, maxChars));
       const { result } = context;
       if (result === undefined) return;
       const output = shorten(result.output);

@@ -8,5 +8,7 @@ export function failureKind(error: unknown): ErrorKind | undefined {
   const { code } = error;
   if (code.startsWith(modelFault)) return code.slice(modelFault.length) as ErrorKind;
   if (code === "tool_timeout") return "timeout";
+  // In other words, by a layer.
+  if (code === "tool_failed" && error.cause !== undefined) return failureKind(error.cause);
   return code === "tool_failed" || code === "internal" ? "unknown" : undefined;
 }

@@ -1,6 +1,7 @@
 import type {
   AssistantPart,
   ChatMessage,
+  JsonObject,
   JsonValue,
   ToolOutput,
   ToolResultPart,
@@ -9,19 +10,27 @@ import type {
 
 export type EditText = (text: string) => string;
 
-/** Every string of a JSON value edited, keys left alone. What did not change comes back itself, here and below. */
+/** Every string of a JSON value edited, and every key. What did not change comes back itself, here and below. */
 export function editJson(value: JsonValue, edit: EditText): JsonValue {
   if (typeof value === "string") return edit(value);
   if (typeof value === "number") return editNumber(value, edit);
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return editAll(value as readonly JsonValue[], (item) => editJson(item, edit));
+  return editMembers(value as JsonObject, edit);
+}
+
+function editMembers(object: JsonObject, edit: EditText): JsonObject {
   let changed = false;
-  const members = Object.entries(value).map(([key, member]) => {
-    const edited = editJson(member, edit);
-    changed ||= edited !== member;
-    return [key, edited] as const;
-  });
-  return changed ? Object.fromEntries(members) : value;
+  const members = new Map<string, JsonValue>();
+  for (const [key, member] of Object.entries(object)) {
+    const [name, edited] = [edit(key), editJson(member, edit)];
+    changed ||= name !== key || edited !== member;
+    // Two keys may come to the same words; neither member is lost.
+    let free = name;
+    for (let copy = 2; members.has(free); copy++) free = `${name} ${copy}`;
+    members.set(free, edited);
+  }
+  return changed ? Object.fromEntries(members) : object;
 }
 
 /** Only a whole number long enough to be one of something, such as a card's. */

@@ -45,6 +45,9 @@ export const piiPatterns: Readonly<Record<PiiKind, PiiPattern>> = Object.freeze(
   },
 });
 
+/** No find without one of these: most words need no further look. */
+export const mayHoldFind = /[@\d]/u;
+
 /** Characters of the longest find, and some. */
 export const longestFind = 512;
 

@@ -2,7 +2,8 @@ import { Fault, type JsonObject } from "../../kernel/index.ts";
 import { HeldText } from "./held-text.ts";
 import type { Layer } from "./layer.ts";
 import { editJson, editMessage, editOutput, onceEach, type EditText } from "./message-text.ts";
-import { longestFind, piiPatterns, type PiiKind, type PiiPattern } from "./pii-pattern.ts";
+import { editThrown } from "./tool-error.ts";
+import { longestFind, mayHoldFind, piiPatterns, type PiiKind, type PiiPattern } from "./pii-pattern.ts";
 
 export interface OwnPattern {
   /** Stands in the text in brackets. */
@@ -24,6 +25,7 @@ export interface PiiRedactionOptions {
   readonly fromModel?: boolean;
   /** What it calls tools with, and what they are given. */
   readonly toTools?: boolean;
+  /** Their results, what they throw, and what they say of their progress. */
   readonly fromTools?: boolean;
 }
 
@@ -44,7 +46,7 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
   const { held } = redaction;
   return {
     name: "pii-redaction",
-    ...((toModel || fromModel) &&
+    ...((toModel || of.length > 0) &&
       ({
         chat: async (context, next) => {
           const { request } = context;
@@ -64,9 +66,11 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
       ({
         function: async (context, next) => {
           if (toTools) context.arguments = editJson(context.arguments, edit) as JsonObject;
-          await next();
+          if (!fromTools) return next();
+          context.filters.push((update) => editJson(update, edit));
+          await editThrown(next, edit);
           const { result } = context;
-          if (!fromTools || result === undefined) return;
+          if (result === undefined) return;
           const output = editOutput(result.output, edit);
           if (output !== result.output) context.result = { ...result, output };
         },
@@ -75,6 +79,7 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
 }
 
 class Redaction {
+  readonly #own: readonly PiiPattern[];
   readonly #patterns: readonly PiiPattern[];
   readonly #replacement: (label: string) => string;
   /** Own patterns may span any words. */
@@ -82,14 +87,19 @@ class Redaction {
 
   constructor({ kinds, patterns = [], replacement = bracketed }: PiiRedactionOptions) {
     const wanted = kinds ?? (Object.keys(piiPatterns) as PiiKind[]);
-    this.#patterns = [...patterns.map(ownPattern), ...wanted.map((kind) => piiPatterns[kind])];
+    this.#own = patterns.map(ownPattern);
+    this.#patterns = [...this.#own, ...wanted.map((kind) => piiPatterns[kind])];
     this.#replacement = replacement;
     this.#heldAlways = Math.max(0, ...patterns.map(({ maxLength }) => maxLength));
   }
 
+  #patternsFor(text: string): readonly PiiPattern[] {
+    return mayHoldFind.test(text) ? this.#patterns : this.#own;
+  }
+
   readonly edit: EditText = (text) => {
     let edited = text;
-    for (const { label, pattern, isReal } of this.#patterns) {
+    for (const { label, pattern, isReal } of this.#patternsFor(text)) {
       edited = edited.replace(pattern, (found) =>
         isReal === undefined || isReal(found) ? this.#replacement(label) : found,
       );

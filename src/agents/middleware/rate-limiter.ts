@@ -1,6 +1,7 @@
 import {
   MiddlewareTermination,
   type AgentRunContext,
+  type CancelSignal,
   type ChatContext,
   type Clock,
   type FunctionContext,
@@ -45,14 +46,19 @@ export function rateLimiter(options: RateLimiterOptions): Layer {
     }
     if (waitMs > 0) {
       context.metadata["throttledMs"] = waitMs;
-      try {
-        await pause(clock, waitMs, context.signal);
-      } catch (error) {
-        buckets.giveBack(whose);
-        throw error;
-      }
+      await context.rest(turnOf(whose, waitMs, context.signal));
     }
     await next();
+  }
+
+  /** Also when the task is let go of meanwhile, and nobody waits any more, the turn is given back. */
+  async function turnOf(whose: string | null, waitMs: number, signal: CancelSignal): Promise<void> {
+    try {
+      await pause(clock, waitMs, signal);
+    } catch (error) {
+      buckets.giveBack(whose);
+      throw error;
+    }
   }
 
   return { name: "rate-limiter", [level]: process };

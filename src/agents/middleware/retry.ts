@@ -53,12 +53,14 @@ export function retry(options: RetryOptions): Layer {
         if (error?.thrown === true) throw error.value;
         return;
       }
-      const { message, retryAfterMs } = classifyError(causeOf(error.value), { now: clock.now() });
+      const { retryAfterMs } = classifyError(causeOf(error.value), { now: clock.now() });
+      // As the layers inside left it: they may have taken something out.
+      const { message } = Fault.from(error.value);
       const delayMs = retryDelayMs(attempt, settings, random, retryAfterMs);
       const kind = failureKind(error.value) ?? "unknown";
       const { maxRetries: maxAttempts } = settings;
       context.tell(eventDraft("retry_start", { attempt, maxAttempts, delayMs, kind, message }));
-      await pause(clock, delayMs, context.signal);
+      await context.rest(pause(clock, delayMs, context.signal));
     }
   }
 

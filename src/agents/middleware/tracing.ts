@@ -11,7 +11,6 @@ import {
   type ModelRequest,
   type ModelResponse,
   type PriceTable,
-  type RunFacts,
   type Span,
   type Telemetry,
 } from "../../kernel/index.ts";
@@ -54,7 +53,7 @@ export function tracing({ telemetry, clock, prices, content = false }: TracingOp
       kind: operation === "chat" ? "client" : "internal",
       ...(parent && { parent }),
     });
-    if (isRun(context)) open.begin(context, span);
+    if (isRun(context)) open.begin(context, span, () => span.set({ [genAi.status]: "suspended" }));
     const startedAt = clock.now();
     let errorType: string | undefined;
     try {
@@ -65,7 +64,7 @@ export function tracing({ telemetry, clock, prices, content = false }: TracingOp
       span.fail(error);
       throw error;
     } finally {
-      if (isRun(context)) open.end(context, span);
+      if (isRun(context)) open.forget(context, span);
       const failed = errorType === undefined ? {} : { [genAi.errorType]: errorType };
       span.set(failed);
       span.end();
@@ -209,35 +208,36 @@ function isRun(context: Context): context is AgentRunContext {
   return "parentId" in context;
 }
 
-/** How many agents at work are remembered, for children to be put below. */
-const remembered = 4_096;
-
 /**
- * The spans of runs that are under way. A task's own is found by its facts, which go with it; a child's parent by its name, as long as
- * it is remembered. A run that is dropped while it waits leaves nothing behind.
+ * The spans of tasks that are under way in this process: a task's calls and its children are put below its own. One that is let go of
+ * while it waits ends its span; whoever goes on with it begins another.
  */
 class OpenSpans {
-  readonly #own = new WeakMap<RunFacts, Span>();
-  readonly #byAgent = new Map<string, Span>();
+  readonly #byTask = new Map<string, Span>();
 
   above(context: Context): Span | undefined {
-    if (!isRun(context)) return this.#own.get(context.facts);
-    return context.parentId === null ? undefined : this.#byAgent.get(`${context.runId} ${context.parentId}`);
+    const taskId = isRun(context) ? context.parentTaskId : context.taskId;
+    return taskId === null ? undefined : this.#byTask.get(`${context.runId} ${taskId}`);
   }
 
-  begin({ facts, runId, agentId }: AgentRunContext, span: Span): void {
-    this.#own.set(facts, span);
-    this.#byAgent.set(`${runId} ${agentId}`, span);
-    if (this.#byAgent.size <= remembered) return;
-    const [oldest] = this.#byAgent.keys();
-    if (oldest !== undefined) this.#byAgent.delete(oldest);
+  begin(context: AgentRunContext, span: Span, onLeave: () => void): void {
+    this.#byTask.set(nameOf(context), span);
+    context.onLeave(() => {
+      if (this.#byTask.get(nameOf(context)) !== span) return;
+      this.forget(context, span);
+      onLeave();
+      span.end();
+    });
   }
 
-  end({ facts, runId, agentId }: AgentRunContext, span: Span): void {
-    this.#own.delete(facts);
-    const name = `${runId} ${agentId}`;
-    if (this.#byAgent.get(name) === span) this.#byAgent.delete(name);
+  forget(context: AgentRunContext, span: Span): void {
+    const name = nameOf(context);
+    if (this.#byTask.get(name) === span) this.#byTask.delete(name);
   }
+}
+
+function nameOf({ runId, taskId }: AgentRunContext): string {
+  return `${runId} ${taskId}`;
 }
 
 const openByTelemetry = new WeakMap<Telemetry, OpenSpans>();

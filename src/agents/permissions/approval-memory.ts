@@ -22,6 +22,6 @@ export function inMemoryApprovals(): InMemoryApprovals {
 }
 
 /** As JSON, so that a user called "null" is not nobody, and no name runs into the next. */
-function keyOf({ userId, agentId, toolName }: RememberedApproval): string {
-  return JSON.stringify([userId, agentId, toolName]);
+function keyOf({ tenantId, userId, agentId, toolName }: RememberedApproval): string {
+  return JSON.stringify([tenantId, userId, agentId, toolName]);
 }

@@ -1,6 +1,7 @@
 import type * as OpenTelemetryApi from "@opentelemetry/api";
 import {
   Fault,
+  withoutSecrets,
   type Attributes,
   type Metric,
   type Span,
@@ -77,8 +78,10 @@ class ApiTelemetry implements Telemetry {
         span.setAttributes(mutable(attributes));
       },
       fail: (error) => {
-        const { message } = Fault.from(error);
-        span.recordException(error instanceof Error ? error : message);
+        const { message, name, stack = "" } = Fault.from(error);
+        const shown =
+          error instanceof Error ? { name: error.name, stack: error.stack ?? stack } : { name, stack };
+        span.recordException({ name: shown.name, message, stack: withoutSecrets(shown.stack) });
         span.setStatus({ code: SpanStatusCode.ERROR, message });
       },
       end: () => span.end(),

@@ -90,6 +90,13 @@ function textLine({ runId, verdict, head }: Finding): string {
 /** What these verdicts are worth (E1). */
 function closingWords(findings: readonly Finding[], { keyEnv }: AuditVerifyOptions): readonly string[] {
   const verified = findings.flatMap(({ verdict, head }) => (verdict?.ok === true ? [{ verdict, head }] : []));
+  if (findings.length === 0) {
+    const none = "There is no run in this store, so nothing was verified.";
+    return [
+      none,
+      "Runs removed whole are found only against heads kept elsewhere: give them as --head RUN=HASH.",
+    ];
+  }
   const words = [`${verified.length} of ${findings.length} event logs verify.`];
   if (findings.some(({ verdict }) => verdict?.ok === false && verdict.seq === 0)) {
     const key =

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { Fault, type RunId, type Store } from "../../kernel/index.ts";
 import { openStore } from "../../runtime/index.ts";
 import type { Terminal } from "./terminal.ts";
@@ -49,8 +49,11 @@ function refuseAbsent(address: string): void {
     );
   }
   const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : "";
-  if (path !== "" && !existsSync(path))
-    throw new Fault("not_found", `there is no store at ${path}: name one with --store sqlite:PATH`);
+  const file = path === "" ? undefined : statSync(path, { throwIfNoEntry: false });
+  if (path !== "" && (file === undefined || (file.isFile() && file.size === 0))) {
+    const what = file === undefined ? "there is no store at" : "there is nothing in the file";
+    throw new Fault("not_found", `${what} ${path}: name a store with --store sqlite:PATH`);
+  }
 }
 
 /** In the environment, not among the arguments, which every user of the machine can list. */

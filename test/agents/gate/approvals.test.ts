@@ -142,12 +142,19 @@ describe.each(places)("an approval on %s", (name) => {
     };
     const runtime = await place.restart();
     const round = [send("ada"), reads];
-    const { agent } = sender(rules, [...round, ...round, ...round, ...round, ...round, ...round]);
-    for (const user of ["ada", "ada", "bob", "bob", null, null]) {
-      const run = await runtime.submit(agent, "Write.", user === null ? {} : { userId: user });
+    const users: readonly { readonly userId?: string; readonly tenantId?: string }[] = [
+      { userId: "ada" },
+      { userId: "bob" },
+      {},
+      { userId: "ada", tenantId: "acme" },
+      { userId: "ada", tenantId: "other" },
+    ];
+    const { agent } = sender(rules, Array.from({ length: 2 * users.length }, () => round).flat());
+    for (const user of [...users, ...users]) {
+      const run = await runtime.submit(agent, "Write.", user);
       expect((await run.result()).output).toBe("sent to ada");
     }
-    expect(asked).toEqual(["ada", "bob", null]);
+    expect(asked).toEqual(["ada", "bob", null, "ada", "ada"]);
   });
 
   test("ask_still_routes_to_handler_with_hooks_attached: a hook's silence approves nothing", async () => {

@@ -34,6 +34,7 @@ export function gatedCall(options: CallOptions = {}): GatedCall & { readonly tol
     needsApproval,
     agentId: formatAgentId({ name: options.agent ?? "scout" }),
     taskId: formatTaskId(0),
+    tenantId: null,
     facts: factsOf(userId),
     history,
     // Whoever takes steps is tested in a run.

@@ -122,7 +122,7 @@ describe("an LLM judge", () => {
 
   test("uses the agent's main model when it has none of its own", async () => {
     const guardrail = llmJudge({ criteria: "Be kind.", stages: { output: "block" } });
-    expect(guardrail.models).toBeUndefined();
+    expect(guardrail.models).toEqual({ "guardrail llm_judge": "main" });
     const model = scriptedModel([{ text: "It rains.", usage }, reject]);
     const { result } = await run([], {}, { model, guardrails: [guardrail] });
     expect(result.output).toBe("too gloomy");

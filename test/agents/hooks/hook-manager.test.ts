@@ -235,6 +235,24 @@ it("gives up on a callback that hangs, so that a result is never held back for e
   expect(told).toMatchObject([{ type: "hook_error", data: { hook: "step_start" } }]);
 });
 
+it("shows a callback that hangs twice running nothing of what has come meanwhile, and goes on with it afterwards", async () => {
+  const { hooks, show, told, clock } = setUp({ timeoutMs: 500 });
+  const seen: number[] = [];
+  hooks.on(HookEvent.STEP_START, ({ step }) => {
+    seen.push(step);
+    return step < 50 ? new Promise<void>(() => {}) : undefined;
+  });
+  show(...Array.from({ length: 20 }, (_, index) => event("turn_start", { turn: index + 1 })));
+  await clock.advance(500);
+  await clock.advance(500);
+  await hooks.settled(runId);
+  expect(seen).toEqual([1, 2]);
+  expect(told).toHaveLength(2);
+  show(event("turn_start", { turn: 50 }));
+  await hooks.settled(runId);
+  expect(seen).toEqual([1, 2, 50]);
+});
+
 it("shows a frozen copy: nothing that a hook does to it reaches the run or another hook", async () => {
   const { hooks, show, told } = setUp();
   const input = { deep: { list: [1] } };

@@ -45,6 +45,7 @@ function base({ tenantId = null, userId = null }: Who) {
     signal: abort.signal,
     metadata: {} as Record<string, unknown>,
     tell: (event: EventDraft) => void told.push(event),
+    rest: <Value>(wait: Promise<Value>) => wait,
   };
   return { context, told, abort };
 }
@@ -151,6 +152,7 @@ export function toolScene(
     callId: "call_1",
     idempotencyKey: "key_1",
     arguments: input,
+    filters: [],
   };
   const next = async (): Promise<void> => {
     const answer = answers[Math.min(calls.length, answers.length - 1)] ?? "";
@@ -168,7 +170,11 @@ export function toolScene(
 
 export function runScene(who: Who = {}): Scene & { readonly context: AgentRunContext } {
   const { context, told, abort } = base(who);
-  return { context: { ...context, parentId: null, input: "go" }, told, abort };
+  return {
+    context: { ...context, parentId: null, parentTaskId: null, input: "go", onLeave: () => {} },
+    told,
+    abort,
+  };
 }
 
 export function resultText(result: ToolResult | undefined): string {

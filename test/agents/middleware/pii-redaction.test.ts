@@ -1,8 +1,25 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { piiRedaction, type PiiRedactionOptions } from "../../../src/agents/index.ts";
-import { assistantMessage, messageText, toolMessage, userMessage } from "../../../src/kernel/index.ts";
-import { answerText, chatScene, onceMore, resultText, shownText, toolScene } from "./contexts.ts";
+import { piiRedaction, soloAgent, type PiiRedactionOptions } from "../../../src/agents/index.ts";
+import {
+  assistantMessage,
+  messageText,
+  toolMessage,
+  userMessage,
+  type JsonValue,
+} from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { setUp, simpleTool, text as textResult } from "../../runtime/bench-runtime.ts";
+import {
+  answerText,
+  chatScene,
+  httpError,
+  onceMore,
+  rejection,
+  resultText,
+  shownText,
+  toolScene,
+} from "./contexts.ts";
 
 async function redact(text: string, options: PiiRedactionOptions = {}): Promise<string> {
   return resultText(await toolScene([text]).call([piiRedaction(options)]));
@@ -112,6 +129,34 @@ describe("in both directions", () => {
     const scene = toolScene([`found ${mail}`], { input: { who: mail, n: 1 } });
     expect(resultText(await scene.call([piiRedaction()]))).toBe("found [EMAIL]");
     expect(scene.calls).toEqual([{ who: "[EMAIL]", n: 1 }]);
+  });
+
+  test("what tools throw, which the model is shown as well, what they say of their progress, and the names of members", async () => {
+    const thrown = await rejection(toolScene([new Error(`no ${mail}`)]).call([piiRedaction()]));
+    expect(thrown).toMatchObject({ code: "tool_failed", message: "no [EMAIL]" });
+    const failure = httpError(429, "later");
+    expect(await rejection(toolScene([failure]).call([piiRedaction()]))).toBe(failure);
+    const scene = toolScene([""]);
+    await scene.call([piiRedaction()]);
+    expect(
+      scene.context.filters.reduce((update, filter) => filter(update), [`to ${mail}`] as JsonValue),
+    ).toEqual(["to [EMAIL]"]);
+    const json = {
+      output: { type: "json", value: { [mail]: 1, "bob@example.org": 2 } },
+      isError: false,
+    } as const;
+    const result = await toolScene([json]).call([piiRedaction()]);
+    expect(result?.output).toEqual({ type: "json", value: { "[EMAIL]": 1, "[EMAIL] 2": 2 } });
+  });
+
+  test("arguments alone: also in the message that asks for the call", async () => {
+    const alone = { toModel: false, fromModel: false, fromTools: false };
+    const scene = chatScene([{ text: mail, toolCalls: [{ name: "send", input: { to: mail } }] }], {
+      streaming: true,
+    });
+    const called = await scene.call([piiRedaction(alone)]);
+    expect(called?.message.content).toMatchObject([{ text: mail }, { input: { to: "[EMAIL]" } }]);
+    expect(shownText(scene.shown, "tool_input_delta")).not.toContain(mail);
   });
 
   test("each direction can be left out", async () => {
@@ -242,4 +287,32 @@ describe("while it streams", () => {
       { numRuns: 500 },
     );
   });
+});
+
+test("in a run, what a tool says of its progress is shown without it", async () => {
+  const seen = Promise.withResolvers<void>();
+  const look = simpleTool({
+    name: "look",
+    execute: async (_input, { progress }) => {
+      progress({ asking: "ann@example.org" });
+      await seen.promise;
+      return textResult("done");
+    },
+  });
+  const { runtime } = await setUp({ unknownPrice: "ignore" });
+  const scout = soloAgent({
+    name: "scout",
+    model: scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "done"]),
+    tools: [look],
+    middleware: [piiRedaction()],
+  });
+  const run = await runtime.submit(scout, "go");
+  const updates: JsonValue[] = [];
+  for await (const event of run.events()) {
+    if (event.type !== "tool_execution_update") continue;
+    updates.push(event.update);
+    seen.resolve();
+  }
+  expect(updates).toEqual([{ asking: "[EMAIL]" }]);
+  await runtime.close();
 });

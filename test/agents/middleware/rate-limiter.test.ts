@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { rateLimiter, type RateLimiterOptions } from "../../../src/agents/index.ts";
-import { FakeClock } from "../../../src/testing/index.ts";
+import { rateLimiter, soloAgent, type RateLimiterOptions } from "../../../src/agents/index.ts";
+import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
+import { setUp as openBench, settle } from "../../runtime/bench-runtime.ts";
 import { cancelled, chatScene, rejection, runScene, toolScene, type Who } from "./contexts.ts";
 
 function setUp(options: Partial<RateLimiterOptions> = {}) {
@@ -105,4 +106,26 @@ describe("rate limiter", () => {
       expect(() => setUp(options)).toThrow(/rateLimiter: \w+ is .*: it must be a number of at least/u);
     },
   );
+});
+
+test("a tenant that is throttled keeps nobody else from working, and its turn is not lost when its run is let go of", async () => {
+  const { runtime, clock, open } = await openBench({ unknownPrice: "ignore", concurrency: 1 });
+  const limiter = rateLimiter({ clock, burst: 1, perSecond: 0.01 });
+  const model = scriptedModel(["one", "two", "three"]);
+  const scout = soloAgent({ name: "scout", model, middleware: [limiter] });
+  const submit = (tenantId: string) => runtime.submit(scout, "go", { tenantId });
+  expect((await (await submit("acme")).result()).output).toBe("one");
+  const throttled = await submit("acme");
+  await settle();
+  expect((await (await submit("other")).result()).output).toBe("two");
+  await clock.advance(50_000);
+  await runtime.close();
+  const second = await open();
+  second.register(scout);
+  const done = (await second.find(throttled.runId))?.result();
+  await settle();
+  // Half of the wait had passed, and counts.
+  await clock.advance(50_000);
+  expect((await done)?.output).toBe("three");
+  await second.close();
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { contentTruncator, historyTruncator } from "../../../src/agents/index.ts";
 import {
   assistantMessage,
+  summaryMessage,
   systemMessage,
   toolCallsOf,
   toolMessage,
@@ -95,6 +96,11 @@ describe("history truncator", () => {
   test("the newest stays whatever its size", async () => {
     expect(await sent(talk, { maxMessages: 1 })).toEqual([talk[0], talk[3], talk[6], talk[7]]);
     expect(await sent(talk, { maxChars: 1 })).toEqual([talk[0], talk[3], talk[6], talk[7]]);
+  });
+
+  test("a summary of what came before stays, like the system's words", async () => {
+    const summed = [talk[0], summaryMessage("It rained."), ...talk.slice(3)] as ChatMessage[];
+    expect(await sent(summed, { maxMessages: 3 })).toEqual([...summed.slice(0, 3), talk[6], talk[7]]);
   });
 
   test("F1: without a limit it is not there", () => {

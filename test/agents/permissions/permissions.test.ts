@@ -86,15 +86,18 @@ describe("permissions", () => {
   });
 });
 
-test("remember_cache_is_keyed_per_user: and per agent and tool, with nobody apart from a user called null", () => {
+test("remember_cache_is_keyed_per_user: and per tenant, agent and tool, with nobody apart from a user called null", () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
-  memory.add({ userId: null, agentId, toolName: "send" });
-  expect(memory.has({ userId: null, agentId, toolName: "send" })).toBe(true);
-  for (const userId of ["null", "ada", ""])
-    expect(memory.has({ userId, agentId, toolName: "send" })).toBe(false);
-  expect(memory.has({ userId: null, agentId: other, toolName: "send" })).toBe(false);
-  expect(memory.has({ userId: null, agentId, toolName: "sends" })).toBe(false);
-  memory.delete({ userId: null, agentId, toolName: "send" });
-  expect(memory.has({ userId: null, agentId, toolName: "send" })).toBe(false);
+  const approval = { tenantId: null, userId: null, agentId, toolName: "send" };
+  memory.add(approval);
+  expect(memory.has(approval)).toBe(true);
+  for (const name of ["null", "ada", ""]) {
+    expect(memory.has({ ...approval, userId: name })).toBe(false);
+    expect(memory.has({ ...approval, tenantId: name })).toBe(false);
+  }
+  expect(memory.has({ ...approval, agentId: other })).toBe(false);
+  expect(memory.has({ ...approval, toolName: "sends" })).toBe(false);
+  memory.delete(approval);
+  expect(memory.has(approval)).toBe(false);
 });

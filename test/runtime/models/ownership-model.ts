@@ -44,9 +44,9 @@ interface Oracle {
 }
 
 function isReady({ owner, rest, mail, now, alive }: Oracle): boolean {
-  if (rest.kind === "ended") return false;
   if (owner !== null) return !alive.has(owner);
-  return rest.kind === "ready" || mail > 0 || (rest.wakeAt !== null && rest.wakeAt <= now);
+  if (rest.kind === "ready" || mail > 0) return true;
+  return rest.kind === "suspended" && rest.wakeAt !== null && rest.wakeAt <= now;
 }
 
 /** A run has one owner at a time, is given out when there is something to do, and the owner before is fenced (L1-L4, J3). */
@@ -78,15 +78,15 @@ export const ownershipModel: Model = (open) =>
           assert.equal(got !== undefined, isReady(oracle));
           if (got === undefined) break;
           held.set(workerId, got);
-          [holder, oracle.owner] = [got, workerId];
+          [holder, oracle.owner, oracle.rest] = [got, workerId, { kind: "ready" }];
           break;
         }
         case "seize": {
           const got = await store.leases.seize(runId, workerId);
-          assert.equal(got !== undefined, oracle.rest.kind !== "ended");
+          assert.equal(got !== undefined, oracle.rest.kind !== "ended" || oracle.mail > 0);
           if (got === undefined) break;
           held.set(workerId, got);
-          [holder, oracle.owner] = [got, workerId];
+          [holder, oracle.owner, oracle.rest] = [got, workerId, { kind: "ready" }];
           break;
         }
         case "write": {

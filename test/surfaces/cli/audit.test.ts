@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -299,6 +299,12 @@ describe("reeve", () => {
     );
     const verify = ["audit", "verify", "--store", `sqlite:${join(folder, "notes.txt")}`];
     expect(await reeve(verify)).toMatchObject({ code: 4, out: [] });
+    // A command that reads makes no store out of an empty file.
+    const empty = join(folder, "empty.db");
+    await writeFile(empty, "");
+    const said = await reeve(["audit", "verify", "--store", `sqlite:${empty}`]);
+    expect(said).toMatchObject({ code: 3, out: [], talk: expect.stringContaining("nothing in the file") });
+    expect(await readFile(empty, "utf8")).toBe("");
     expect(await reeve(["audit", "log", "run_none", "--store", store])).toMatchObject({ code: 3, out: [] });
   });
 

@@ -1,6 +1,7 @@
 import {
   assertOutcome,
   deepFreeze,
+  digestOf,
   eraseCommit,
   Fault,
   type Commit,
@@ -17,6 +18,7 @@ import {
   type RunStanding,
   type RunSummary,
   type SingleFlight,
+  type Submission,
   type TaskId,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
@@ -51,6 +53,10 @@ export class MemoryJournal implements Journal {
   }
 
   async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
+    return this.#createNow(record, first, flight);
+  }
+
+  #createNow(record: RunRecord, first: Commit, flight?: SingleFlight): Creation {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return instead;
@@ -75,6 +81,8 @@ export class MemoryJournal implements Journal {
     deepFreeze(first);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
+    const { ofSession } = this.#tables;
+    ofSession.set(record.sessionId, (ofSession.get(record.sessionId) ?? new Set()).add(row));
     this.#tables.live.add(row);
     this.#tables.announce(record.runId);
     return { kind: "created" };
@@ -98,11 +106,12 @@ export class MemoryJournal implements Journal {
     return { runs: shown.map(summaryOf), next };
   }
 
-  async append(lease: Lease, commit: Commit): Promise<Commit> {
+  async append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit> {
     const row = this.#tables.owned(lease);
     const standing = row.commits[commit.number];
     if (standing !== undefined) return standing;
     this.#write(row, commit);
+    for (const { run, first, flight } of submissions ?? []) this.#createNow(run, first, flight);
     for (const tell of row.watchers) tell(commit.events ?? nothing);
     return commit;
   }
@@ -122,6 +131,10 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) {
       this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.live.delete(row);
+      for (const mailId of row.mailIds) this.#tables.submitted.delete(mailId);
+      const siblings = this.#tables.ofSession.get(row.record.sessionId);
+      siblings?.delete(row);
+      if (siblings?.size === 0) this.#tables.ofSession.delete(row.record.sessionId);
     }
     this.#tables.runs.delete(runId);
     for (const tell of row?.watchers ?? []) tell();
@@ -137,11 +150,10 @@ export class MemoryJournal implements Journal {
 
   /** S5. */
   #steer({ agentId, sessionId }: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
-    const rows = [...this.#tables.runs.values()];
-    const told = rows.find(({ mailIds }) => mailIds.has(steering.id));
+    const told = this.#tables.submitted.get(steering.id);
     if (told !== undefined) return { kind: "steered", runId: told.record.runId };
-    const row = rows.findLast(
-      ({ record, end }) => end === null && record.agentId === agentId && record.sessionId === sessionId,
+    const row = [...(this.#tables.ofSession.get(sessionId) ?? [])].findLast(
+      ({ record, end }) => end === null && record.agentId === agentId,
     );
     if (row === undefined) return undefined;
     // One that mail has woken is on its way: nobody is at it yet.
@@ -159,9 +171,12 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) for (const step of steps) assertOutcome(step);
     let next = row.events.length;
-    for (const { seq } of events ?? nothing) {
-      if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
-      next++;
+    if (events !== undefined) {
+      for (const { seq } of events) {
+        if (seq !== next)
+          throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+        next++;
+      }
     }
     if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
     // J1: whoever is handed a record cannot change it.
@@ -171,7 +186,7 @@ export class MemoryJournal implements Journal {
     const end = endIn(commit);
     if (end !== undefined) row.end = end;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
-    for (const each of mail ?? []) this.#neighbours.mailbox.putNow(each);
+    if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
@@ -180,12 +195,24 @@ export class MemoryJournal implements Journal {
 
   #erase({ commits, events, erasedContents }: RunRow, erasures: readonly Erasure[]): void {
     for (const [number, commit] of commits.entries()) {
-      const erased = eraseCommit(commit, erasures);
-      if (erased === commit) continue;
+      const wordless = eraseCommit(commit, erasures);
+      if (wordless === commit) continue;
+      const erased = this.#withoutArguments(wordless, erasures);
       if (!erasedContents.has(number)) erasedContents.set(number, eventsContent(commit, this.#hash));
       commits[number] = erased;
       for (const event of erased.events ?? []) events[event.seq] = event;
     }
+  }
+
+  /** A digest that was not asked for yet holds what it is to be made of: arguments, transcripts. */
+  #withoutArguments(commit: Commit, erasures: readonly Erasure[]): Commit {
+    if (commit.steps === undefined) return commit;
+    const steps = commit.steps.map((step) =>
+      erasures.some(({ taskId }) => taskId === step.taskId)
+        ? { ...step, digest: digestOf(step, this.#hash) }
+        : step,
+    );
+    return { ...commit, steps };
   }
 
   /** E2: what was shown of a message or a tool goes with the commit that records the whole. */

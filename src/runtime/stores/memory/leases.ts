@@ -37,7 +37,7 @@ export class MemoryLeases implements Leases {
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
     const row = this.#tables.runs.get(runId);
-    if (row === undefined || row.rest.kind === "ended") return undefined;
+    if (row === undefined || !this.#tables.live.has(row)) return undefined;
     const lease = take(row, workerId);
     this.#tables.announce(runId);
     return lease;
@@ -51,7 +51,7 @@ export class MemoryLeases implements Leases {
     const row = this.#tables.owned(lease);
     row.owner = null;
     row.rest = rest;
-    if (rest.kind === "ended") this.#tables.live.delete(row);
+    if (rest.kind === "ended" && row.mail.length === 0) this.#tables.live.delete(row);
     if (rest.kind === "ended") row.end ??= { status: "completed", at: row.commits.at(-1)?.at ?? 0 };
     row.readyAt = this.#tables.tick();
     this.#tables.announce(lease.runId);
@@ -93,5 +93,6 @@ function isWanted({ record }: RunRow, { agents, except = [] }: ClaimOptions): bo
 function take(row: RunRow, workerId: string): Lease {
   row.epoch++;
   row.owner = workerId;
+  row.rest = { kind: "ready" };
   return { runId: row.record.runId, epoch: row.epoch, workerId };
 }

@@ -20,6 +20,8 @@ export class MemoryMailbox implements Mailbox {
     if (row.mail.length === 0) row.readyAt = this.#tables.tick();
     row.mail.push({ ...mail, place: row.mailIds.size });
     row.mailIds.add(mail.id);
+    if (mail.id.startsWith("submit ")) this.#tables.submitted.set(mail.id, row);
+    this.#tables.live.add(row);
     this.#tables.announce(mail.runId);
     return true;
   }

@@ -1,6 +1,6 @@
 import {
   Fault,
-  formatTaskId,
+  rootLeafOf,
   type AgentId,
   type PlacedEntry,
   type RunId,
@@ -11,8 +11,6 @@ import {
   type SessionSummary,
 } from "../../../kernel/index.ts";
 import { ComingEntries } from "../coming-entries.ts";
-
-const root = formatTaskId(0);
 
 interface SessionRow {
   readonly agentId: AgentId;
@@ -97,7 +95,7 @@ export class MemorySessions implements Sessions {
         const { sessionId, agentId, visibility, atLeaf } = change;
         const kept = row ?? { agentId, entries: new Map<string, PlacedEntry>(), updatedAt: 0 };
         this.#rows.set(sessionId, kept);
-        const entry = atLeaf === true ? { ...change.entry, parentId: leafOf(kept) } : change.entry;
+        const entry = atLeaf === true ? { ...change.entry, parentId: leafIn(kept) } : change.entry;
         if (kept.entries.has(entry.id)) return;
         kept.entries.set(entry.id, { entry, visibility });
         kept.updatedAt = Math.max(kept.updatedAt, entry.at);
@@ -124,10 +122,7 @@ function isOf(
 }
 
 /** N2. */
-function leafOf({ entries }: SessionRow): string | null {
-  const last = [...entries.values()].findLast(
-    ({ entry, visibility }) => visibility === "visible" && (entry.taskId ?? root) === root,
-  )?.entry;
-  if (last === undefined) return null;
-  return last.type === "leaf" ? last.targetId : last.id;
+function leafIn({ entries }: SessionRow): string | null {
+  const visible = [...entries.values()].filter(({ visibility }) => visibility === "visible");
+  return rootLeafOf(visible.map(({ entry }) => entry));
 }

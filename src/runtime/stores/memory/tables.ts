@@ -10,6 +10,7 @@ import {
   type Rest,
   type RunId,
   type RunRecord,
+  type SessionId,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
 
@@ -41,8 +42,12 @@ export interface RunRow {
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
-  /** Those that have not ended: whoever looks for work looks at no others. */
+  /** Those that have not ended, or have mail: whoever looks for work looks at no others. */
   readonly live = new Set<RunRow>();
+  /** In the order of their creation. */
+  readonly ofSession = new Map<SessionId, Set<RunRow>>();
+  /** S5: by the id of its mail, the run that has a submission. */
+  readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
   readonly listeners = new Set<(runId?: RunId) => void>();
   /** When a run of each tenant was last claimed. */

@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { Chore } from "./chore.ts";
 import type { CommitRows } from "./commit-rows.ts";
 import type { Tables } from "./tables.ts";
 
@@ -24,9 +25,9 @@ export class Collector {
   readonly #tables: Tables;
   readonly #kinds: readonly Kind[];
   #slice = 64;
-  #isStopped = false;
-  #isAsked = false;
-  #working: Promise<void> | undefined;
+  readonly #chore = new Chore(async () => {
+    for (const kind of this.#kinds) await this.#collectKind(kind);
+  });
 
   constructor(tables: Tables, rows: CommitRows) {
     this.#tables = tables;
@@ -56,27 +57,15 @@ export class Collector {
 
   /** Resolves when nothing is left that was deleted before the call. */
   collect(): Promise<void> {
-    this.#isAsked = true;
-    this.#working ??= this.#work().finally(() => {
-      this.#working = undefined;
-    });
-    return this.#working;
+    return this.#chore.ask();
   }
 
-  /** What is left is for the next to open the store. */
   stop(): void {
-    this.#isStopped = true;
-  }
-
-  async #work(): Promise<void> {
-    while (this.#isAsked) {
-      this.#isAsked = false;
-      for (const kind of this.#kinds) await this.#collectKind(kind);
-    }
+    this.#chore.stop();
   }
 
   async #collectKind(kind: Kind): Promise<void> {
-    while (!this.#isStopped) {
+    while (!this.#chore.isStopped) {
       // Most who look find nothing: they need not wait for the right to write.
       if ((await this.#tables.read(() => this.#next(kind))) === undefined) return;
       await this.#tables.write({ apply: () => this.#collectSome(kind) });

@@ -8,13 +8,16 @@ import {
   type SessionChange,
   type SessionEntry,
   type SessionId,
+  type StepAddress,
+  type StepOpening,
   type StepRecord,
   type TaskId,
 } from "../../../kernel/index.ts";
 import { foldJson, unfoldJson } from "./folded-json.ts";
 import type { RunKey } from "./run-row.ts";
 import { referEvent, restoreEvent } from "./shared-content.ts";
-import type { StoredChange, StoredCommit, StoredEvent, StoredStep } from "./stored-commit.ts";
+import { decodeBooking, encodeBooking, type Bookkeeper } from "./stored-booking.ts";
+import type { StoredChange, StoredCommit, StoredEvent, StoredOpening, StoredStep } from "./stored-commit.ts";
 
 type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
 
@@ -41,14 +44,16 @@ function knownOf({ runId, agentId, sessionId }: Run): readonly JsonValue[] {
   return [...common, runId, agentId, sessionId];
 }
 
+function rootOf({ agentId }: Run): Bookkeeper {
+  return { taskId: rootTask, agentId };
+}
+
 /** What is stored as the commit has it. */
 const asTheyAre = [
-  "opens",
   "voids",
   "tasks",
   "resolves",
   "headcount",
-  "ledger",
   "mailThrough",
   "mail",
   "inbox",
@@ -57,11 +62,16 @@ const asTheyAre = [
 
 /** The text of a commit's row: nothing that its row says, and no message twice. The first one, of which every run has one, is folded. */
 export function encodeCommit(commit: Commit, run: Run, hash: Hash): string {
-  const { number, at, steps, events, sessions } = commit;
+  const { number, at, opens, steps, events, ledger, sessions } = commit;
   const stored: { -readonly [Key in keyof StoredCommit]: StoredCommit[Key] } = {};
   if (steps !== undefined && steps.length > 0) stored.steps = steps.map((step) => encodeStep(step, hash));
   if (events !== undefined && events.length > 0)
     stored.events = encodeEvents(events, { steps: steps ?? [], at, agentId: run.agentId });
+  if (opens !== undefined && opens.length > 0) stored.opens = opens.map(encodeOpening);
+  if (ledger !== undefined && ledger.length > 0) {
+    const root = rootOf(run);
+    stored.ledger = ledger.map((command) => encodeBooking(command, root));
+  }
   if (sessions !== undefined && sessions.length > 0)
     stored.sessions = sessions.map((change) => encodeChange(change, run));
   for (const key of asTheyAre) {
@@ -87,7 +97,7 @@ export function decodeCommit(body: string, frame: CommitFrame, find: FindEntry):
   const stored = (frame.number === 0
     ? unfoldJson(parsed, knownOf(frame))
     : parsed) as unknown as StoredCommit;
-  const { steps, events, sessions } = stored;
+  const { opens, steps, events, ledger, sessions } = stored;
   // The parsed object becomes the commit: copying it would take as long as parsing it.
   const commit = stored as unknown as { -readonly [Key in keyof Commit]: Commit[Key] };
   commit.number = frame.number;
@@ -95,6 +105,11 @@ export function decodeCommit(body: string, frame: CommitFrame, find: FindEntry):
   const records = steps?.map(decodeStep) ?? [];
   if (steps !== undefined) commit.steps = records;
   if (events !== undefined) commit.events = decodeEvents(events, records, frame);
+  if (opens !== undefined) commit.opens = opens.map(decodeOpening);
+  if (ledger !== undefined) {
+    const root = rootOf(frame);
+    commit.ledger = ledger.map((booking) => decodeBooking(booking, root));
+  }
   if (sessions !== undefined)
     commit.sessions = sessions.flatMap((change) => decodeChange(change, frame, find));
   return commit;
@@ -102,48 +117,50 @@ export function decodeCommit(body: string, frame: CommitFrame, find: FindEntry):
 
 function encodeChange(change: SessionChange, run: Run): StoredChange {
   if (change.type !== "append") return change;
-  const { entry, sessionId, agentId, visibility, atLeaf: _atLeaf, ...rest } = change;
+  const { entry, sessionId, agentId, visibility } = change;
   return {
-    ...rest,
     ...(sessionId !== run.sessionId && { sessionId }),
     ...(agentId !== run.agentId && { agentId }),
     ...(visibility !== "pending" && { visibility }),
-    entryId: entry.id,
+    ...(entry.id.startsWith(`${run.runId}/`)
+      ? { own: entry.id.slice(run.runId.length + 1) }
+      : { entryId: entry.id }),
   };
 }
 
 function decodeChange(change: StoredChange, run: Run, find: FindEntry): SessionChange[] {
-  if (change.type !== "append") return [change];
-  const {
-    entryId,
-    sessionId = run.sessionId,
-    agentId = run.agentId,
-    visibility = "pending",
-    ...rest
-  } = change;
-  const entry = find(sessionId, entryId);
-  return entry === undefined ? [] : [{ ...rest, sessionId, agentId, entry, visibility }];
+  if (change.type !== undefined) return [change];
+  const { sessionId = run.sessionId, agentId = run.agentId, visibility = "pending" } = change;
+  const entry = find(sessionId, "own" in change ? `${run.runId}/${change.own}` : change.entryId);
+  return entry === undefined ? [] : [{ type: "append", sessionId, agentId, entry, visibility }];
+}
+
+function encodeOpening({ taskId, address, seq }: StepOpening): StoredOpening {
+  return taskId === rootTask ? [address, seq] : [address, seq, taskId];
+}
+
+function decodeOpening([address, seq, taskId = rootTask]: StoredOpening): StepOpening {
+  return { taskId, address: address as StepAddress, seq };
 }
 
 function encodeStep(step: StepRecord, hash: Hash): StoredStep {
   const { taskId, address, kind, name, outcome } = step;
   const digest = digestOf(step, hash);
-  const stored: StoredStep =
-    outcome.kind === "ok"
-      ? { address, kind, name, digest, value: outcome.value }
-      : { address, kind, name, digest, failure: outcome.failure };
-  return taskId === rootTask ? stored : { taskId, ...stored };
+  if (outcome.kind === "failed") return [address, kind, name, digest, null, taskId, outcome.failure];
+  return taskId === rootTask
+    ? [address, kind, name, digest, outcome.value]
+    : [address, kind, name, digest, outcome.value, taskId];
 }
 
-function decodeStep({
-  taskId = rootTask,
+function decodeStep([
   address,
   kind,
   name,
   digest,
   value,
+  taskId = rootTask,
   failure,
-}: StoredStep): StepRecord {
+]: StoredStep): StepRecord {
   const outcome = failure === undefined ? { kind: "ok", value } : { kind: "failed", failure };
   return { taskId, address, kind, name, digest, outcome } as StepRecord;
 }
@@ -168,8 +185,11 @@ function encodeEvents(events: readonly Event[], { steps, at, agentId }: EncodeCo
     if (event.parentId !== before.parentId) stored.parentId = event.parentId;
     if (event.at !== before.at) stored.ago = at - event.at;
     const reference = referEvent(event, steps);
-    if (reference !== undefined) stored.from = reference.from;
-    stored.data = reference?.data ?? event.data;
+    if (reference === undefined) stored.data = event.data;
+    else {
+      stored.from = reference.from;
+      if (reference.data !== undefined) stored.data = reference.data;
+    }
     before = event;
     return stored as StoredEvent;
   });

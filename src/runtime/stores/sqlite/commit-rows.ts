@@ -19,6 +19,9 @@ export interface CommitRow {
   readonly content: string | null;
 }
 
+/** What it takes to decode it. */
+type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
+
 /** Where the commits from this number on lie. */
 interface Place {
   readonly number: number;
@@ -28,6 +31,7 @@ interface Place {
 type Mark = Pick<CommitRow, "number" | "nextEvent">;
 
 const columns = "id, number, at, next_event AS nextEvent, head, body, content";
+const texts = "number, at, next_event AS nextEvent, body";
 const marks = "number, next_event AS nextEvent";
 const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
 /** After at most so many commits of this process, or found when it opened the file, they get their place. */
@@ -171,11 +175,25 @@ export class CommitRows {
   }
 
   /** Those from one number up to another, a page at a time, so that nothing of the database is held meanwhile. */
-  async *pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
+  pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
+    return this.#pages<CommitRow>(columns, run, from, end);
+  }
+
+  /** The same for those who only decode them. */
+  texts(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitText[]> {
+    return this.#pages<CommitText>(texts, run, from, end);
+  }
+
+  async *#pages<Row extends Mark>(
+    selected: string,
+    run: RunKey,
+    from: number,
+    end: number,
+  ): AsyncIterable<readonly Row[]> {
     let next = from;
     while (next < end) {
       const start = next;
-      const rows = await this.#database.patiently(() => this.page(run, start, end));
+      const rows = await this.#database.patiently(() => this.#page<Row>(selected, run, start, end));
       const last = rows.at(-1);
       if (last === undefined) return;
       yield rows;
@@ -185,13 +203,13 @@ export class CommitRows {
   }
 
   /** Without what retention erased, also where it is still in the file. */
-  decode(run: RunKey, row: CommitRow): Commit {
+  decode(run: RunKey, row: CommitText): Commit {
     const commit = this.decodeWhole(run, row);
     const erasures = erasuresOf(run);
     return erasures.length === 0 ? commit : eraseCommit(commit, erasures);
   }
 
-  decodeWhole(run: RunKey, row: CommitRow): Commit {
+  decodeWhole(run: RunKey, row: CommitText): Commit {
     const { runId, agentId, sessionId } = run;
     const { number, at, nextEvent, body } = row;
     try {

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { chainStart, eraseCommit, type Erasure, type Hash } from "../../../kernel/index.ts";
 import type { Chain } from "./chain.ts";
+import { Chore } from "./chore.ts";
 import { encodeCommit } from "./commit-codec.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
 import { contentOf, erasuresOf } from "./erasures.ts";
@@ -35,9 +36,7 @@ export class Eraser {
   readonly #hash: Hash;
   /** Runs whose chain was made with another key: erased by a store that has it, so that the chain still holds. */
   readonly #others = new Set<number>();
-  #isStopped = false;
-  #isAsked = false;
-  #working: Promise<void> | undefined;
+  readonly #chore = new Chore(() => this.#work());
 
   constructor({ tables, rows, chain, hash }: EraserOptions) {
     this.#tables = tables;
@@ -61,26 +60,18 @@ export class Eraser {
 
   /** Resolves when nothing is left that was marked before the call. */
   erase(): Promise<void> {
-    this.#isAsked = true;
-    this.#working ??= this.#work().finally(() => {
-      this.#working = undefined;
-    });
-    return this.#working;
+    return this.#chore.ask();
   }
 
-  /** What is left is for the next to open the store. */
   stop(): void {
-    this.#isStopped = true;
+    this.#chore.stop();
   }
 
   async #work(): Promise<void> {
-    while (this.#isAsked) {
-      this.#isAsked = false;
-      for (;;) {
-        const run = await this.#tables.read(() => this.#next());
-        if (run === undefined || this.#isStopped) break;
-        await this.#eraseRun(run);
-      }
+    for (;;) {
+      const run = await this.#tables.read(() => this.#next());
+      if (run === undefined || this.#chore.isStopped) return;
+      await this.#eraseRun(run);
     }
   }
 
@@ -94,7 +85,7 @@ export class Eraser {
 
   async #eraseRun(run: RunKey): Promise<void> {
     let cursor: Cursor | undefined = { number: 0, head: chainStart(run) };
-    while (cursor !== undefined && !this.#isStopped) {
+    while (cursor !== undefined && !this.#chore.isStopped) {
       const from: Cursor = cursor;
       cursor = await this.#tables.write({ apply: () => this.#overwriting(() => this.#slice(run, from)) });
       await setImmediate();

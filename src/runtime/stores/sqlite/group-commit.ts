@@ -38,6 +38,9 @@ const longestTurnMs = 4;
 const mostWrites = 256;
 const mostBytes = 1_000_000;
 
+/** What follows it is a microtask, for less than `queueMicrotask` asks. */
+const settled = Promise.resolve();
+
 /**
  * The one door to the file. Writes that come in the same turn of the event loop, of whichever run, share a transaction, in the order
  * in which they came; each is then resolved or refused by itself. One that comes alone waits for nobody.
@@ -78,7 +81,7 @@ export class GroupCommit {
     if (this.#scheduled || this.#flushing) return;
     this.#scheduled = true;
     // From a microtask, a tick comes when all microtasks are done: whoever could write in this turn has.
-    if (this.#turnLasts()) queueMicrotask(() => process.nextTick(this.#flush));
+    if (this.#turnLasts()) void settled.then(this.#flushInTick);
     else globalThis.setImmediate(this.#flush);
   }
 
@@ -93,6 +96,8 @@ export class GroupCommit {
     }
     return now - this.#turnBegan < longestTurnMs;
   }
+
+  readonly #flushInTick = (): void => process.nextTick(this.#flush);
 
   readonly #flush = (): void => {
     this.#scheduled = false;

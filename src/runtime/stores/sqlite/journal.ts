@@ -13,6 +13,7 @@ import {
   type RunRecord,
   runStatuses,
   type SingleFlight,
+  type Submission,
 } from "../../../kernel/index.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { Chain } from "./chain.ts";
@@ -97,12 +98,7 @@ export class SqliteJournal implements Journal {
     return this.#tables.write({
       bytes: draft.body.length,
       apply: () => this.#createUnlessBusy(record, draft, flight),
-      committed: (creation) => {
-        if (creation.kind === "steered") this.#tables.announce(creation.runId);
-        if (creation.kind !== "created") return;
-        this.#tables.announce(record.runId);
-        this.#tell(first);
-      },
+      committed: (creation) => this.#tellOf(creation, record, first),
     });
   }
 
@@ -117,19 +113,41 @@ export class SqliteJournal implements Journal {
     return this.#list.read(query);
   }
 
-  async append(lease: Lease, commit: Commit): Promise<Commit> {
+  append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit> {
+    return submissions === undefined
+      ? this.#appendWith(lease, commit)
+      : this.#appendAndSubmit(lease, commit, submissions);
+  }
+
+  async #appendAndSubmit(lease: Lease, commit: Commit, submissions: readonly Submission[]): Promise<Commit> {
+    const drafts = submissions.map((each) => ({ ...each, draft: this.#draft(each.first, each.run) }));
+    let creations: readonly Creation[] = [];
+    const standing = await this.#appendWith(lease, commit, () => {
+      creations = drafts.map(({ run, draft, flight }) => this.#createUnlessBusy(run, draft, flight));
+    });
+    for (const [index, creation] of creations.entries()) {
+      const submission = submissions[index];
+      if (submission !== undefined) this.#tellOf(creation, submission.run, submission.first);
+    }
+    return standing;
+  }
+
+  /** `more` is done in the same transaction, if the commit is written by it. */
+  async #appendWith(lease: Lease, commit: Commit, more?: () => void): Promise<Commit> {
     const { owned } = this.#tables;
     const known = owned.get(lease.runId);
     let draft = known === undefined ? undefined : this.#draft(commit, known);
     let before: Position | undefined;
     return this.#tables.write({
       bytes: draft?.body.length ?? 0,
-      isOneStatement: () => !this.#reachesFurther(lease.runId, commit),
+      isOneStatement: () => more === undefined && !this.#reachesFurther(lease.runId, commit),
       apply: (version) => {
         const run = this.#tables.owner(lease);
         draft ??= this.#draft(commit, run);
         before = run.position;
-        return this.#append(lease, draft, version);
+        const standing = this.#append(lease, draft, version);
+        if (standing === commit) more?.();
+        return standing;
       },
       committed: (standing) => {
         if (standing !== commit) return;
@@ -150,7 +168,7 @@ export class SqliteJournal implements Journal {
       return { run: key, end: this.#rows.endNumber(key) };
     });
     let next = from;
-    for await (const page of this.#rows.pages(run, from, end)) {
+    for await (const page of this.#rows.texts(run, from, end)) {
       for (const row of page) {
         if (row.number !== next) break;
         next++;
@@ -173,8 +191,19 @@ export class SqliteJournal implements Journal {
   /** J10. Done at once, so that what the caller changes later is not in it. */
   #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
     if (commit.steps !== undefined) for (const step of commit.steps) assertOutcome(step);
-    const body = encodeCommit(commit, run, this.#hash);
+    const body = this.#encode(commit, run);
     return { commit, body, content: this.#chain.content(body) };
+  }
+
+  #encode(commit: Commit, run: Omit<RunKey, "id">): string {
+    try {
+      return encodeCommit(commit, run, this.#hash);
+    } catch (error) {
+      const { message } = Fault.from(error);
+      throw new Fault("not_json", `commit ${commit.number} of ${run.runId} cannot be stored: ${message}`, {
+        cause: error,
+      });
+    }
   }
 
   /** S5. */
@@ -320,6 +349,13 @@ export class SqliteJournal implements Journal {
       end === null ? null : runStatuses.indexOf(end.status),
       end?.at ?? null,
     );
+  }
+
+  #tellOf(creation: Creation, { runId }: RunRecord, first: Commit): void {
+    if (creation.kind === "steered") this.#tables.announce(creation.runId);
+    if (creation.kind !== "created") return;
+    this.#tables.announce(runId);
+    this.#tell(first);
   }
 
   #tell({ mail, inbox, erases }: Commit): void {

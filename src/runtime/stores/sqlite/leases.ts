@@ -257,10 +257,9 @@ export class SqliteLeases implements Leases {
     const { database } = this.#tables;
     const { id } = this.#tables.ownerNow(lease);
     const isReady =
-      rest.kind === "ready" ||
-      (rest.kind === "suspended" &&
-        database.get("SELECT 1 FROM mail WHERE run = ? LIMIT 1", id) !== undefined);
-    const state = rest.kind === "ended" ? RunState.ENDED : isReady ? RunState.READY : RunState.SUSPENDED;
+      rest.kind === "ready" || database.get("SELECT 1 FROM mail WHERE run = ? LIMIT 1", id) !== undefined;
+    const left = rest.kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
+    const state = isReady ? RunState.READY : left;
     database.run(
       "UPDATE runs SET owner = NULL, holder = NULL, state = ?2, wake_at = ?3, ready_at = ?4 WHERE id = ?1",
       id,
@@ -269,7 +268,7 @@ export class SqliteLeases implements Leases {
       this.#tables.tick(),
     );
     this.#tables.owned.delete(lease.runId);
-    if (state !== RunState.ENDED) return;
+    if (rest.kind !== "ended") return;
     database.run("DELETE FROM deltas WHERE run = ?", id);
     database.run(
       "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL",

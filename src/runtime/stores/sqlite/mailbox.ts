@@ -4,6 +4,9 @@ import type { Tables } from "./tables.ts";
 
 type StoredMail = Omit<Mail, "runId">;
 
+/** Nobody is at it, nor looks for it. */
+const isLeft = `state IN (${RunState.SUSPENDED}, ${RunState.ENDED})`;
+
 export class SqliteMailbox implements Mailbox {
   readonly #tables: Tables;
 
@@ -70,8 +73,8 @@ export class SqliteMailbox implements Mailbox {
     if (isNew === 0) return false;
     const counted = database.get<{ readonly place: number }>(
       `UPDATE runs SET mail_count = mail_count + 1,
-         state = iif(state = ${RunState.SUSPENDED}, ${RunState.READY}, state),
-         ready_at = iif(state = ${RunState.SUSPENDED}, ?2, ready_at),
+         state = iif(${isLeft}, ${RunState.READY}, state),
+         ready_at = iif(${isLeft}, ?2, ready_at),
          wake_at = NULL
        WHERE id = ?1 RETURNING mail_count - 1 AS place`,
       run.id,

@@ -1,11 +1,10 @@
-import { Fault } from "../../../kernel/index.ts";
-import type { Database } from "./database.ts";
+import type { FileSchema } from "./migrate.ts";
 
 /** "Reev", in the header of the file: tells our files from those of others. */
 const applicationId = 0x52656576;
 
 /**
- * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed.
+ * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed; of these, none has been yet.
  *
  * Keys are integers. A commit is one row, written behind the last, with its events inside; `next_event` is the seq after its last, so that
  * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
@@ -149,32 +148,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-/** Safe when several processes open a file at once: the second finds the work done. */
-export function migrate(database: Database): void {
-  if (schemaOf(database) === migrations.length) return;
-  database.transaction("IMMEDIATE", () => {
-    const version = schemaOf(database);
-    for (const migration of migrations.slice(version)) database.exec(migration);
-    database.exec(`PRAGMA application_id = ${applicationId}`);
-    database.exec(`PRAGMA user_version = ${migrations.length}`);
-  });
-}
-
-/** Which version of the tables the file has; 0 for a new one. Refuses what this version of Reeve must not touch. */
-function schemaOf(database: Database): number {
-  const { path } = database;
-  const version = database.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
-  const owner = database.get<{ application_id: number }>("PRAGMA application_id")?.application_id ?? 0;
-  const empty = database.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined;
-  if (!empty && owner !== applicationId) {
-    throw new Fault("invalid_argument", `${path} is the database of another program; name another file`);
-  }
-  if (version > migrations.length) {
-    throw new Fault(
-      "version_mismatch",
-      `${path} was written by a newer version of Reeve: its tables have version ${version}, this one knows ${migrations.length}; update reeve, or open another file`,
-      { details: { path, version, known: migrations.length } },
-    );
-  }
-  return version;
-}
+export const storeSchema: FileSchema = { applicationId, migrations };

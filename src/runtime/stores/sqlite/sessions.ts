@@ -172,7 +172,9 @@ export class SqliteSessions implements Sessions {
 
   /** Whether it is new. */
   #append(session: number, { entry, visibility, atLeaf }: Append): boolean {
-    const { id, runId, taskId, ...rest } = entry;
+    const { id, runId, taskId } = entry;
+    // Set to nothing, a member is not in the text.
+    const rest = { ...entry, id: undefined, runId: undefined, taskId: undefined };
     const count = this.#tables.database.run(
       "INSERT OR IGNORE INTO entries (session, entry_id, run_id, task, visibility, body) VALUES (?, ?, ?, ?, ?, ?)",
       session,
@@ -196,7 +198,8 @@ export class SqliteSessions implements Sessions {
   #leaf(session: number): string | null {
     const last = this.#tables.database.get<EntryRow>(
       `SELECT ${entryColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
-       ORDER BY id DESC LIMIT 1`,
+         AND body ->> 'type' NOT IN ('label', 'session_info')
+       ORDER BY entries.id DESC LIMIT 1`,
       session,
     );
     if (last === undefined) return null;

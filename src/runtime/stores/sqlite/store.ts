@@ -15,7 +15,8 @@ import { SqliteInbox } from "./inbox.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLeases } from "./leases.ts";
 import { SqliteMailbox } from "./mailbox.ts";
-import { migrate } from "./migrations.ts";
+import { migrate } from "./migrate.ts";
+import { storeSchema } from "./migrations.ts";
 import { RunFeeds } from "./run-feed.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { Tables } from "./tables.ts";
@@ -71,7 +72,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const tables = new Tables({ database, writer, clock });
   const rows = new CommitRows(database, (sessionId, entryId) => sessions.find(sessionId, entryId));
   await database.patiently(() => {
-    migrate(database);
+    migrate(database, storeSchema);
     rows.open();
   });
   const chain = new Chain(hash, auditKey);

@@ -27,7 +27,7 @@ async function setup(): Promise<{ path: string; store: Store; long: Lease; short
         store.journal.append(long, {
           number: each,
           at: each,
-          steps: [stepRecord(each, "x".repeat(300))],
+          steps: [stepRecord(each, "x".repeat(1_000))],
           events: [turnStart(runId, each)],
         }),
       ),
@@ -50,7 +50,7 @@ test("a deleted run is gone at once, and what it leaves is freed in slices betwe
   expect(count(path, "commits")).toBeGreaterThan(commits / 2);
   await store.journal.append(short, { number: 2, at: 2 });
   await deleting;
-  expect(await turns).toBeGreaterThan(5);
+  expect(await turns).toBeGreaterThan(1);
   expect(left(path)).toEqual([1, 3, 0, 0, 0, 0]);
   expect((await all(store.journal.read(short.runId))).length).toBe(3);
   expect(await store.events.verify(short.runId)).toMatchObject({ ok: true, events: 2 });

@@ -218,6 +218,61 @@ test("a message that differs from its step's, or has no step, is stored by itsel
   }
 });
 
+test("what is booked and opened comes back as it went in, also that of children", () => {
+  const label = { agentId: run.agentId, provider: "p", modelId: "m" };
+  const [root, child] = [formatTaskId(0), formatTaskId(1)];
+  const reserve = {
+    type: "reserve",
+    id: "t0 3 1",
+    taskId: root,
+    attempt: 1,
+    input: { tokens: 5, costUsd: 0.25 },
+    output: { maxTokens: 9, usdPerToken: null },
+    turns: 1,
+    label,
+  } as const;
+  const commit: Commit = {
+    number: 1,
+    at: 9,
+    opens: [
+      { taskId: root, address: stepAt("", 3), seq: 7 },
+      { taskId: child, address: stepAt("", 0), seq: 8 },
+    ],
+    ledger: [
+      reserve,
+      { ...reserve, taskId: child },
+      { ...reserve, label: { ...label, agentId: formatAgentId({ name: "reader" }) } },
+      { ...reserve, output: { ...reserve.output, minTokens: 2 } },
+      { type: "reserve", id: "bare", taskId: root, attempt: 2, input: reserve.input, output: reserve.output },
+      { type: "settle", id: "t0 3 1", tokens: 15, costUsd: null },
+      { type: "lose", id: "t0 3 2" },
+      { type: "close", taskId: child },
+    ],
+  };
+  expect(through(commit)).toEqual(commit);
+});
+
+test("the beginning of a call names its place in the message that asks for it", () => {
+  const call = (callId: string, input: string) =>
+    ({ type: "tool_call", callId, toolName: "t", input: { input } }) as const;
+  const asking = { ...message, content: [...message.content, call("a", "one input"), call("a", "another")] };
+  const start = (seq: number, input: string): Event =>
+    eventAt(seq, eventDraft("tool_execution_start", { callId: "a", toolName: "t", input: { input } }));
+  const commit: Commit = {
+    number: 1,
+    at: 9,
+    steps: [recordOf("llm", { ...reply, message: asking })],
+    events: [start(5, "another"), start(6, "one input"), start(7, "edited")],
+  };
+  const body = encodeCommit(commit, run, hash);
+  expect(["one input", "another", "edited"].map((input) => body.split(input).length - 1)).toEqual([1, 1, 1]);
+  expect(through(commit)).toEqual(commit);
+  const astray = body.replace('"from":[0,2]', '"from":[0,0]');
+  expect(() => decodeCommit(astray, { ...run, number: 1, at: 9, nextEvent: 8 }, () => undefined)).toThrow(
+    SyntaxError,
+  );
+});
+
 test("an entry that was removed from its session since is left out", () => {
   const entry = {
     type: "session_info",

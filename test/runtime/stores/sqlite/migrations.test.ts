@@ -38,7 +38,7 @@ test("the database of another program is refused and left as it is", async () =>
   expect(connect(path).prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
 });
 
-test("a file of the version before keeps its runs, and those that ended are listed as ended", async () => {
+test("the second migration leaves the runs there are, and those that ended are listed as ended", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -49,7 +49,7 @@ test("a file of the version before keeps its runs, and those that ended are list
   expect(runs.map(({ runId, status }) => [runId, status])).toEqual([["run_a", "completed"]]);
 });
 
-/** As the first version left it. */
+/** Takes the second migration back. No release has left such a file: the first was still changed after the second was there. */
 function downgrade(path: string): void {
   const connection = connect(path);
   for (const name of ["of_session", "of_agent", "of_tenant", "by_end", "erasing", "by_age_of_end"])

@@ -1,0 +1,310 @@
+import {
+  assertJson,
+  Fault,
+  type Clock,
+  type Episode,
+  type Fact,
+  type IdSource,
+  type JsonObject,
+  type Memory,
+  type MemoryBlock,
+  type MemoryScope,
+  type MemoryWrite,
+  type Recall,
+  type RecallQuery,
+} from "../../kernel/index.ts";
+import { supersede } from "./fact-timeline.ts";
+import { matchAny, scopeWord } from "./full-text.ts";
+import type { MemoryFile } from "./memory-file.ts";
+
+export interface FullTextMemoryOptions {
+  readonly file: MemoryFile;
+  readonly clock: Pick<Clock, "now">;
+  readonly ids: IdSource;
+}
+
+interface EpisodeRow {
+  readonly id: string;
+  readonly text: string;
+  readonly at: number;
+  readonly metadata: string | null;
+}
+
+const defaultLimit = 10;
+const exportedAtOnce = 200;
+const factColumns = `id, subject, predicate, object, valid_from AS validFrom, valid_until AS validUntil,
+  recorded_at AS recordedAt`;
+
+/** A memory in one SQLite file, found by its words. Several processes may share the file; every write is one transaction. */
+export class FullTextMemory implements Memory {
+  readonly #file: MemoryFile;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #ids: IdSource;
+
+  constructor({ file, clock, ids }: FullTextMemoryOptions) {
+    this.#file = file;
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  blocks(scope: MemoryScope): Promise<readonly MemoryBlock[]> {
+    return this.#read(scope, [], (scopeId) =>
+      this.#file.all<MemoryBlock>("SELECT name, text FROM blocks WHERE scope = ? ORDER BY name", scopeId),
+    );
+  }
+
+  async recall(scope: MemoryScope, query: RecallQuery): Promise<Recall> {
+    const { limit = defaultLimit, asOf = this.#clock.now() } = query;
+    if (!Number.isSafeInteger(limit) || limit < 1)
+      throw new Fault("invalid_argument", `limit is ${limit}: it must be an integer from 1`);
+    return this.#read(scope, { episodes: [], facts: [] }, (scopeId) => ({
+      episodes: this.#episodes(scopeId, query.text, limit),
+      facts: this.#facts(scopeId, query.text, { limit, asOf }),
+    }));
+  }
+
+  async remember(scope: MemoryScope, write: MemoryWrite): Promise<string> {
+    if (write.type === "episode") assertJson(write.metadata ?? null, "the metadata of an episode");
+    const now = this.#clock.now();
+    return this.#write(() => {
+      const scopeId = this.#scopeFor(scope);
+      if (write.type === "block") return this.#writeBlock(scopeId, write.block);
+      const id = write.id ?? this.#ids.next();
+      return write.type === "episode"
+        ? this.#writeEpisode(scopeId, id, write, now)
+        : this.#writeFact(scopeId, id, { validFrom: now, ...write.fact }, now);
+    });
+  }
+
+  forget(scope: MemoryScope, query?: { readonly ids: readonly string[] }): Promise<number> {
+    return this.#write(() => {
+      const scopeId = this.#find(scope);
+      if (scopeId === undefined) return 0;
+      if (query !== undefined) return query.ids.reduce((sum, id) => sum + this.#forgetOne(scopeId, id), 0);
+      const word = scopeWord(scopeId);
+      for (const words of ["episode_words", "fact_words"])
+        this.#file.run(`DELETE FROM ${words} WHERE ${words} MATCH ?`, `scope : "${word}"`);
+      return ["blocks", "episodes", "facts"].reduce(
+        (sum, table) => sum + this.#file.run(`DELETE FROM ${table} WHERE scope = ?`, scopeId),
+        0,
+      );
+    });
+  }
+
+  /** Page by page, so that a large memory is not held in one piece; what is written meanwhile may or may not be in it. */
+  async *export(scope: MemoryScope): AsyncIterable<JsonObject> {
+    for (const block of await this.blocks(scope)) yield { type: "block", ...block };
+    for await (const row of this.#pages<EpisodeRow>(scope, "episodes", "id, text, at, metadata"))
+      yield { type: "episode", ...episodeOf(row) };
+    for await (const { row: _row, ...fact } of this.#pages<Fact>(scope, "facts", factColumns))
+      yield { type: "fact", ...fact };
+  }
+
+  async close(): Promise<void> {
+    this.#file.close();
+  }
+
+  #episodes(scopeId: number, text: string, limit: number): readonly Episode[] {
+    const match = matchAny(scopeWord(scopeId), text);
+    const rows =
+      match === null
+        ? this.#file.all<EpisodeRow>(
+            `SELECT id, text, at, metadata FROM episodes
+             WHERE scope = ? AND ? ORDER BY at DESC, row DESC LIMIT ?`,
+            scopeId,
+            text.trim() === "" ? 1 : 0,
+            limit,
+          )
+        : this.#file.all<EpisodeRow>(
+            `SELECT e.id, e.text, e.at, e.metadata FROM episode_words JOIN episodes e ON e.row = episode_words.rowid
+             WHERE episode_words MATCH ? ORDER BY bm25(episode_words, 0, 1), e.at DESC, e.row DESC LIMIT ?`,
+            match,
+            limit,
+          );
+    return rows.map(episodeOf);
+  }
+
+  #facts(
+    scopeId: number,
+    text: string,
+    { limit, asOf }: { readonly limit: number; readonly asOf: number },
+  ): readonly Fact[] {
+    const valid = "valid_from <= ? AND (valid_until IS NULL OR valid_until > ?)";
+    const match = matchAny(scopeWord(scopeId), text);
+    if (match === null)
+      return this.#file.all<Fact>(
+        `SELECT ${factColumns} FROM facts WHERE scope = ? AND ? AND ${valid}
+         ORDER BY valid_from DESC, row DESC LIMIT ?`,
+        scopeId,
+        text.trim() === "" ? 1 : 0,
+        asOf,
+        asOf,
+        limit,
+      );
+    return this.#file.all<Fact>(
+      `SELECT ${factColumns} FROM fact_words JOIN facts ON facts.row = fact_words.rowid
+       WHERE fact_words MATCH ? AND ${valid}
+       ORDER BY bm25(fact_words, 0, 1), valid_from DESC, facts.row DESC LIMIT ?`,
+      match,
+      asOf,
+      asOf,
+      limit,
+    );
+  }
+
+  #writeBlock(scopeId: number, { name, text }: MemoryBlock): string {
+    if (name === "") throw new Fault("invalid_argument", "a block of memory needs a name");
+    if (text === "") this.#file.run("DELETE FROM blocks WHERE scope = ? AND name = ?", scopeId, name);
+    else
+      this.#file.run(
+        "INSERT OR REPLACE INTO blocks (scope, name, text) VALUES (?, ?, ?)",
+        scopeId,
+        name,
+        text,
+      );
+    return name;
+  }
+
+  #writeEpisode(
+    scopeId: number,
+    id: string,
+    { text, metadata }: Extract<MemoryWrite, { type: "episode" }>,
+    now: number,
+  ): string {
+    if (this.#has("episodes", scopeId, id)) return id;
+    const row = this.#file.insert(
+      "INSERT INTO episodes (scope, id, text, at, metadata) VALUES (?, ?, ?, ?, ?)",
+      scopeId,
+      id,
+      text,
+      now,
+      metadata === undefined ? null : JSON.stringify(metadata),
+    );
+    this.#index("episode_words", row, scopeId, text);
+    return id;
+  }
+
+  #writeFact(
+    scopeId: number,
+    id: string,
+    fact: Pick<Fact, "subject" | "predicate" | "object" | "validFrom">,
+    now: number,
+  ): string {
+    const { subject, predicate, object, validFrom } = fact;
+    if (!Number.isFinite(validFrom))
+      throw new Fault("invalid_argument", `validFrom is ${validFrom}: it must be epoch milliseconds`);
+    if (this.#has("facts", scopeId, id)) return id;
+    const others = this.#file.all<Fact>(
+      `SELECT ${factColumns} FROM facts WHERE scope = ? AND subject = ? AND predicate = ?`,
+      scopeId,
+      subject,
+      predicate,
+    );
+    const { validUntil, closes, repeats } = supersede(others, fact);
+    if (repeats !== null) return repeats;
+    if (closes !== null)
+      this.#file.run(
+        "UPDATE facts SET valid_until = ? WHERE scope = ? AND id = ?",
+        validFrom,
+        scopeId,
+        closes,
+      );
+    const row = this.#file.insert(
+      `INSERT INTO facts (scope, id, subject, predicate, object, valid_from, valid_until, recorded_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      scopeId,
+      id,
+      subject,
+      predicate,
+      object,
+      validFrom,
+      validUntil,
+      now,
+    );
+    this.#index("fact_words", row, scopeId, `${subject} ${predicate} ${object}`);
+    return id;
+  }
+
+  #forgetOne(scopeId: number, id: string): number {
+    let gone = this.#file.run("DELETE FROM blocks WHERE scope = ? AND name = ?", scopeId, id);
+    for (const [table, words] of [
+      ["episodes", "episode_words"],
+      ["facts", "fact_words"],
+    ] as const) {
+      const row = this.#file.get<{ row: number }>(
+        `SELECT row FROM ${table} WHERE scope = ? AND id = ?`,
+        scopeId,
+        id,
+      )?.row;
+      if (row === undefined) continue;
+      this.#file.run(`DELETE FROM ${words} WHERE rowid = ?`, row);
+      gone += this.#file.run(`DELETE FROM ${table} WHERE row = ?`, row);
+    }
+    return gone;
+  }
+
+  #index(words: "episode_words" | "fact_words", row: number, scopeId: number, text: string): void {
+    this.#file.run(
+      `INSERT INTO ${words} (rowid, scope, text) VALUES (?, ?, ?)`,
+      row,
+      scopeWord(scopeId),
+      text,
+    );
+  }
+
+  #has(table: "episodes" | "facts", scopeId: number, id: string): boolean {
+    return this.#file.get(`SELECT 1 FROM ${table} WHERE scope = ? AND id = ?`, scopeId, id) !== undefined;
+  }
+
+  async *#pages<Row extends object>(
+    scope: MemoryScope,
+    table: "episodes" | "facts",
+    columns: string,
+  ): AsyncIterable<Row & { readonly row: number }> {
+    for (let after = 0; ;) {
+      const from = after;
+      const page = await this.#read(scope, [], (scopeId) =>
+        this.#file.all<Row & { readonly row: number }>(
+          `SELECT row, ${columns} FROM ${table} WHERE scope = ? AND row > ? ORDER BY row LIMIT ?`,
+          scopeId,
+          from,
+          exportedAtOnce,
+        ),
+      );
+      yield* page;
+      const last = page.at(-1);
+      if (last === undefined || page.length < exportedAtOnce) return;
+      after = last.row;
+    }
+  }
+
+  #find(scope: MemoryScope): number | undefined {
+    return this.#file.get<{ id: number }>("SELECT id FROM scopes WHERE key = ?", keyOf(scope))?.id;
+  }
+
+  #scopeFor(scope: MemoryScope): number {
+    return this.#find(scope) ?? this.#file.insert("INSERT INTO scopes (key) VALUES (?)", keyOf(scope));
+  }
+
+  #read<Found>(scope: MemoryScope, nothing: Found, work: (scopeId: number) => Found): Promise<Found> {
+    return this.#file.patiently(() =>
+      this.#file.transaction("DEFERRED", () => {
+        const scopeId = this.#find(scope);
+        return scopeId === undefined ? nothing : work(scopeId);
+      }),
+    );
+  }
+
+  #write<Result>(work: () => Result): Promise<Result> {
+    return this.#file.patiently(() => this.#file.transaction("IMMEDIATE", work));
+  }
+}
+
+/** Y1: no two scopes have the same, whatever is in their names. */
+function keyOf({ userId, agentId }: MemoryScope): string {
+  return JSON.stringify([userId, agentId ?? null]);
+}
+
+function episodeOf({ id, text, at, metadata }: EpisodeRow): Episode {
+  return { id, text, at, ...(metadata !== null && { metadata: JSON.parse(metadata) as JsonObject }) };
+}

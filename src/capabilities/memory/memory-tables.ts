@@ -1,0 +1,45 @@
+/** "RevM", in the header of the file: tells our files from those of others. */
+const applicationId = 0x5265764d;
+
+/** From each version of the tables to the next. What has been released is never changed, only followed. */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE scopes (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+  CREATE TABLE blocks (
+    scope INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (scope, name)
+  ) WITHOUT ROWID;
+  CREATE TABLE episodes (
+    row INTEGER PRIMARY KEY,
+    scope INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    text TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    metadata TEXT,
+    UNIQUE (scope, id)
+  );
+  CREATE INDEX episodes_late ON episodes (scope, at DESC, row DESC);
+  CREATE VIRTUAL TABLE episode_words USING fts5(scope, text, tokenize = "unicode61 remove_diacritics 2");
+  CREATE TABLE facts (
+    row INTEGER PRIMARY KEY,
+    scope INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    predicate TEXT NOT NULL,
+    object TEXT NOT NULL,
+    valid_from INTEGER NOT NULL,
+    valid_until INTEGER,
+    recorded_at INTEGER NOT NULL,
+    UNIQUE (scope, id)
+  );
+  CREATE INDEX facts_about ON facts (scope, subject, predicate, valid_from);
+  CREATE INDEX facts_late ON facts (scope, valid_from DESC, row DESC);
+  CREATE VIRTUAL TABLE fact_words USING fts5(scope, text, tokenize = "unicode61 remove_diacritics 2");
+  INSERT INTO episode_words (episode_words, rank) VALUES ('secure-delete', 1);
+  INSERT INTO fact_words (fact_words, rank) VALUES ('secure-delete', 1);
+  `,
+];
+
+export const memorySchema = { applicationId, migrations } as const;

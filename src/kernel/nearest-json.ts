@@ -1,0 +1,53 @@
+import { describeValue } from "./describe-value.ts";
+import type { JsonValue } from "./json.ts";
+
+/** What lies deeper is named, not shown. */
+const deepest = 32;
+
+/**
+ * JSON that says as much of a value as JSON can: dates and bigints as texts, errors as name and message, instances as their properties. What
+ * contains itself, cannot be read or lies too deep is named in words. What is JSON stays as it is. Never throws.
+ */
+export function nearestJson(value: unknown): JsonValue {
+  return nearest(value, []) ?? null;
+}
+
+function nearest(value: unknown, around: readonly object[]): JsonValue | undefined {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value;
+    case "number":
+      // -0 is the one number that is finite and not itself after a round through JSON.
+      return Number.isFinite(value) ? value + 0 : String(value);
+    case "undefined":
+      return undefined;
+    case "object":
+      return value === null ? null : readable(value, around);
+    default:
+      return describeValue(value);
+  }
+}
+
+function readable(value: object, around: readonly object[]): JsonValue {
+  if (around.includes(value)) return "[contains itself]";
+  if (around.length >= deepest) return `[${describeValue(value)}]`;
+  try {
+    return container(value, [...around, value]);
+  } catch {
+    return "[cannot be read]";
+  }
+}
+
+function container(value: object, around: readonly object[]): JsonValue {
+  if (Array.isArray(value))
+    return Array.from(value as readonly unknown[], (each) => nearest(each, around) ?? null);
+  if (value instanceof Error) return { name: value.name, message: value.message };
+  if ("toJSON" in value && typeof value.toJSON === "function")
+    return nearest((value.toJSON as () => unknown)(), around) ?? null;
+  const members = Object.entries(value).flatMap(([key, member]) => {
+    const near = nearest(member, around);
+    return near === undefined ? [] : [[key, near] as const];
+  });
+  return Object.fromEntries(members);
+}

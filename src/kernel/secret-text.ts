@@ -1,0 +1,35 @@
+/** Stands in the place of what was taken out. */
+const mark = "[secret]";
+
+/** Keys that say by their beginning whose they are. */
+const marked =
+  /\b(?:(?:sk|rk|pk|gsk|xai|pplx|fw|nvapi|key)[-_](?=[\w-]{0,200}\d)[\w-]{12,200}|(?:gh[opsur]_|github_pat_|glpat-|hf_|r8_|xox[abprs]-)[\w-]{10,200}|AIza[\w-]{30,60}|ya29\.[\w-]{10,400}|A(?:KIA|SIA)[A-Z\d]{12,20}|eyJ[\w-]{10,2000}\.[\w-]{10,2000}(?:\.[\w-]{0,2000})?)/gu;
+
+/** `Authorization: Bearer …`. */
+const carried = /\b(Bearer|Basic|Token)(\s{1,4}|%20)(?=[\w.~+/=-]{0,400}\d)[\w.~+/=-]{8,4000}/giu;
+
+const names =
+  "(?:x-)?(?:api|access|auth|secret|private|subscription)[-_ ]?(?:key|token)|(?:client[-_])?secret|password|passwd|x-goog-api-key|signature|authorization|credential";
+
+/** `api_key=…`, `"apiKey": "…"`, `x-api-key: …`. A word without a digit in it, such as `password: required`, is left. */
+const named = new RegExp(
+  `((?:${names})["']?\\s{0,4}[:=]\\s{0,4}["']?)(?=[^\\s"'&,;]{0,400}\\d)(?!\\[secret\\])[^\\s"'&,;]{6,4000}`,
+  "giu",
+);
+
+/** In an address: `?key=…`, and the name and password before the host. */
+const inQuery = /([?&](?:key|token|sig|code|auth)=)[^\s"'&#]{4,4000}/giu;
+const inAuthority = /(\b[a-z][a-z\d+.-]{1,20}:\/\/)[^\s/@:]{0,200}:[^\s/@]{1,200}@/giu;
+
+/**
+ * The text without the keys, tokens and passwords that errors of providers and clients quote. For what is stored, told or shown; it
+ * knows their usual shapes and proves none absent.
+ */
+export function withoutSecrets(text: string): string {
+  return text
+    .replace(marked, mark)
+    .replace(carried, `$1$2${mark}`)
+    .replace(named, `$1${mark}`)
+    .replace(inQuery, `$1${mark}`)
+    .replace(inAuthority, `$1${mark}@`);
+}

@@ -1,0 +1,167 @@
+import { describe, expect, test } from "vitest";
+import { memoryStore, openRuntime, sha256, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
+import type { Guardrail, JsonValue, RunResult, Store, ToolResultPart } from "../../src/kernel/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+
+function sender(sent: string[]) {
+  return tool({
+    name: "send",
+    description: "Sends mail",
+    input: { type: "object", properties: { to: { type: "string" } }, required: ["to"] } as const,
+    execute: ({ to }) => {
+      sent.push(to);
+      return `sent to ${to}`;
+    },
+  });
+}
+
+const three = {
+  toolCalls: ["ann", "bob", "cid"].map((to) => ({ name: "send", input: { to }, callId: "call" })),
+};
+
+const noBob: Guardrail = {
+  name: "no_bob",
+  beforeCall: ({ input }) =>
+    JSON.stringify(input).includes("bob")
+      ? { decision: "halt", reason: "not to bob" }
+      : { decision: "allow" },
+};
+
+async function play(
+  options: Partial<SoloAgentOptions>,
+  store: Store = memoryStore({ hash: sha256 }),
+): Promise<{ result: RunResult<JsonValue>; results: readonly string[]; said: readonly string[] }> {
+  const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+  const handle = await runtime.submit(
+    soloAgent({ name: "clerk", model: scriptedModel([three]), ...options }),
+    "Send it to all.",
+  );
+  const result = await handle.result();
+  await runtime.close();
+  return { result, ...(await sessionOf(store, result)) };
+}
+
+async function sessionOf(
+  store: Store,
+  { sessionId }: RunResult<JsonValue>,
+): Promise<{ results: readonly string[]; said: readonly string[] }> {
+  const messages = (await store.sessions.read(sessionId)).flatMap(({ entry }) =>
+    entry.type === "message" ? [entry.message] : [],
+  );
+  const results = messages.flatMap((message) => (message.role === "tool" ? message.content : []));
+  return {
+    results: results.map(({ output }: ToolResultPart) =>
+      output.type === "text" ? output.text : output.type,
+    ),
+    said: messages.flatMap((message) =>
+      message.role === "assistant"
+        ? message.content.flatMap((part) => (part.type === "text" ? [part.text] : []))
+        : [],
+    ),
+  };
+}
+
+describe("a batch of calls that is stopped half way", () => {
+  test("S1: what was done keeps its result in the session, and only what was not is said not to be", async () => {
+    const sent: string[] = [];
+    const { result, results } = await play({ tools: [sender(sent)], guardrails: [noBob] });
+    expect(result.status).toBe("guardrail_tripped");
+    expect(sent).toEqual(["ann", "cid"]);
+    expect(results).toEqual(["sent to ann", "[not executed: not to bob]", "sent to cid"]);
+  });
+
+  test("S1: a call that was stopped by its result is not said not to have been executed", async () => {
+    const sent: string[] = [];
+    const afterBob: Guardrail = {
+      name: "after_bob",
+      afterCall: (_call, { output }) =>
+        JSON.stringify(output).includes("bob")
+          ? { decision: "halt", reason: "bob knows" }
+          : { decision: "allow" },
+    };
+    const calls = ["ann", "bob"].map((to) => ({ name: "send", input: { to }, callId: to }));
+    const { result, results } = await play({
+      model: scriptedModel([{ toolCalls: calls }]),
+      tools: [sender(sent)],
+      guardrails: [afterBob],
+    });
+    expect(result).toMatchObject({ status: "guardrail_tripped", failure: { message: "bob knows" } });
+    expect(sent).toEqual(["ann", "bob"]);
+    expect(results).toEqual(["sent to ann", "[withheld: bob knows]"]);
+  });
+
+  test("S1: a layer that answers in place of an agent that failed leaves no call open", async () => {
+    const sent: string[] = [];
+    const { result, results, said } = await play({
+      tools: [sender(sent)],
+      guardrails: [noBob],
+      middleware: [
+        {
+          agent: async (context, next) => {
+            await next().catch(() => {
+              context.result = { output: "Not all of it.", status: "completed", interruptionReason: null };
+            });
+          },
+        },
+      ],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "Not all of it." });
+    expect(results).toEqual(["sent to ann", "[not executed: answered in its place]", "sent to cid"]);
+    expect(said).toEqual(["Not all of it."]);
+  });
+});
+
+test("what a layer around the run makes of its output is what the session keeps", async () => {
+  const { result, said } = await play({
+    model: scriptedModel(["It rains in Sens."]),
+    middleware: [
+      {
+        agent: async (context, next) => {
+          await next();
+          if (context.result !== undefined) context.result = { ...context.result, output: "It rains." };
+        },
+      },
+    ],
+  });
+  expect(result.output).toBe("It rains.");
+  expect(said).toEqual(["It rains."]);
+});
+
+test("B1: where a provider bills above its bound, what the answer asks for waits for a top-up", async () => {
+  const sent: string[] = [];
+  const store = memoryStore({ hash: sha256 });
+  const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+  const model = scriptedModel([
+    { ...three, usage: { inputTokens: 900, outputTokens: 200_000 } },
+    { text: "Sent.", usage: { inputTokens: 1_000, outputTokens: 5 } },
+  ]);
+  const clerk = soloAgent({ name: "clerk", model, tools: [sender(sent)], budget: { maxTokens: 50_000 } });
+  const run = await runtime.submit(clerk, "Send it to all.");
+  expect(await run.result()).toMatchObject({ status: "budget_exhausted" });
+  expect(sent).toEqual([]);
+  await run.topUp({ maxTokens: 1_000_000 });
+  expect(await run.result()).toMatchObject({ status: "completed", output: "Sent." });
+  expect(sent).toEqual(["ann", "bob", "cid"]);
+  // The answer that was paid for is not asked for again.
+  expect(model.calls).toHaveLength(2);
+  await runtime.close();
+});
+
+test("an extension has its say at the gate of an agent that works alone", async () => {
+  const sent: string[] = [];
+  const { result, results } = await play({
+    model: scriptedModel([three, "Done."]),
+    tools: [sender(sent)],
+    extensions: [
+      {
+        name: "shy",
+        toolCall: ({ input }) =>
+          JSON.stringify(input).includes("bob") ? { block: true, reason: "shy" } : undefined,
+        toolResult: () => ({ output: { type: "text", text: "patched" } }),
+      },
+    ],
+  });
+  expect(result.status).toBe("completed");
+  expect(sent).toEqual(["ann", "cid"]);
+  expect(results).toEqual(["patched", "[denied: shy]", "patched"]);
+});

@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { soloAgent } from "../../src/agents/index.ts";
+import { BrowserSession, browserTools, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
+import type { ModelRequest } from "../../src/kernel/index.ts";
+import { openRuntime } from "../../src/runtime/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+
+const shop = `<!doctype html><title>Shop</title><h1>Teas</h1>
+  <form action="/order"><label>Name <input name="who"></label>
+  <label>Kind <select name="kind"><option>green</option><option>black</option></select></label>
+  <button>Order</button></form><a href="/more" target="_blank">More teas</a>`;
+
+let server: Server;
+let site = "";
+let executablePath = "";
+const orders: string[] = [];
+const unpacked = mkdtempSync(join(tmpdir(), "reeve-chromium-"));
+const open: BrowserSession[] = [];
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const url = new URL(request.url ?? "/", "http://shop");
+    response.setHeader("content-type", "text/html");
+    if (url.pathname === "/order") {
+      orders.push(`${url.searchParams.get("who")} ${url.searchParams.get("kind")}`);
+      response.end(`<title>Thanks</title><p>Thank you, ${url.searchParams.get("who")}</p>`);
+    } else if (url.pathname === "/away") {
+      response.writeHead(302, { location: "http://other.test/" }).end();
+    } else response.end(url.pathname === "/more" ? "<title>More</title><p>Oolong</p>" : shop);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  // It unpacks itself into the temporary folder; one of its own goes with the tests.
+  process.env["TMPDIR"] = unpacked;
+  const { default: chromium } = await import("@sparticuz/chromium");
+  executablePath = await chromium.executablePath();
+});
+
+afterEach(async () => {
+  for (const browser of open.splice(0)) await browser.close();
+});
+
+afterAll(() => {
+  server.close();
+  rmSync(unpacked, { recursive: true, force: true });
+});
+
+function session(options: BrowserOptions = {}): BrowserSession {
+  const args = ["--headless=new", "--disable-gpu", "--single-process", "--no-zygote"];
+  const browser = new BrowserSession({ executablePath, args, ...options });
+  open.push(browser);
+  return browser;
+}
+
+function lastResult({ messages }: ModelRequest): string {
+  return JSON.stringify(messages.at(-1));
+}
+
+/** The reference of the first element whose line says this. */
+function refOf(request: ModelRequest, words: string): string {
+  const [, ref = ""] =
+    new RegExp(`${words}[^\\[]*?(?:\\[[^\\]]*\\] )*?\\[ref=(\\w+)\\]`, "u").exec(lastResult(request)) ?? [];
+  return ref;
+}
+
+test("an agent fills in a form of a real page and reads what comes of it", async () => {
+  const browser = session();
+  const call = (name: string, input: object) => ({ toolCalls: [{ name, input: { ...input } }] });
+  let [who, kind, button] = ["", "", ""];
+  const model = scriptedModel([
+    call("browser_open", { url: site }),
+    (request) => {
+      [who, kind, button] = [refOf(request, "textbox"), refOf(request, "combobox"), refOf(request, "button")];
+      return call("browser_type", { ref: who, text: "Ada" });
+    },
+    (request) => call("browser_select", { ref: refOf(request, "combobox") || kind, option: "black" }),
+    (request) => call("browser_click", { ref: refOf(request, "button") || button }),
+    (request) => (lastResult(request).includes("Thank you, Ada") ? "ordered" : lastResult(request)),
+  ]);
+  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const buyer = soloAgent({ name: "buyer", model, tools: browserTools(browser) });
+  const { output } = await (await runtime.submit(buyer, "Order black tea for Ada")).result();
+  await runtime.close();
+  expect(output).toBe("ordered");
+  expect(orders).toEqual(["Ada black"]);
+});
+
+test("tells of its tabs always, and of the page's picture and elements as it is told to", async () => {
+  const browser = session({ viewport: { width: 320, height: 200 } });
+  expect({ state: await browser.getState(), messages: await browser.messages() }).toEqual({
+    state: { tabs: [], viewport: { width: 320, height: 200 } },
+    messages: [],
+  });
+  await browser.open(site);
+  await browser.open(`${site}/more`, { newTab: true });
+  const bare = await browser.getState();
+  expect(bare.tabs).toEqual([
+    { id: 1, title: "Shop", url: `${site}/`, active: false },
+    { id: 2, title: "More", url: `${site}/more`, active: true },
+  ]);
+  expect(Object.keys(bare)).toEqual(["tabs", "viewport"]);
+  const { screenshot = "", accessibility } = await browser.getState({
+    useScreenshot: true,
+    useAccessibility: true,
+  });
+  const picture = Buffer.from(screenshot, "base64");
+  expect([picture.readUInt32BE(16), picture.readUInt32BE(20)]).toEqual([320, 200]);
+  expect(accessibility).toContain("Oolong");
+  await browser.closeTab(2);
+  expect((await browser.getState()).tabs).toEqual([{ id: 1, title: "Shop", url: `${site}/`, active: true }]);
+});
+
+test("what it shows before a turn is a message with a picture, if it is told to", async () => {
+  const browser = session({ useScreenshot: true });
+  await browser.open(site);
+  const [message] = await browser.messages();
+  expect(message).toMatchObject({
+    role: "user",
+    content: [
+      { type: "text", text: expect.stringContaining(`* tab 1: Shop <${site}/>`) },
+      { type: "image", mediaType: "image/png" },
+    ],
+  });
+});
+
+test("opens nothing it may not, also not by way of a redirect, and says what is wrong with an address", async () => {
+  const browser = session({ allow: ({ hostname }) => hostname === "127.0.0.1" });
+  await expect(browser.open("http://other.test/")).rejects.toMatchObject({ code: "permission_denied" });
+  await expect(browser.open("file:///etc/passwd")).rejects.toMatchObject({ code: "permission_denied" });
+  await expect(browser.open("shop")).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(browser.open(`${site}/away`)).rejects.toThrow(/BLOCKED|ERR_/u);
+  expect((await browser.getState()).tabs.map(({ url }) => url)).not.toContain("http://other.test/");
+});
+
+test("says which program is missing", async () => {
+  await expect(session({ executablePath: "/nowhere/chromium" }).open(site)).rejects.toMatchObject({
+    code: "dependency_missing",
+    message: expect.stringContaining("/nowhere/chromium"),
+  });
+});
+
+test("starts anew after the browser was closed", async () => {
+  const browser = session();
+  await browser.open(site);
+  await browser.close();
+  expect(browser.isOpen).toBe(false);
+  await browser.open(site);
+  expect((await browser.getState()).tabs).toHaveLength(1);
+});
