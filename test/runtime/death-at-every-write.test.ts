@@ -177,24 +177,13 @@ function approval(world: World): Workload {
   };
 }
 
-/** A tool's body that asks a person before it acts. */
+/** Code that asks a person before it acts. */
 function question(world: World): Workload {
-  const form = simpleTool({
-    name: "form",
-    execute: async (_input, { ctx }) => {
-      const asked = { toolName: "form", callId: "1", input: { message: "Name?" }, reason: "asked" };
-      const decision = await ctx.approval(asked);
-      return (count(world, `send ${JSON.stringify(decision)}`), text("sent"));
-    },
+  const asked = { toolName: "form", callId: "1", input: { message: "Name?" }, reason: "asked" };
+  const clerk = agent("clerk", async (ctx) => {
+    const decision = await ctx.approval(asked);
+    return ctx.step("send", async () => (count(world, `send ${JSON.stringify(decision)}`), "sent"));
   });
-  const clerk = agent(
-    "clerk",
-    async (ctx) => {
-      const { output } = await ctx.tool({ callId: "1", toolName: "form", input: {} });
-      return output.type === "text" ? output.text : null;
-    },
-    { tools: [form] },
-  );
   return { agents: () => [clerk], outside: approving({ decision: "approved", input: { name: "Ada" } }) };
 }
 
