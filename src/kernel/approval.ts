@@ -22,3 +22,6 @@ export type ApprovalDecision =
   | { readonly decision: "denied"; readonly reason?: string; readonly by?: string }
   /** The call is left out; the model is told so and goes on. */
   | { readonly decision: "skipped"; readonly by?: string };
+
+/** What code inside a run may put to a person: a tool's body that needs to know something, or passes a question on. */
+export type PersonQuestion = Omit<ApprovalRequest, "approvalId" | "inputDigest">;

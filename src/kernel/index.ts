@@ -4,7 +4,7 @@ export type { AgentPhase } from "./agent-phase.ts";
 export { agentSession, type AgentSession } from "./agent-session.ts";
 export type { Agent } from "./agent.ts";
 export type { ApprovalEvents } from "./approval-event.ts";
-export type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
+export type { ApprovalDecision, ApprovalRequest, PersonQuestion } from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
 export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";

@@ -1,3 +1,4 @@
+import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
 import type { CancelSignal } from "./cancel-signal.ts";
 import type { AssistantMessage } from "./chat-message.ts";
 import type { Compacted, CompactionStep } from "./compaction.ts";
@@ -208,6 +209,11 @@ export interface RunContext {
    * it (`question_ask`), and the task's clock stands still (B5), so that it has no timeout.
    */
   waitForSignal(name: string, options?: SignalOptions): Promise<JsonValue | undefined>;
+  /**
+   * Asks a person, as the gate does for a tool that wants a yes: durably, answered by `RunHandle.approve`, with the task's clock
+   * standing still. What `approved` means is the asker's to say; its `input`, if any, is the answer.
+   */
+  approval(question: PersonQuestion): Promise<ApprovalDecision>;
 
   /** Something that cannot be journaled, such as a connection: closed when the task is dropped, opened again on replay. */
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;

@@ -6,6 +6,7 @@ import {
   sealJson,
   stepAt,
   type AgentId,
+  type ApprovalDecision,
   type AskOutcome,
   type Branch,
   type BranchResults,
@@ -17,6 +18,7 @@ import {
   type LlmReply,
   type LlmRequest,
   type Message,
+  type PersonQuestion,
   type RunContext,
   type SignalOptions,
   type RunFacts,
@@ -51,6 +53,7 @@ import { settle } from "./settled.ts";
 import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
+import { askPerson } from "./tool-approval.ts";
 import { callTool } from "./tool-call.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
@@ -297,6 +300,10 @@ export class TaskContext implements RunContext {
 
   waitForSignal(name: string, options: SignalOptions = {}): Promise<JsonValue | undefined> {
     return signalled(this.#steps, this.#messages, name, options);
+  }
+
+  approval(question: PersonQuestion): Promise<ApprovalDecision> {
+    return askPerson(this.#steps, question);
   }
 
   /** Not journaled: it is opened anew by whoever replays. */

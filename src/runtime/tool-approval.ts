@@ -1,9 +1,11 @@
 import {
+  assertJson,
   Fault,
   JsonDigest,
   type ApprovalDecision,
   type ApprovalHandler,
   type ApprovalRequest,
+  type PersonQuestion,
   type StepAddress,
   type ToolCall,
 } from "../kernel/index.ts";
@@ -56,6 +58,15 @@ export function askForApproval(
     },
     { type: "approval_request", data: request },
   );
+}
+
+/** A question of code's own: its record is below an address of its own, as that of a tool's approval is below the call. */
+export function askPerson(steps: ScopeSteps, { reason, ...call }: PersonQuestion): Promise<ApprovalDecision> {
+  const address = steps.next();
+  return steps.alone(`approval of ${call.toolName}`, async () => {
+    assertJson(call.input, `the question of ${call.toolName}`);
+    return askForApproval(steps, address, { call, reason });
+  });
 }
 
 /** Of a digest: enough that nobody meets two arguments that share them. */

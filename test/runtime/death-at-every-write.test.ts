@@ -177,6 +177,16 @@ function approval(world: World): Workload {
   };
 }
 
+/** Code that asks a person before it acts. */
+function question(world: World): Workload {
+  const asked = { toolName: "form", callId: "1", input: { message: "Name?" }, reason: "asked" };
+  const clerk = agent("clerk", async (ctx) => {
+    const decision = await ctx.approval(asked);
+    return ctx.step("send", async () => (count(world, `send ${JSON.stringify(decision)}`), "sent"));
+  });
+  return { agents: () => [clerk], outside: approving({ decision: "approved", input: { name: "Ada" } }) };
+}
+
 function approving(decision: ApprovalDecision): NonNullable<Workload["outside"]> {
   return async (handle, events) => {
     const request = events.find(({ type }) => type === "approval_request") as
@@ -338,6 +348,7 @@ const workloads = {
   waiting,
   preemption,
   approval,
+  question,
   guarded,
   branches,
   continuing,

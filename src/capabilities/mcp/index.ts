@@ -1,0 +1,13 @@
+export type { Backoff, OnQuestion } from "./connection.ts";
+export { McpServers, type McpServersOptions } from "./mcp-servers.ts";
+export type {
+  HttpAuth,
+  HttpServerConfig,
+  ServerConfig,
+  ServerConfigs,
+  StdioServerConfig,
+} from "./server-config.ts";
+export type { Variables } from "./variable-text.ts";
+export type { HttpOptions } from "./http-endpoint.ts";
+export { McpExport, type McpServerOptions, type StdioServing } from "./mcp-server.ts";
+export type { OfferedAgent } from "./served-offer.ts";

@@ -1,0 +1,85 @@
+import type { Tool as ListedTool } from "@modelcontextprotocol/client";
+import {
+  Fault,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+  type Tool,
+  type ToolRisk,
+} from "../../kernel/index.ts";
+import { jsonSchemaCheck, toolSchema } from "../tools/schema-reader.ts";
+import type { Connection } from "./connection.ts";
+import { askInRun } from "./elicitation.ts";
+import { remoteResult } from "./remote-result.ts";
+
+/** Where our own side looks for the key under which a repeated call is the same call (J6). */
+export const idempotencyMeta = "reeve/idempotencyKey";
+
+/** A server's tool as one of ours. Time, restart and words for errors are the connection's. */
+export function remoteTool(name: string, connection: Connection, listed: ListedTool): Tool<JsonObject> {
+  const { config } = connection;
+  const { risk, destructive, harmless } = standing(listed, config.trustAnnotations ?? true);
+  const inputSchema = listed.inputSchema as JsonSchema;
+  return Object.freeze({
+    name,
+    description: listed.description ?? listed.title ?? listed.annotations?.title ?? "",
+    inputSchema,
+    risk: config.risk?.[listed.name] ?? risk,
+    destructive,
+    edits: false,
+    concurrency: harmless ? "parallel" : "sequential",
+    // The connection's own, which stands still while the server asks a person.
+    timeoutMs: null,
+    suspends: false,
+    needsApproval: () => false,
+    parse: inputReader(name, inputSchema),
+    execute: async (input, context) => {
+      const { signal, progress, idempotencyKey } = context;
+      const params = { name: listed.name, arguments: input, _meta: { [idempotencyMeta]: idempotencyKey } };
+      const result = await connection.call(
+        `tool ${listed.name}`,
+        (client, options) => client.callTool(params, options),
+        { signal, progress, asking: (question) => askInRun(connection.name, context, name, question) },
+      );
+      return remoteResult(result);
+    },
+  } satisfies Tool<JsonObject>);
+}
+
+/** What a server says of its tool; what it does not say is taken for the worst. */
+function standing(
+  { annotations }: ListedTool,
+  trusted: boolean,
+): {
+  readonly risk: ToolRisk;
+  readonly destructive: boolean;
+  readonly harmless: boolean;
+} {
+  const said = trusted ? annotations : undefined;
+  if (said?.readOnlyHint === true) return { risk: "safe", destructive: false, harmless: true };
+  return { risk: "high", destructive: said?.destructiveHint ?? true, harmless: false };
+}
+
+/** T1. A schema we cannot read is left to the server, which can. */
+function inputReader(name: string, schema: JsonSchema): (input: JsonValue) => Promise<JsonObject> {
+  const owner = toolSchema(name);
+  const check = jsonSchemaCheck(owner.schemaName, schema);
+  return async (input) => {
+    if (typeof input !== "object" || input === null || Array.isArray(input))
+      throw owner.refuse(["it must be an object"]);
+    const problems = await problemsOf(() => check(input));
+    if (problems.length > 0) throw owner.refuse(problems);
+    return input as JsonObject;
+  };
+}
+
+async function problemsOf(
+  check: () => readonly string[] | Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  try {
+    return await check();
+  } catch (error) {
+    if (Fault.is(error)) return [];
+    throw error;
+  }
+}

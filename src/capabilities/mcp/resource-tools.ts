@@ -1,0 +1,59 @@
+import type { JsonObject, Tool, UserPart } from "../../kernel/index.ts";
+import { tool } from "../tools/tool.ts";
+import { partsResult } from "./remote-result.ts";
+
+/** What the tools need of the servers. */
+interface ResourceHolder {
+  resources(server?: string): Promise<readonly ListedResource[]>;
+  readResource(
+    server: string,
+    uri: string,
+    options: { readonly signal: AbortSignal },
+  ): Promise<readonly UserPart[]>;
+}
+
+interface ListedResource {
+  readonly server: string;
+  readonly uri: string;
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly mimeType?: string | undefined;
+}
+
+const listInput = {
+  type: "object",
+  properties: { server: { type: "string", description: "Only of this server" } },
+} as const;
+
+const readInput = {
+  type: "object",
+  properties: { server: { type: "string" }, uri: { type: "string" } },
+  required: ["server", "uri"],
+} as const;
+
+export function resourceTools(servers: ResourceHolder): readonly Tool[] {
+  const list = tool({
+    name: "list_mcp_resources",
+    description: "Lists what the MCP servers have to read, with the server and uri to read it by",
+    input: listInput,
+    execute: async ({ server }) => (await servers.resources(server)).map(shown),
+  });
+  const read = tool({
+    name: "read_mcp_resource",
+    description: "Reads a resource of an MCP server by its uri",
+    input: readInput,
+    execute: async ({ server, uri }, { signal }) =>
+      partsResult(await servers.readResource(server, uri, { signal })),
+  });
+  return [list, read];
+}
+
+function shown({ server, uri, name, description, mimeType }: ListedResource): JsonObject {
+  return {
+    server,
+    uri,
+    name,
+    ...(description !== undefined && { description }),
+    ...(mimeType !== undefined && { mimeType }),
+  };
+}

@@ -1,0 +1,186 @@
+import { hash, randomUUID } from "node:crypto";
+import {
+  inputRequired,
+  SdkError,
+  type CallToolResult,
+  type InputRequiredResult,
+  type RequestStateCodec,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import {
+  Fault,
+  formatRunId,
+  parseSessionId,
+  type ApprovalRequest,
+  type Delta,
+  type Event,
+  type JsonObject,
+  type JsonValue,
+  type RunHandle,
+  type RunId,
+  type Runtime,
+  type SessionId,
+} from "../../kernel/index.ts";
+import { HostProgress } from "./host-progress.ts";
+import { idempotencyMeta } from "./remote-tool.ts";
+import { refusal, type HostUser, type Offer } from "./served-offer.ts";
+import { hostDecision, hostQuestion } from "./served-question.ts";
+
+/** What is to be known when the host comes back with an answer; it carries this for us, sealed. */
+export interface CallState {
+  readonly runId: RunId;
+  readonly session: string;
+  readonly approvalId: string;
+  readonly asked: JsonValue;
+  /** Of the question: what comes after it has not been seen yet. */
+  readonly seq: number;
+}
+
+export interface ServingOptions {
+  readonly server: string;
+  readonly runtime: Runtime;
+  readonly codec: RequestStateCodec<CallState>;
+  /** What becomes of a question when the host has nobody to ask: `deny` says no, `wait` leaves it to whoever else may answer it. */
+  readonly withoutPerson: "deny" | "wait";
+  readonly onWarning: (warning: Fault) => void;
+}
+
+/** What a call comes with. */
+export interface HostCall {
+  readonly offer: Offer;
+  readonly given: JsonObject;
+  readonly context: ServerContext;
+  readonly user: HostUser;
+  readonly canAsk: boolean;
+}
+
+/**
+ * A call of a host as a run: followed to its end, with what it shows as progress and what it asks as a question to the host. A host that
+ * cancels the call cancels the run; one that goes away does not (C3), and may ask again under the same idempotency key.
+ */
+export async function serveCall(
+  options: ServingOptions,
+  call: HostCall,
+): Promise<CallToolResult | InputRequiredResult> {
+  try {
+    const state = call.context.mcpReq.requestState<CallState>();
+    const { run, session } =
+      state === undefined ? await begin(options, call) : await goOn(options, call, state);
+    return await follow(options, call, { run, session, fromSeq: state === undefined ? 0 : state.seq + 1 });
+  } catch (error) {
+    if (!Fault.is(error)) throw error;
+    return refusal(error.message);
+  }
+}
+
+interface Followed {
+  readonly run: RunHandle;
+  readonly session: string;
+  readonly fromSeq: number;
+}
+
+async function begin(
+  { server, runtime }: ServingOptions,
+  { offer, given, user: { userId }, context }: HostCall,
+): Promise<Omit<Followed, "fromSeq">> {
+  const session = offer.session(given) ?? randomUUID();
+  const { _meta: meta } = context.mcpReq;
+  const key = meta?.[idempotencyMeta];
+  const run = await runtime.submit(offer.agent, offer.input(given), {
+    channel: "mcp",
+    streaming: true,
+    sessionId: ownSession(server, userId, session),
+    ...(userId !== null && { userId }),
+    ...(typeof key === "string" && { runId: repeatedRun([server, userId, offer.name, key]) }),
+  });
+  return { run, session };
+}
+
+/** A host names conversations as it likes, and reaches its own user's only. */
+function ownSession(server: string, userId: string | null, session: string): SessionId {
+  const wall = hash("sha256", JSON.stringify([server, userId]), "hex").slice(0, 16);
+  return parseSessionId(`mcp:${wall}/${session}`);
+}
+
+/** J6: the same call, made again because nobody knew whether it had come through, is the same run. */
+function repeatedRun(call: readonly (string | null)[]): RunId {
+  return formatRunId(hash("sha256", JSON.stringify(call), "base64url"));
+}
+
+async function goOn(
+  { runtime, server }: ServingOptions,
+  { context: { mcpReq }, user }: HostCall,
+  { runId, session, approvalId, asked }: CallState,
+): Promise<Omit<Followed, "fromSeq">> {
+  const run = await runtime.find(runId);
+  if (run === undefined) throw new Fault("not_found", `the run ${runId} is not there any more`);
+  const by = user.userId ?? `the MCP host of ${server}`;
+  await run.approve(approvalId, hostDecision(mcpReq.inputResponses?.[questionKey], { input: asked, by }));
+  return { run, session };
+}
+
+const questionKey = "question";
+
+async function follow(
+  options: ServingOptions,
+  call: HostCall,
+  { run, session, fromSeq }: Followed,
+): Promise<CallToolResult | InputRequiredResult> {
+  const { context, offer } = call;
+  const { signal } = context.mcpReq;
+  const progress = new HostProgress(context, options.onWarning);
+  const stop = (): void => {
+    if (isCancelled(signal))
+      run.cancel("cancelled by the MCP host").catch((error: unknown) => options.onWarning(Fault.from(error)));
+  };
+  signal.addEventListener("abort", stop);
+  try {
+    if (signal.aborted) stop();
+    for await (const event of run.events({ fromSeq, signal })) {
+      progress.show(event);
+      const question = questionIn(event);
+      if (question === undefined) continue;
+      if (call.canAsk) return await ask(options, context, { run, session, question });
+      if (options.withoutPerson === "deny")
+        await run.approve(question.data.approvalId, {
+          decision: "denied",
+          reason: "the MCP host has nobody to ask",
+        });
+    }
+    if (signal.aborted && !isCancelled(signal)) throw signal.reason;
+    await progress.told;
+    return offer.result(await run.result(), session);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** Told to stop, rather than cut off. */
+function isCancelled({ aborted, reason }: AbortSignal): boolean {
+  return aborted && !SdkError.isInstance(reason);
+}
+
+function questionIn(event: Event | Delta): Event<"approval_request"> | undefined {
+  return event.type === "approval_request" ? event : undefined;
+}
+
+async function ask(
+  { codec }: ServingOptions,
+  context: ServerContext,
+  {
+    run,
+    session,
+    question: { data, seq },
+  }: {
+    readonly run: RunHandle;
+    readonly session: string;
+    readonly question: { readonly data: ApprovalRequest; readonly seq: number };
+  },
+): Promise<InputRequiredResult> {
+  const { approvalId, input: asked } = data;
+  const state: CallState = { runId: run.runId, session, approvalId, asked, seq };
+  return inputRequired({
+    inputRequests: { [questionKey]: hostQuestion(data) },
+    requestState: await codec.mint(state, context),
+  });
+}

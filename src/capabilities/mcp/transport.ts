@@ -1,0 +1,88 @@
+import {
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+  type Client,
+  type ConnectOptions,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { Fault } from "../../kernel/index.ts";
+import type { LastWords } from "./last-words.ts";
+import {
+  isStdio,
+  type HttpServerConfig,
+  type ServerConfig,
+  type StdioServerConfig,
+} from "./server-config.ts";
+
+/** Starts the program, or finds the server at its address, and shakes hands. */
+export async function connect(
+  server: string,
+  config: ServerConfig,
+  {
+    client,
+    words,
+    options,
+  }: { readonly client: Client; readonly words: LastWords; readonly options: ConnectOptions },
+): Promise<Transport> {
+  if (isStdio(config)) {
+    const transport = stdio(config, words);
+    await client.connect(transport, options);
+    return transport;
+  }
+  const transport = http(config);
+  try {
+    await client.connect(transport, options);
+    return transport;
+  } catch (error) {
+    if (!(error instanceof UnauthorizedError)) throw error;
+    await signIn(server, config, transport, error);
+    const next = http(config);
+    await client.connect(next, options);
+    return next;
+  }
+}
+
+/** The person was sent to the server's own page; what it sends back lets us in. */
+export async function signIn(
+  server: string,
+  config: ServerConfig,
+  transport: Transport | undefined,
+  cause: UnauthorizedError,
+): Promise<void> {
+  const callback = isStdio(config) ? undefined : config.auth?.callback;
+  if (callback === undefined || !(transport instanceof StreamableHTTPClientTransport)) {
+    throw new Fault(
+      "permission_denied",
+      `MCP server ${server} wants to know who asks: give a header (Authorization), or auth with a provider and a callback`,
+      { cause },
+    );
+  }
+  await transport.finishAuth(await callback());
+}
+
+function stdio(
+  { command, args = [], env = {}, cwd }: StdioServerConfig,
+  words: LastWords,
+): StdioClientTransport {
+  const transport = new StdioClientTransport({
+    command,
+    args: [...args],
+    env: { ...env },
+    stderr: "pipe",
+    ...(cwd !== undefined && { cwd }),
+  });
+  transport.stderr?.on("data", (chunk: Buffer) => words.add(chunk.toString("utf8")));
+  return transport;
+}
+
+function http({ url, headers = {}, auth, fetch }: HttpServerConfig): StreamableHTTPClientTransport {
+  return new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { ...headers } },
+    ...(auth && {
+      authProvider: auth.provider,
+      skipIssuerMetadataValidation: auth.skipIssuerCheck ?? false,
+    }),
+    ...(fetch && { fetch }),
+  });
+}

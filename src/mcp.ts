@@ -1,0 +1,68 @@
+import {
+  McpExport,
+  McpServers,
+  type McpServerOptions as GivenServerOptions,
+  type McpServersOptions as GivenOptions,
+  type ServerConfigs,
+} from "./capabilities/mcp/index.ts";
+import { openRuntime } from "./index.ts";
+import type { Runtime } from "./kernel/index.ts";
+import { systemClock } from "./runtime/index.ts";
+
+export { McpExport, McpServers } from "./capabilities/mcp/index.ts";
+export type {
+  Backoff,
+  HttpAuth,
+  HttpOptions,
+  HttpServerConfig,
+  OfferedAgent,
+  OnQuestion,
+  ServerConfig,
+  ServerConfigs,
+  StdioServerConfig,
+  StdioServing,
+  Variables,
+} from "./capabilities/mcp/index.ts";
+
+/** The machine's clock and environment unless told. */
+export type McpServersOptions = Partial<GivenOptions>;
+
+/** The MCP servers of a configuration, as other hosts write it: `{ name: { command, args, env } }` or `{ name: { url, headers } }`. */
+export function mcpServers(
+  configs: ServerConfigs | { readonly mcpServers: ServerConfigs },
+  options: McpServersOptions = {},
+): McpServers {
+  return new McpServers(configs, { clock: systemClock, env: process.env, ...options });
+}
+
+export interface McpServerOptions extends Omit<GivenServerOptions, "clock" | "release" | "runtime"> {
+  /** Every call is a run of it. Unless told, one in memory that forgets runs soon after their end. */
+  readonly runtime?: Runtime;
+}
+
+/** Tools and agents, offered to other MCP hosts over stdio or HTTP. */
+export async function mcpServer({ runtime, ...options }: McpServerOptions): Promise<McpExport> {
+  const clock = systemClock;
+  if (runtime !== undefined) return new McpExport({ ...options, runtime, clock });
+  const own = await openRuntime();
+  return new McpExport({ ...options, runtime: forgetful(own), clock, release: () => own.close() });
+}
+
+/** How many runs are begun between two times that ended ones are forgotten, and how long each is kept at least. */
+const [runsBetween, keptMs] = [100, 60_000];
+
+/** What is only in memory would otherwise grow with every call. */
+function forgetful(runtime: Runtime): Runtime {
+  let begun = 0;
+  return {
+    register: (agent) => runtime.register(agent),
+    find: (runId) => runtime.find(runId),
+    list: (query) => runtime.list(query),
+    collect: (options) => runtime.collect(options),
+    close: () => runtime.close(),
+    submit: async (agent, input, options) => {
+      if (++begun % runsBetween === 0) await runtime.collect({ endedBefore: systemClock.now() - keptMs });
+      return runtime.submit(agent, input, options);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { expect, it } from "vitest";
+import { rest, TimeLimit, unlessAborted } from "../../../src/capabilities/mcp/time-limit.ts";
+import { FakeClock } from "../../../src/testing/index.ts";
+
+it("is over when nothing happens, begins anew with a sign of life, and stands still while a person is asked", async () => {
+  const clock = new FakeClock();
+  let over = 0;
+  const limit = new TimeLimit(clock, 100, () => over++);
+  await clock.advance(90);
+  limit.renew();
+  await clock.advance(90);
+  const person = Promise.withResolvers<string>();
+  const held = limit.heldDuring(person.promise);
+  limit.renew();
+  await clock.advance(10_000);
+  expect(over).toBe(0);
+  person.resolve("yes");
+  expect(await held).toBe("yes");
+  await clock.advance(101);
+  expect(over).toBe(1);
+});
+
+it("leaves no timer behind, also when it ends while it stands still", async () => {
+  const clock = new FakeClock();
+  const limit = new TimeLimit(clock, 100, () => undefined);
+  const person = Promise.withResolvers<void>();
+  const held = limit.heldDuring(person.promise);
+  limit.end();
+  person.resolve();
+  await held;
+  const stopped = new AbortController();
+  const resting = rest(clock, 100, stopped.signal);
+  stopped.abort(new Error("enough"));
+  await expect(resting).rejects.toThrow("enough");
+  expect(clock.pending).toBe(0);
+});
+
+it("lets one that waits go without ending what others wait for", async () => {
+  const work = Promise.withResolvers<number>();
+  const impatient = new AbortController();
+  const one = unlessAborted(work.promise, impatient.signal);
+  const other = unlessAborted(work.promise, undefined);
+  impatient.abort(new Error("no time"));
+  await expect(one).rejects.toThrow("no time");
+  work.resolve(1);
+  expect(await other).toBe(1);
+});

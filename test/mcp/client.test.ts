@@ -1,0 +1,303 @@
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { openRuntime } from "../../src/index.ts";
+import type { Delta, Event, Fault } from "../../src/kernel/index.ts";
+import { mcpServers, type McpServers, type McpServersOptions, type ServerConfigs } from "../../src/mcp.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { caller, callOnce, everything, filesystem, lives, named } from "./live-servers.ts";
+
+const open: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+function servers(configs: ServerConfigs, options: McpServersOptions = {}): McpServers {
+  const opened = mcpServers(configs, options);
+  open.push(opened);
+  return opened;
+}
+
+async function runtimeHere() {
+  const runtime = await openRuntime();
+  open.push(runtime);
+  return runtime;
+}
+
+async function folderHere(): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-mcp-")));
+  open.push({ close: () => rm(folder, { recursive: true, force: true }) });
+  return folder;
+}
+
+it("starts no server before something of it is wanted, and ends the programs at close", async () => {
+  const mcp = servers({ everything });
+  expect(mcp.pid("everything")).toBeNull();
+  await mcp.tools();
+  const pid = mcp.pid("everything") ?? 0;
+  expect(lives(pid)).toBe(true);
+  await mcp.close();
+  expect(lives(pid)).toBe(false);
+  await expect(mcp.readResource("everything", "a://b")).rejects.toThrow("MCP server everything was closed");
+});
+
+it("offers each tool with the risk its server admits to", async () => {
+  const mcp = servers({ everything, again: { ...everything, tools: ["echo"], trustAnnotations: false } });
+  const tools = await mcp.tools();
+  expect(named(tools, "get-sum")).toMatchObject({
+    risk: "safe",
+    destructive: false,
+    concurrency: "parallel",
+  });
+  expect(named(tools, "everything__echo")).toMatchObject({ risk: "safe", destructive: false });
+  expect(named(tools, "again__echo")).toMatchObject({
+    risk: "high",
+    destructive: true,
+    concurrency: "sequential",
+  });
+});
+
+it("gives back text, structured content, images and files", async () => {
+  const mcp = servers({ everything });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  expect(await callOnce(runtime, agent, "get-sum", { a: 1, b: 2 })).toEqual({
+    output: { type: "text", text: "The sum of 1 and 2 is 3." },
+    isError: false,
+  });
+  expect(
+    (await callOnce(runtime, agent, "get-structured-content", { location: "Chicago" })).output,
+  ).toMatchObject({
+    type: "json",
+    value: { conditions: expect.any(String) as unknown },
+  });
+  const { output: image } = await callOnce(runtime, agent, "get-tiny-image");
+  expect(image).toMatchObject({
+    type: "content",
+    parts: [{ type: "text" }, { type: "image" }, { type: "text" }],
+  });
+  const { output: file } = await callOnce(runtime, agent, "get-resource-reference", {
+    resourceType: "Blob",
+    resourceId: 1,
+  });
+  expect(file).toMatchObject({ parts: [{ type: "text" }, { type: "file" }, { type: "text" }] });
+});
+
+it("tells the model what to mend, whether we or the server found it", async () => {
+  const folder = await folderHere();
+  const mcp = servers({ everything, files: filesystem(folder) });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  expect(await callOnce(runtime, agent, "get-sum", { a: "one", b: 2 })).toEqual({
+    output: { type: "text", text: expect.stringContaining("a must be number") as unknown },
+    isError: true,
+  });
+  const outside = await callOnce(runtime, agent, "read_text_file", { path: "/etc/passwd" });
+  expect(outside).toMatchObject({
+    isError: true,
+    output: { text: expect.stringContaining("Access denied") as unknown },
+  });
+});
+
+it("works on files through the filesystem server", async () => {
+  const folder = await folderHere();
+  await mkdir(join(folder, "notes"));
+  await writeFile(join(folder, "notes", "a.txt"), "first");
+  const mcp = servers({ files: filesystem(folder) });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  const path = join(folder, "notes", "b.txt");
+  await callOnce(runtime, agent, "write_file", { path, content: "second" });
+  expect(await readFile(path, "utf8")).toBe("second");
+  const { output } = await callOnce(runtime, agent, "list_directory", { path: join(folder, "notes") });
+  expect(JSON.stringify(output)).toContain("[FILE] a.txt\\n[FILE] b.txt");
+  expect(named(await mcp.tools(), "write_file")).toMatchObject({ risk: "high", destructive: true });
+  expect(named(await mcp.tools(), "read_text_file")).toMatchObject({ risk: "safe", destructive: false });
+});
+
+it("shows progress to watchers", async () => {
+  const mcp = servers({ everything });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  const input = { duration: 0.05, steps: 2 };
+  const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
+  const shown: (Event | Delta)[] = [];
+  for await (const event of run.events()) if (event.type === "tool_execution_update") shown.push(event);
+  // The last may be gone with the result that comes right after it (E2).
+  expect(shown[0]).toMatchObject({ update: { progress: 1, total: 2 } });
+});
+
+it("stops a call when the run is stopped, and the server goes on", async () => {
+  const mcp = servers({ everything });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  const input = { duration: 600, steps: 60_000 };
+  const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
+  for await (const event of run.events()) if (event.type === "tool_execution_update") break;
+  await run.cancel("enough");
+  expect((await run.result()).status).toBe("cancelled");
+  const { output } = await callOnce(runtime, agent, "echo", { message: "still here" });
+  expect(output).toEqual({ type: "text", text: "Echo: still here" });
+});
+
+it("gives a call up that says nothing for too long", async () => {
+  const clock = new FakeClock();
+  const mcp = servers({ everything: { ...everything, timeoutMs: 5_000 } }, { clock });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  const input = { duration: 600, steps: 1 };
+  const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
+  for await (const event of run.events()) if (event.type === "tool_execution_start") break;
+  while (clock.pending === 0) await new Promise(setImmediate);
+  await clock.advance(5_001);
+  const { output } = await run.result();
+  expect(output).toMatchObject({
+    isError: true,
+    output: {
+      text: "tool trigger-long-running-operation of MCP server everything said nothing for 5000 ms",
+    },
+  });
+});
+
+it("starts a killed server again with the next call, and says what became of the call it took along", async () => {
+  const mcp = servers({ everything });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  const first = mcp.pid("everything") ?? 0;
+  const input = { duration: 600, steps: 60_000 };
+  const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
+  for await (const event of run.events()) if (event.type === "tool_execution_update") break;
+  process.kill(first, "SIGKILL");
+  const { output } = await run.result();
+  expect(output).toMatchObject({
+    isError: true,
+    output: {
+      text: expect.stringMatching(/was lost during tool .* may or may not have been done/) as unknown,
+    },
+  });
+  expect((await callOnce(runtime, agent, "echo", { message: "back" })).output).toEqual({
+    type: "text",
+    text: "Echo: back",
+  });
+  expect(mcp.pid("everything")).not.toBe(first);
+});
+
+it("waits longer before each start that fails, then tells with the server's last words", async () => {
+  const clock = new FakeClock();
+  const crash = { command: process.execPath, args: ["-e", "console.error('no licence'); process.exit(3)"] };
+  const mcp = servers({ crash }, { clock, backoff: { attempts: 4, baseMs: 100, maxMs: 150 } });
+  const begun = clock.now();
+  const failures: Fault[] = [];
+  const listing = mcp.tools().catch((error: Fault) => failures.push(error));
+  // The program is a real one: only our own waiting goes by the clock.
+  while (failures.length === 0) {
+    await new Promise(setImmediate);
+    if (clock.pending === 1) await clock.advance(10);
+  }
+  await listing;
+  expect(failures[0]?.message).toMatch(/^MCP server crash did not start: .*no licence$/);
+  // At once, then 100, then 150 ms, beside what the programs themselves were waited for.
+  expect(clock.now() - begun).toBeGreaterThanOrEqual(250);
+});
+
+it("says at once that a program is not there", async () => {
+  const mcp = servers({ ghost: { command: "no-such-program-here" } });
+  await expect(mcp.tools()).rejects.toMatchObject({
+    code: "dependency_missing",
+    message: expect.stringContaining('there is no program "no-such-program-here"') as unknown,
+  });
+});
+
+it("goes without a server that may be missing, and warns", async () => {
+  const warnings: string[] = [];
+  const ghost = { command: "no-such-program-here", optional: true };
+  const mcp = servers({ ghost, everything }, { onWarning: ({ message }) => warnings.push(message) });
+  expect((await mcp.tools()).map(({ name }) => name)).toContain("echo");
+  expect(warnings).toEqual([expect.stringContaining("MCP server ghost did not start")]);
+});
+
+it("reads resources and prompts", async () => {
+  const mcp = servers({ everything });
+  const [first] = await mcp.resources();
+  expect(first).toMatchObject({ server: "everything", mimeType: "text/markdown" });
+  const read = await mcp.readResource("everything", first?.uri ?? "");
+  expect(read).toMatchObject([{ type: "text", text: expect.stringContaining("#") as unknown }]);
+  expect((await mcp.resourceTemplates()).map(({ uriTemplate }) => uriTemplate)).toContain(
+    "demo://resource/dynamic/text/{resourceId}",
+  );
+  expect((await mcp.prompts("everything")).map(({ name }) => name)).toContain("args-prompt");
+  expect(await mcp.prompt("everything", "args-prompt", { city: "Oslo" })).toMatchObject([
+    { role: "user", content: [{ type: "text", text: expect.stringContaining("Oslo") as unknown }] },
+  ]);
+  await expect(mcp.readResource("everything", "demo://nowhere")).rejects.toThrow(
+    /refused resource demo:\/\/nowhere/,
+  );
+  await expect(mcp.prompts("nobody")).rejects.toThrow("there is no MCP server nobody; there are: everything");
+});
+
+it("lets a model look at resources with two tools", async () => {
+  const mcp = servers({ everything });
+  const [runtime, agent] = [await runtimeHere(), caller(mcp.resourceTools() as never)];
+  const { output } = await callOnce(runtime, agent, "list_mcp_resources", { server: "everything" });
+  const [resource] = (output as unknown as { value: { server: string; uri: string }[] }).value;
+  const read = await callOnce(runtime, agent, "read_mcp_resource", { ...resource });
+  expect(read).toMatchObject({ isError: false, output: { type: "text" } });
+});
+
+it("puts what a server asks to a person, and the answer to the server", async () => {
+  const mcp = servers({ everything });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  const run = await runtime.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
+  for await (const event of run.events({ types: ["approval_request"] })) {
+    if (event.type !== "approval_request") continue;
+    expect(event.data).toMatchObject({
+      toolName: "trigger-elicitation-request",
+      reason: "MCP server everything asks: Please provide inputs for the following fields:",
+      input: { requestedSchema: { type: "object" } },
+    });
+    await run.approve(event.data.approvalId, { decision: "approved", input: { name: "Ada Lovelace" } });
+    break;
+  }
+  expect(JSON.stringify((await run.result()).output)).toContain("Ada Lovelace");
+});
+
+it.for(["denied", "skipped"] as const)("tells the server when a person has %s", async (decision) => {
+  const mcp = servers({ everything });
+  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+  const run = await runtime.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
+  for await (const event of run.events({ types: ["approval_request"] })) {
+    if (event.type !== "approval_request") continue;
+    await run.approve(event.data.approvalId, { decision });
+    break;
+  }
+  const said = JSON.stringify((await run.result()).output);
+  expect(said).toContain(decision === "denied" ? "declined" : "cancelled");
+});
+
+it("gives the answer there is when the call is made again by the next process, and does not ask twice", async () => {
+  const folder = await folderHere();
+  const store = `sqlite:${join(folder, "reeve.db")}` as const;
+  const mcp = servers({ everything });
+  const agent = caller(await mcp.tools());
+  const first = await openRuntime({ store });
+  const run = await first.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
+  let approvalId = "";
+  for await (const event of run.events({ types: ["approval_request"] })) {
+    if (event.type === "approval_request") ({ approvalId } = event.data);
+    break;
+  }
+  await first.close();
+  const second = await openRuntime({ store });
+  open.unshift(second);
+  second.register(agent);
+  const found = await second.find(run.runId);
+  await found?.approve(approvalId, { decision: "approved", input: { name: "Grace Hopper" } });
+  const result = await found?.result();
+  expect(JSON.stringify(result?.output)).toContain("Grace Hopper");
+  const types: string[] = [];
+  for await (const event of found?.events() ?? []) types.push(event.type);
+  expect(types.filter((type) => type === "approval_request")).toHaveLength(1);
+});
+
+it("leaves no program behind when it is closed while one is starting", async () => {
+  const mcp = mcpServers({ everything });
+  const listing = mcp.tools();
+  await mcp.close();
+  await expect(listing).rejects.toThrow(/was closed/);
+  expect(mcp.pid("everything")).toBeNull();
+});

@@ -1,0 +1,143 @@
+/** A host of ours for the conformance suite: lists the tools of the server at the address it is given, and calls each once. */
+import {
+  ClientCredentialsProvider,
+  CrossAppAccessProvider,
+  PrivateKeyJwtProvider,
+  requestJwtAuthorizationGrant,
+  type OAuthClientProvider,
+} from "@modelcontextprotocol/client";
+import { openRuntime } from "../../src/index.ts";
+import { mcpServers, type HttpAuth } from "../../src/mcp.ts";
+import { caller } from "./live-servers.ts";
+
+type Stored = Awaited<ReturnType<OAuthClientProvider["tokens"]>>;
+type Registered = Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
+
+const redirectUrl = "http://localhost:3000/callback";
+
+/** Signs in without a person: the suite's own page sends the browser straight back. */
+class HeadlessSignIn implements OAuthClientProvider {
+  readonly redirectUrl = redirectUrl;
+  readonly clientMetadataUrl = "https://conformance-test.local/client-metadata.json";
+  readonly clientMetadata = {
+    client_name: "reeve-conformance",
+    redirect_uris: [redirectUrl],
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+  };
+  #registered: Registered;
+  #tokens: Stored;
+  #verifier = "";
+  #back = Promise.withResolvers<URLSearchParams>();
+
+  constructor(registered?: Registered) {
+    this.#registered = registered;
+  }
+
+  readonly callback = (): Promise<URLSearchParams> => this.#back.promise;
+
+  clientInformation(): Registered {
+    return this.#registered;
+  }
+
+  saveClientInformation(registered: NonNullable<Registered>): void {
+    this.#registered = registered;
+  }
+
+  tokens(): Stored {
+    return this.#tokens;
+  }
+
+  saveTokens(tokens: NonNullable<Stored>): void {
+    this.#tokens = tokens;
+  }
+
+  async redirectToAuthorization(page: URL): Promise<void> {
+    this.#back = Promise.withResolvers();
+    const { headers } = await fetch(page, { redirect: "manual" });
+    this.#back.resolve(new URL(headers.get("location") ?? "").searchParams);
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier;
+  }
+
+  codeVerifier(): string {
+    return this.#verifier;
+  }
+}
+
+function signIn(scenario: string, context: Readonly<Record<string, string>>): HttpAuth | undefined {
+  const given = (name: string): string => context[name] ?? "";
+  if (!scenario.startsWith("auth/")) return undefined;
+  switch (scenario) {
+    case "auth/client-credentials-jwt": {
+      const algorithm = context["signing_algorithm"] ?? "ES256";
+      const privateKey = given("private_key_pem");
+      return { provider: new PrivateKeyJwtProvider({ clientId: given("client_id"), privateKey, algorithm }) };
+    }
+    case "auth/client-credentials-basic":
+      return {
+        provider: new ClientCredentialsProvider({
+          clientId: given("client_id"),
+          clientSecret: given("client_secret"),
+        }),
+      };
+    case "auth/cross-app-access-complete-flow":
+      return {
+        provider: new CrossAppAccessProvider({
+          clientId: given("client_id"),
+          clientSecret: given("client_secret"),
+          assertion: async ({ authorizationServerUrl, resourceUrl, fetchFn }) => {
+            const { jwtAuthGrant } = await requestJwtAuthorizationGrant({
+              tokenEndpoint: given("idp_token_endpoint"),
+              audience: authorizationServerUrl,
+              resource: resourceUrl,
+              idToken: given("idp_id_token"),
+              clientId: given("idp_client_id"),
+              fetchFn,
+            });
+            return jwtAuthGrant;
+          },
+        }),
+      };
+    case "auth/pre-registration": {
+      const [client_id, client_secret] = [given("client_id"), given("client_secret")];
+      const provider = new HeadlessSignIn({ client_id, client_secret });
+      return { provider, callback: provider.callback };
+    }
+    default: {
+      const provider = new HeadlessSignIn();
+      // The suite's server of that revision names another issuer than it is found at.
+      const skipIssuerCheck = scenario === "auth/2025-03-26-oauth-metadata-backcompat";
+      return { provider, callback: provider.callback, skipIssuerCheck };
+    }
+  }
+}
+
+const scenario = process.env["MCP_CONFORMANCE_SCENARIO"] ?? "";
+const context = JSON.parse(process.env["MCP_CONFORMANCE_CONTEXT"] ?? "{}") as Readonly<
+  Record<string, string>
+>;
+const auth = signIn(scenario, context);
+const url = process.argv[2] ?? "";
+
+const mcp = mcpServers({ server: { url, ...(auth && { auth }) } }, { backoff: { attempts: 1 } });
+const runtime = await openRuntime();
+try {
+  const tools = await mcp.tools();
+  const agent = caller(tools);
+  for (const { name } of tools) {
+    const input = name === "add_numbers" ? { a: 5, b: 3 } : {};
+    const run = await runtime.submit(agent, { toolName: name, input });
+    for await (const event of run.events({ types: ["approval_request", "run_end"] })) {
+      // What the person leaves empty is filled in with what the server has for it.
+      if (event.type === "approval_request")
+        await run.approve(event.data.approvalId, { decision: "approved", input: {} });
+    }
+    process.stderr.write(`${name}: ${JSON.stringify((await run.result()).output)}\n`);
+  }
+} finally {
+  await mcp.close();
+  await runtime.close();
+}

@@ -1,0 +1,258 @@
+import { ResourceTemplate, type McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { tool } from "../../src/index.ts";
+import type {
+  FilePart,
+  ImagePart,
+  JsonObject,
+  Tool,
+  ToolContext,
+  ToolResult,
+} from "../../src/kernel/index.ts";
+import { mcpServer, type McpExport } from "../../src/mcp.ts";
+
+/** One red pixel. */
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+/** A WAV with nothing in it. */
+const silence = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
+
+const nothing = { type: "object", properties: {} } as const;
+
+const image: ImagePart = { type: "image", mediaType: "image/png", source: { kind: "base64", data: pixel } };
+
+function file(filename: string, mediaType: string, content: string): FilePart {
+  const data = Buffer.from(content).toString("base64");
+  return { type: "file", mediaType, filename, source: { kind: "base64", data } };
+}
+
+function parts(...list: (ToolResult["output"] & { type: "content" })["parts"]): ToolResult {
+  return { output: { type: "content", parts: list }, isError: false };
+}
+
+/** The tools that the suite asks for by name, made as any tool of ours is. */
+const tools: readonly Tool[] = [
+  tool({
+    name: "test_simple_text",
+    description: "Says one sentence",
+    input: nothing,
+    execute: () => "A sentence, as it was asked for.",
+  }),
+  tool({
+    name: "test_image_content",
+    description: "Shows a pixel",
+    input: nothing,
+    execute: () => parts(image),
+  }),
+  tool({
+    name: "test_audio_content",
+    description: "Plays nothing",
+    input: nothing,
+    execute: () => parts({ type: "file", mediaType: "audio/wav", source: { kind: "base64", data: silence } }),
+  }),
+  tool({
+    name: "test_embedded_resource",
+    description: "Hands out a text with its address",
+    input: nothing,
+    execute: () => parts(file("test://embedded-resource", "text/plain", "What is at that address.")),
+  }),
+  tool({
+    name: "test_multiple_content_types",
+    description: "Hands out one of each",
+    input: nothing,
+    execute: () =>
+      parts(
+        { type: "text", text: "One of each:" },
+        image,
+        file("test://mixed-content-resource", "application/json", JSON.stringify({ kind: "mixed" })),
+      ),
+  }),
+  tool({
+    name: "test_tool_with_logging",
+    description: "Says what it does while it does it",
+    input: nothing,
+    execute: async (_input, context) => {
+      await showing(context, ["it begins", "it goes on", "it ends"]);
+      return "done";
+    },
+  }),
+  tool({
+    name: "test_tool_with_progress",
+    description: "Says how far it is",
+    input: nothing,
+    execute: async (_input, context) => {
+      const steps = [0, 50, 100].map((progress) => ({ progress, total: 100, message: `${progress} of 100` }));
+      await showing(context, steps);
+      return "done";
+    },
+  }),
+  tool({
+    name: "test_error_handling",
+    description: "Fails",
+    input: nothing,
+    execute: () => {
+      throw new Error("it fails, as it was asked to");
+    },
+  }),
+  tool({
+    name: "test_elicitation",
+    description: "Asks the user something",
+    input: { type: "object", properties: { message: { type: "string" } }, required: ["message"] } as const,
+    execute: ({ message }, context) =>
+      ask(context, message, {
+        properties: { response: { type: "string", description: "What the user says" } },
+        required: ["response"],
+      }),
+  }),
+  tool({
+    name: "test_elicitation_sep1034_defaults",
+    description: "Asks with values that are there unless the user says otherwise",
+    input: nothing,
+    execute: (_input, context) =>
+      ask(context, "Is this right?", {
+        properties: {
+          name: { type: "string", default: "John Doe" },
+          age: { type: "integer", default: 30 },
+          score: { type: "number", default: 95.5 },
+          status: { type: "string", enum: ["active", "inactive", "pending"], default: "active" },
+          verified: { type: "boolean", default: true },
+        },
+      }),
+  }),
+  tool({
+    name: "test_elicitation_sep1330_enums",
+    description: "Asks for choices of every kind",
+    input: nothing,
+    execute: (_input, context) => ask(context, "Choose.", { properties: choices }),
+  }),
+  tool({
+    name: "json_schema_2020_12_tool",
+    description: "Takes what a newer schema describes",
+    input: {
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      type: "object",
+      $defs: {
+        address: { type: "object", properties: { street: { type: "string" }, city: { type: "string" } } },
+      },
+      properties: { name: { type: "string" }, address: { $ref: "#/$defs/address" } },
+      additionalProperties: false,
+    } as const,
+    execute: (input) => JSON.stringify(input),
+  }),
+];
+
+const titles = [1, 2, 3].map((at) => ({ const: `value${at}`, title: `The ${at}. choice` }));
+const plain = ["option1", "option2", "option3"];
+const choices: JsonObject = {
+  untitledSingle: { type: "string", enum: plain },
+  titledSingle: { type: "string", oneOf: titles },
+  legacyEnum: { type: "string", enum: ["opt1", "opt2", "opt3"], enumNames: ["One", "Two", "Three"] },
+  untitledMulti: { type: "array", minItems: 1, maxItems: 3, items: { type: "string", enum: plain } },
+  titledMulti: { type: "array", minItems: 1, maxItems: 3, items: { anyOf: titles } },
+};
+
+/** Each is seen before the next: what is shown is not kept. */
+async function showing(
+  { progress, ctx }: ToolContext,
+  updates: readonly (string | JsonObject)[],
+): Promise<void> {
+  for (const update of updates) {
+    progress(update);
+    await ctx.sleepUntil((await ctx.now()) + 20);
+  }
+}
+
+async function ask({ ctx, callId }: ToolContext, message: string, schema: JsonObject): Promise<string> {
+  const input = { message, requestedSchema: { type: "object", ...schema } };
+  const decision = await ctx.approval({ toolName: "ask", callId, input, reason: "the tool asks" });
+  return JSON.stringify(decision);
+}
+
+/** What the suite asks for that a toolbox has not: with the package's own means. */
+function extend(server: McpServer): void {
+  const resources = { subscribe: true, listChanged: true };
+  server.server.registerCapabilities({ resources, prompts: { listChanged: true }, completions: {} });
+  text(server, "static-text", "Text that does not change.");
+  text(server, "watched-resource", "Text that may change.");
+  server.registerResource("static-binary", "test://static-binary", { mimeType: "image/png" }, ({ href }) => ({
+    contents: [{ uri: href, mimeType: "image/png", blob: pixel }],
+  }));
+  const template = new ResourceTemplate("test://template/{id}/data", { list: undefined });
+  server.registerResource("template", template, { mimeType: "application/json" }, ({ href }, { id }) => ({
+    contents: [
+      { uri: href, mimeType: "application/json", text: JSON.stringify({ id, data: `of ${String(id)}` }) },
+    ],
+  }));
+  server.server.setRequestHandler("resources/subscribe", () => ({}));
+  server.server.setRequestHandler("resources/unsubscribe", () => ({}));
+  server.server.setRequestHandler("completion/complete", () => ({
+    completion: { values: [], hasMore: false },
+  }));
+  prompts(server);
+  server.registerTool(
+    "test_sampling",
+    { description: "Asks the host's model", inputSchema: z.object({ prompt: z.string() }) },
+    async ({ prompt }, { mcpReq }) => {
+      const said = { role: "user", content: { type: "text", text: prompt } } as const;
+      const { content } = await mcpReq.requestSampling({ messages: [said], maxTokens: 100 });
+      return { content: [{ type: "text", text: JSON.stringify(content) }] };
+    },
+  );
+  server.registerTool(
+    "test_reconnection",
+    { description: "Ends its stream before it has answered", inputSchema: z.object({}) },
+    async (_input, { http }) => {
+      http?.closeSSE?.();
+      return { content: [{ type: "text", text: "answered on the next stream" }] };
+    },
+  );
+}
+
+function text(server: McpServer, name: string, content: string): void {
+  server.registerResource(name, `test://${name}`, { mimeType: "text/plain" }, ({ href }) => ({
+    contents: [{ uri: href, mimeType: "text/plain", text: content }],
+  }));
+}
+
+function prompts(server: McpServer): void {
+  const said = (value: string) => ({ role: "user", content: { type: "text", text: value } }) as const;
+  server.registerPrompt("test_simple_prompt", { description: "Plain" }, () => ({
+    messages: [said("Begin.")],
+  }));
+  server.registerPrompt(
+    "test_prompt_with_arguments",
+    { description: "Filled in", argsSchema: z.object({ arg1: z.string(), arg2: z.string() }) },
+    ({ arg1, arg2 }) => ({ messages: [said(`Between ${arg1} and ${arg2}.`)] }),
+  );
+  server.registerPrompt(
+    "test_prompt_with_embedded_resource",
+    { description: "With a text at an address", argsSchema: z.object({ resourceUri: z.string() }) },
+    ({ resourceUri: uri }) => ({
+      messages: [
+        {
+          role: "user",
+          content: { type: "resource", resource: { uri, mimeType: "text/plain", text: "Inside." } },
+        },
+        said("Read it."),
+      ],
+    }),
+  );
+  server.registerPrompt("test_prompt_with_image", { description: "With a picture" }, () => ({
+    messages: [
+      { role: "user", content: { type: "image", mimeType: "image/png", data: pixel } },
+      said("Look at it."),
+    ],
+  }));
+}
+
+/** A server of ours with everything that the conformance suite calls by name. */
+export function conformanceServer(onWarning: (warning: Error) => void): Promise<McpExport> {
+  return mcpServer({
+    name: "conformance",
+    version: "1.0.0",
+    tools,
+    extend,
+    onWarning,
+    http: { retryMs: 200 },
+  });
+}

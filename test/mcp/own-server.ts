@@ -1,0 +1,35 @@
+/** A server of ours as a program: a tool that counts how often it was really called, one that asks, and an agent. */
+import { soloAgent, tool } from "../../src/index.ts";
+import { mcpServer } from "../../src/mcp.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+
+let calls = 0;
+const nothing = { type: "object", properties: {} } as const;
+
+const server = await mcpServer({
+  name: "own",
+  tools: [
+    tool({
+      name: "count",
+      description: "Counts its calls",
+      input: nothing,
+      execute: () => ({ calls: ++calls }),
+    }),
+    tool({
+      name: "pay",
+      description: "Pays",
+      input: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
+      risk: "critical",
+      needsApproval: true,
+      execute: ({ usd }) => `paid ${usd}`,
+    }),
+  ],
+  agents: [
+    {
+      agent: soloAgent({ name: "clerk", model: scriptedModel([["It is ", "done."].join("")]) }),
+      description: "Does what a clerk does",
+    },
+  ],
+});
+await server.serveStdio().closed;
+await server.close();

@@ -1,0 +1,287 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { McpServer } from "@modelcontextprotocol/server";
+import { afterEach, expect, it } from "vitest";
+import { openRuntime, soloAgent, tool } from "../../src/index.ts";
+import { formatAgentId, type Agent } from "../../src/kernel/index.ts";
+import { mcpServer, mcpServers, type McpServerOptions, type ServerConfigs } from "../../src/mcp.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+import { caller, callOnce, named } from "./live-servers.ts";
+
+const open: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.close();
+});
+
+const own = { command: process.execPath, args: [fileURLToPath(new URL("own-server.ts", import.meta.url))] };
+const nothing = { type: "object", properties: {} } as const;
+
+async function serve(options: McpServerOptions): Promise<string> {
+  const server = await mcpServer(options);
+  const http = createServer(server.handle).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  open.push(server, {
+    close: async () => {
+      http.closeAllConnections();
+      http.close();
+    },
+  });
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+}
+
+async function hostOf(configs: ServerConfigs) {
+  const mcp = mcpServers(configs);
+  const runtime = await openRuntime();
+  open.push(runtime, mcp);
+  const tools = await mcp.tools();
+  return { mcp, runtime, tools, agent: caller(tools) };
+}
+
+it("offers tools and an agent over stdio, and ends with its host", async () => {
+  const { mcp, runtime, agent, tools } = await hostOf({ own });
+  expect(tools.map(({ name }) => name)).toEqual(["clerk", "count", "pay"]);
+  expect(named(tools, "count")).toMatchObject({ risk: "safe", destructive: false });
+  expect(named(tools, "pay")).toMatchObject({ risk: "high", destructive: true });
+  expect(await callOnce(runtime, agent, "count")).toEqual({
+    output: { type: "json", value: { calls: 1 } },
+    isError: false,
+  });
+  const { output } = await callOnce(runtime, agent, "clerk", { input: "Do it." });
+  expect(output).toMatchObject({
+    type: "json",
+    value: { output: "It is done.", status: "completed", turns: 1 },
+  });
+  await mcp.close();
+  expect(mcp.pid("own")).toBeNull();
+});
+
+it("passes a question through from the tool's own gate to the person at the host, and the answer back", async () => {
+  const { runtime, agent } = await hostOf({ own });
+  const answers = {
+    approved: "paid 5",
+    denied: "[denied: by a person]",
+    skipped: "[skipped by a person]",
+  } as const;
+  for (const [decision, said] of Object.entries(answers)) {
+    const run = await runtime.submit(agent, { toolName: "pay", input: { usd: 5 } });
+    for await (const event of run.events({ types: ["approval_request"] })) {
+      if (event.type !== "approval_request") continue;
+      expect(event.data.reason).toContain('pay wants to run with {"usd":5}');
+      await run.approve(event.data.approvalId, { decision: decision as keyof typeof answers });
+      break;
+    }
+    expect((await run.result()).output).toMatchObject({ output: { text: said } });
+  }
+});
+
+it.for(["initialize", "auto", "2026-07-28"] as const)(
+  "serves a host that speaks %s over HTTP",
+  async (protocol) => {
+    const asked = tool({
+      name: "asked",
+      description: "Asks for a name",
+      input: nothing,
+      execute: async (_input, { ctx, callId }) => {
+        const requestedSchema = { type: "object", properties: { name: { type: "string" } } };
+        const input = { message: "Your name?", requestedSchema };
+        return JSON.stringify(
+          await ctx.approval({ toolName: "asked", callId, input, reason: "wants to know" }),
+        );
+      },
+    });
+    const url = await serve({ name: "asker", tools: [asked] });
+    const { runtime, agent } = await hostOf({ asker: { url, protocol } });
+    const run = await runtime.submit(agent, { toolName: "asked", input: {} });
+    for await (const event of run.events({ types: ["approval_request"] })) {
+      if (event.type !== "approval_request") continue;
+      expect(event.data.input).toMatchObject({ message: "Your name?" });
+      await run.approve(event.data.approvalId, { decision: "approved", input: { name: "Ada" } });
+      break;
+    }
+    expect(JSON.stringify((await run.result()).output)).toContain("Ada");
+  },
+);
+
+it("says no for a host that cannot ask", async () => {
+  const pay = tool({
+    name: "pay",
+    description: "Pays",
+    input: nothing,
+    needsApproval: true,
+    execute: () => "paid",
+  });
+  const url = await serve({ name: "payer", tools: [pay] });
+  const client = new Client({ name: "mute", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  open.push(client);
+  const result = await client.callTool({ name: "pay", arguments: {} });
+  expect(result).toMatchObject({
+    isError: true,
+    content: [{ text: "[denied: the MCP host has nobody to ask]" }],
+  });
+});
+
+it("tells a model what is wrong with its arguments, and a host of a tool that is not there", async () => {
+  const sum = tool({
+    name: "sum",
+    description: "Adds",
+    input: { type: "object", properties: { a: { type: "number" } }, required: ["a"] } as const,
+    execute: ({ a }) => a,
+  });
+  const url = await serve({ name: "adder", tools: [sum] });
+  const client = new Client({ name: "host", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  open.push(client);
+  expect(await client.callTool({ name: "sum", arguments: { a: "x" } })).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining("a must be number") as unknown }],
+  });
+  await expect(client.callTool({ name: "gone", arguments: {} })).rejects.toThrow(/gone/);
+});
+
+it("is called once for a call that is made again under the same key (J6)", async () => {
+  let paid = 0;
+  const pay = tool({ name: "pay", description: "Pays", input: nothing, execute: () => `paid ${++paid}` });
+  const url = await serve({ name: "payer", tools: [pay] });
+  const client = new Client({ name: "host", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  open.push(client);
+  const call = { name: "pay", arguments: {}, _meta: { "reeve/idempotencyKey": "one" } };
+  const [first, second] = [await client.callTool(call), await client.callTool(call)];
+  expect([first, second]).toMatchObject([
+    { content: [{ text: "paid 1" }] },
+    { content: [{ text: "paid 1" }] },
+  ]);
+});
+
+it("cancels the run of a call that its host cancels, and not of one whose host goes away (C1, C3)", async () => {
+  const runtime = await openRuntime();
+  open.push(runtime);
+  const waiting: Agent = {
+    id: formatAgentId({ name: "waiting" }),
+    run: async (ctx) => (await ctx.waitForSignal("go")) ?? null,
+  };
+  const url = await serve({ name: "desk", runtime, agents: [{ agent: waiting, description: "Waits" }] });
+  const call = async (signal?: AbortSignal) => {
+    const client = new Client({ name: "host", version: "1" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    const before = (await runtime.list()).runs.length;
+    const params = { name: "waiting", arguments: { input: "wait" } };
+    const called = client.callTool(params, { ...(signal && { signal }) }).catch((error: Error) => error);
+    for (;;) {
+      const [newest] = (await runtime.list()).runs;
+      const run = newest === undefined ? undefined : await runtime.find(newest.runId);
+      if ((await runtime.list()).runs.length > before && run !== undefined) return { client, called, run };
+      await new Promise(setImmediate);
+    }
+  };
+  const cancelling = new AbortController();
+  const first = await call(cancelling.signal);
+  cancelling.abort("changed my mind");
+  expect((await first.run.result()).status).toBe("cancelled");
+  await first.client.close();
+
+  const second = await call();
+  await second.client.close();
+  await second.called;
+  await second.run.signal("go", "went on");
+  expect(await second.run.result()).toMatchObject({ status: "completed", output: "went on" });
+});
+
+it("goes on with a conversation, and keeps each user's apart", async () => {
+  const runtime = await openRuntime();
+  open.push(runtime);
+  const clerk = soloAgent({
+    name: "clerk",
+    model: scriptedModel([
+      "first",
+      ({ messages }) => `after ${messages.length - 1}`,
+      ({ messages }) => `after ${messages.length - 1}`,
+    ]),
+  });
+  const url = await serve({
+    name: "desk",
+    runtime,
+    agents: [{ agent: clerk, description: "Answers" }],
+    http: {
+      authenticate: async (request) => {
+        const token = request.headers.get("authorization")?.slice("Bearer ".length);
+        if (token === undefined) return new Response("who?", { status: 401 });
+        return { token, clientId: token, scopes: [] };
+      },
+    },
+  });
+  const as = async (user: string) => {
+    const headers = { authorization: `Bearer ${user}` };
+    const { agent, runtime: ours } = await hostOf({ desk: { url, headers } });
+    return async (input: string, sessionId?: string) => {
+      const { output } = await callOnce(ours, agent, "clerk", { input, ...(sessionId && { sessionId }) });
+      return (output as unknown as { value: { output: string; sessionId: string } }).value;
+    };
+  };
+  const [ada, eve] = [await as("ada"), await as("eve")];
+  const { output, sessionId } = await ada("one");
+  expect(output).toBe("first");
+  expect(await ada("two", sessionId)).toEqual(expect.objectContaining({ output: "after 2", sessionId }));
+  expect((await eve("three", sessionId)).output).toBe("after 0");
+  const { runs } = await runtime.list();
+  expect(new Set(runs.map((run) => run.sessionId)).size).toBe(2);
+  const stranger = mcpServers({ desk: { url } }, { backoff: { attempts: 1 } });
+  open.push(stranger);
+  await expect(stranger.tools()).rejects.toThrow(/did not start/);
+});
+
+it("changes the list that an agent has when a server says that its tools are others now", async () => {
+  const hello = tool({ name: "hello", description: "Greets", input: nothing, execute: () => "hello" });
+  const connected: McpServer[] = [];
+  const url = await serve({ name: "growing", tools: [hello], extend: (server) => connected.push(server) });
+  const { mcp, tools, runtime, agent } = await hostOf({ growing: { url } });
+  expect(tools.map(({ name }) => name)).toEqual(["hello"]);
+  const changed = new Promise<void>((resolve) => {
+    mcp.onToolsChanged(resolve);
+  });
+  const said = { content: [{ type: "text", text: "goodbye" }] } as const;
+  for (const server of connected)
+    server.registerTool("bye", { description: "Parts" }, () => ({ content: [...said.content] }));
+  await changed;
+  expect(tools.map(({ name }) => name)).toEqual(["bye", "hello"]);
+  expect((await callOnce(runtime, agent, "bye")).output).toEqual({ type: "text", text: "goodbye" });
+});
+
+it("finds a server again that has forgotten the session", async () => {
+  const hello = tool({ name: "hello", description: "Greets", input: nothing, execute: () => "hello" });
+  const servers = [
+    await mcpServer({ name: "a", tools: [hello] }),
+    await mcpServer({ name: "b", tools: [hello] }),
+  ];
+  open.push(...servers);
+  let current = 0;
+  const http = createServer((request, response) => servers[current]?.handle(request, response)).listen(
+    0,
+    "127.0.0.1",
+  );
+  await once(http, "listening");
+  open.push({ close: async () => void (http.closeAllConnections(), http.close()) });
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+  const { runtime, agent } = await hostOf({ moving: { url } });
+  current = 1;
+  expect((await callOnce(runtime, agent, "hello")).output).toEqual({ type: "text", text: "hello" });
+});
+
+it.for([
+  { what: "another name", headers: { host: "evil.example" } },
+  { what: "a page elsewhere", headers: { origin: "http://evil.example" } },
+])("turns away who comes by $what", async ({ headers }) => {
+  const server = await mcpServer({ name: "local", tools: [] });
+  open.push(server);
+  const request = new Request("http://localhost/mcp", {
+    method: "POST",
+    headers: { host: "localhost", "content-type": "application/json", ...headers },
+    body: "{}",
+  });
+  expect((await server.fetch(request)).status).toBe(403);
+});
