@@ -1,6 +1,5 @@
 import { Fault, type Tool } from "../../kernel/index.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
-import { fetchPage } from "../web/fetched-page.ts";
 import { pageText } from "../web/page-text.ts";
 import { errorResult, fileResult, imageResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -46,6 +45,8 @@ export function fetchTool(options: FetchToolOptions = {}): Tool {
       const late = AbortSignal.timeout(timeoutMs);
       const signal = AbortSignal.any([stop, late]);
       try {
+        // What reaches the network is loaded by who does.
+        const { fetchPage } = await import("../web/fetched-page.ts");
         const page = await fetchPage({ ...options, url, maxBytes, maxRedirects, signal, headers });
         const { body, status, contentType, isCut } = page;
         const mediaType = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
