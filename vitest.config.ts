@@ -27,7 +27,7 @@ export default defineConfig({
           isolate: false,
           execArgv: ["--expose-gc"],
           // For a test that hangs. How fast a busy machine is, is nobody's promise.
-          testTimeout: 120_000,
+          testTimeout: 60_000,
         },
       },
       ...Object.entries(apart).map(([name, folders]) => ({
