@@ -66,9 +66,9 @@ const progress: unknown[] = [];
 for await (const event of run.events()) {
   if (event.type === "tool_execution_update") progress.push(event.update);
   if (!("seq" in event)) continue;
-  if (event.type === "question_ask") {
-    console.log("asked:", JSON.stringify(event.data.question));
-    await run.as("grace").signal(event.data.name, "no, thank you", event.taskId);
+  if (event.type === "approval_request") {
+    console.log("asked:", JSON.stringify(event.data.input));
+    await run.as("grace").approve(event.data.approvalId, { decision: "approved", input: "no, thank you" });
   }
   if (event.type !== "tool_execution_end") continue;
   const { toolName, result } = event.data;

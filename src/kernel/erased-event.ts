@@ -22,7 +22,6 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
     result: { output: { type: "text", text: "" }, isError: data.result.isError },
   }),
   permission_deny: (data) => ({ ...data, reason: "" }),
-  question_ask: (data) => ({ ...data, question: null }),
   approval_request: (data) => ({ ...data, input: null, reason: "" }),
   approval_decision: ({ decision, ...data }) => ({ ...data, decision: { decision: decision.decision } }),
   guardrail_decision: (data) => ({ ...data, reason: "" }),

@@ -251,7 +251,6 @@ export type {
   OnParentEnd,
   OnPause,
   RunContext,
-  SignalOptions,
   SpawnOptions,
   SpawnOutcome,
   StepContext,

@@ -105,9 +105,6 @@ export type AskOutcome =
   | { readonly kind: "timed_out" | "target_paused"; readonly partial: JsonValue }
   | { readonly kind: "target_failed" | "target_cancelled"; readonly failure: Failure | null };
 
-/** How long to wait for a signal, or what a person is asked. */
-export type SignalOptions = { readonly timeoutMs?: number } | { readonly question: JsonValue };
-
 /** What the body of a `step` is given. */
 export interface StepContext {
   /** The same on every attempt (J6). */
@@ -204,11 +201,8 @@ export interface RunContext {
 
   /** Epoch milliseconds. Holds over restarts. */
   sleepUntil(atMs: number): Promise<void>;
-  /**
-   * What `resolve`s the name; one that came early is kept, each is consumed once. With a `question` a person is waited for: the log tells
-   * it (`question_ask`), and the task's clock stands still (B5), so that it has no timeout.
-   */
-  waitForSignal(name: string, options?: SignalOptions): Promise<JsonValue | undefined>;
+  /** What `resolve`s the name; one that came early is kept, each is consumed once. */
+  waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
   /**
    * Asks a person, as the gate does for a tool that wants a yes: durably, answered by `RunHandle.approve`, with the task's clock
    * standing still. What `approved` means is the asker's to say; its `input`, if any, is the answer.

@@ -1,32 +1,18 @@
-import { assertJson, type EventDraft, type JsonValue, type SignalOptions } from "../kernel/index.ts";
+import type { JsonValue } from "../kernel/index.ts";
 import type { OutgoingMessages } from "./outgoing-messages.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import type { Due } from "./waits.ts";
-import { questionAddress, signalWait } from "./wait-name.ts";
+import { signalWait } from "./wait-name.ts";
 
 /** What resolves the name. A timeout is a step of its own: the clock that a replay goes by is the first run's. */
 export async function signalled(
   steps: ScopeSteps,
   messages: OutgoingMessages,
   name: string,
-  options: SignalOptions,
+  timeoutMs: number | undefined,
 ): Promise<JsonValue | undefined> {
-  if ("question" in options) {
-    const { question } = options;
-    assertJson(question, `the question for ${name}`);
-    const start: EventDraft = { type: "question_ask", data: { name, question } };
-    return (await waitUnder(steps, messages, signalWait(name), { question, start })).value;
-  }
-  const { timeoutMs } = options;
   const due = timeoutMs === undefined ? undefined : await messages.dueIn(timeoutMs);
-  return (await waitUnder(steps, messages, signalWait(name), { due })).value;
-}
-
-interface WaitOptions {
-  readonly due?: Due | undefined;
-  /** For a person, told when the wait begins; B5: an open step at such an address stops the clock. */
-  readonly question?: JsonValue;
-  readonly start?: EventDraft;
+  return (await waitUnder(steps, messages, signalWait(name), due)).value;
 }
 
 /** A journaled wait for a name, or for a time to come. */
@@ -34,16 +20,10 @@ export function waitUnder(
   steps: ScopeSteps,
   messages: OutgoingMessages,
   name: string,
-  { due, question, start }: WaitOptions,
+  due: Due | undefined,
 ): Promise<{ readonly value?: JsonValue }> {
-  const step = steps.identify("wait", name, question ?? null);
-  const address = start === undefined ? step.address : questionAddress(step.address);
-  return steps.journaled<{ readonly value?: JsonValue }>(
-    { ...step, address },
-    async () => {
-      const came = await messages.cameFor(name, due);
-      return came === undefined ? {} : { value: came };
-    },
-    start,
-  );
+  return steps.journaled<{ readonly value?: JsonValue }>(steps.identify("wait", name, null), async () => {
+    const came = await messages.cameFor(name, due);
+    return came === undefined ? {} : { value: came };
+  });
 }

@@ -14,7 +14,7 @@ import type { OwnerContext } from "./owner-context.ts";
 import { unnamed } from "./run-handle.ts";
 import { RunState } from "./run-state.ts";
 import { callOfApproval } from "./tool-approval.ts";
-import { asksPerson, signalWait } from "./wait-name.ts";
+import { asksPerson } from "./wait-name.ts";
 
 /**
  * Starts a run, or finds the one that stands under its id, or hands the input to the one that is unfinished in the session (S5). What
@@ -77,24 +77,20 @@ async function waitsOf(
 ): Promise<{ readonly waits: boolean; readonly names: readonly string[] }> {
   const state = new RunState(unknownPrice);
   const approvals = new Map<string, string>();
-  const questions = new Map<number, string>();
   for await (const commit of store.journal.read(runId)) {
     state.fold(commit);
     for (const event of commit.events ?? []) {
       if (event.type === "approval_request")
         approvals.set(callOfApproval(event.data.approvalId), event.data.approvalId);
-      if (event.type === "question_ask") questions.set(event.seq, event.data.name);
     }
   }
   const live = [...state.tasks.values()].filter(({ outcome }) => outcome === null);
   if (status === "pending") return { waits: false, names: ["a worker"] };
   if (state.paused) return { waits: true, names: ["resume"] };
   const names = live.flatMap(({ record, opened }) =>
-    [...opened].map(([address, seq]) => {
+    [...opened.keys()].map((address) => {
       const at = `${record.taskId}/${address}`;
-      const question = questions.get(seq);
-      // As `signal` and `approve` take it.
-      if (question !== undefined) return signalWait(question);
+      // As `approve` takes it.
       return asksPerson(address) ? `approval ${approvals.get(parentOf(at)) ?? at}` : `call ${at}`;
     }),
   );

@@ -20,7 +20,6 @@ import {
   type Message,
   type PersonQuestion,
   type RunContext,
-  type SignalOptions,
   type RunFacts,
   type RunMeta,
   type SpawnOptions,
@@ -295,11 +294,14 @@ export class TaskContext implements RunContext {
   }
 
   async sleepUntil(atMs: number): Promise<void> {
-    await waitUnder(this.#steps, this.#messages, `sleep ${atMs}`, { due: () => atMs });
+    await waitUnder(this.#steps, this.#messages, `sleep ${atMs}`, () => atMs);
   }
 
-  waitForSignal(name: string, options: SignalOptions = {}): Promise<JsonValue | undefined> {
-    return signalled(this.#steps, this.#messages, name, options);
+  waitForSignal(
+    name: string,
+    { timeoutMs }: { readonly timeoutMs?: number } = {},
+  ): Promise<JsonValue | undefined> {
+    return signalled(this.#steps, this.#messages, name, timeoutMs);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {

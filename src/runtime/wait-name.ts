@@ -50,16 +50,9 @@ export function gateAddress(call: StepAddress): StepAddress {
   return branchScope(call, "gate") as StepAddress;
 }
 
-const questionBranch = "question";
-
-/** Where the wait for a person's answer has its record: it is told by its address, before it is recorded, that its clock stands still. */
-export function questionAddress(step: StepAddress): StepAddress {
-  return branchScope(step, questionBranch) as StepAddress;
-}
-
 /** Whether the step at this address is a question to a person. */
 export function asksPerson(address: StepAddress): boolean {
-  return address.endsWith(`/${approvalBranch}`) || address.endsWith(`/${questionBranch}`);
+  return address.endsWith(`/${approvalBranch}`);
 }
 
 /** The wait whose first values the step took (W1), and how many; a step that waited in vain took none. */

@@ -7,6 +7,7 @@ export interface AskHumanToolOptions {
   readonly about?: string;
 }
 
+const name = "ask_human";
 const input = {
   type: "object",
   properties: {
@@ -22,20 +23,24 @@ const input = {
 } as const;
 
 /**
- * Asks a person and waits, over restarts, without an open call and with the clock standing still. The log tells `question_ask`;
- * `run.signal(name, answer, taskId)` with its name and task answers it.
+ * Asks a person and waits, over restarts, without an open call and with the clock standing still. The log tells `approval_request`, with
+ * the question as its input; `run.approve(approvalId, { decision: "approved", input: answer })` answers it.
  */
 export function askHumanTool({ about }: AskHumanToolOptions = {}): Tool {
   return tool({
-    name: "ask_human",
+    name,
     description: ["Asks a person a question and waits for the answer, however long it takes.", about]
       .filter(Boolean)
       .join(" "),
     input,
     suspends: true,
-    execute: async (question, { ctx, idempotencyKey }) => {
-      const answer = await ctx.waitForSignal(`answer ${idempotencyKey}`, { question: { ...question } });
-      return answer === undefined || answer === null
+    execute: async (question, { ctx, callId }) => {
+      const asked = { toolName: name, callId, input: { ...question }, reason: question.question };
+      const decision = await ctx.approval(asked);
+      if (decision.decision === "denied")
+        return errorResult(`the person does not answer: ${decision.reason ?? "no reason given"}`);
+      const answer = decision.decision === "approved" ? (decision.input ?? null) : null;
+      return answer === null
         ? errorResult("the person gave no answer: go on without one, or ask otherwise")
         : toolResult(answer);
     },

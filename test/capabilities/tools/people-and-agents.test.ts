@@ -11,6 +11,7 @@ import { openRuntime, soloAgent } from "../../../src/index.ts";
 import {
   Fault,
   formatAgentId,
+  type ApprovalDecision,
   type Event,
   type JsonValue,
   type RunHandle,
@@ -20,11 +21,11 @@ import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, agentId, setUp, settle } from "../../runtime/bench-runtime.ts";
 import { callTool, tempFolder, textOf } from "./call-tool.ts";
 
-type Asked = Event<"question_ask">;
+type Asked = Event<"approval_request">;
 
 async function question(run: RunHandle): Promise<Asked> {
-  for await (const event of run.events({ types: ["question_ask"] }))
-    if ("seq" in event && event.type === "question_ask") return event;
+  for await (const event of run.events({ types: ["approval_request"] }))
+    if ("seq" in event && event.type === "approval_request") return event;
   throw new Error("nothing was asked");
 }
 
@@ -33,14 +34,18 @@ describe("ask_human", () => {
     toolCalls: [{ name: "ask_human", input: { question: "Which colour?", options: '["red","blue"]' } }],
   };
 
-  test("waits over a restart; a signal with the question's name answers it", async () => {
+  test("waits over a restart; an approval with an answer answers it", async () => {
     const store = `sqlite:${join(await tempFolder(), "reeve.db")}` as const;
     const painter = (script: readonly ScriptStep[]) =>
       soloAgent({ name: "painter", model: scriptedModel(script), tools: [askHumanTool()] });
     const first = await openRuntime({ store, unknownPrice: "ignore" });
     const started = await first.submit(painter([ask]), "Paint.");
     const asked = await question(started);
-    expect(asked.data.question).toEqual({ question: "Which colour?", options: ["red", "blue"] });
+    expect(asked.data).toMatchObject({
+      toolName: "ask_human",
+      input: { question: "Which colour?", options: ["red", "blue"] },
+      reason: "Which colour?",
+    });
     await first.close();
 
     const second = await openRuntime({ store, unknownPrice: "ignore" });
@@ -54,13 +59,15 @@ describe("ask_human", () => {
       ]),
     );
     const run = await second.find(started.runId);
-    await run?.as("grace").signal(asked.data.name, "blue", asked.taskId);
+    await run?.as("grace").approve(asked.data.approvalId, { decision: "approved", input: "blue" });
     expect((await run?.result())?.output).toBe("Painted.");
     expect(seen[0]).toContain('"text":"blue"');
     const events: Event[] = [];
     for await (const event of run?.events() ?? []) if ("seq" in event) events.push(event);
-    expect(events.filter(({ type }) => type === "question_ask")).toHaveLength(1);
-    expect(events.find(({ type }) => type === "task_signal")?.data).toMatchObject({ by: "grace" });
+    expect(events.filter(({ type }) => type === "approval_request")).toHaveLength(1);
+    expect(events.find(({ type }) => type === "approval_decision")?.data).toMatchObject({
+      decision: { by: "grace" },
+    });
     await second.close();
   });
 
@@ -69,18 +76,19 @@ describe("ask_human", () => {
     const asker = agent(
       "asker",
       async (ctx) => {
-        const answer = await ctx.waitForSignal("colour", { question: "Which?" });
+        const asked = { toolName: "asker", callId: "colour", input: "Which?", reason: "a colour is wanted" };
+        const decision = await ctx.approval(asked);
         await ctx.sleepUntil((await ctx.now()) + 900);
-        return answer ?? null;
+        return decision.decision === "approved" ? (decision.input ?? null) : decision.decision;
       },
       { budget: { deadlineMs: 1_000 } },
     );
     const run = await runtime.submit(asker, null);
-    await question(run);
+    const { approvalId } = (await question(run)).data;
     await settle();
     await clock.advance(50_000);
     await settle();
-    await run.signal("colour", "red");
+    await run.approve(approvalId, { decision: "approved", input: "red" });
     await settle();
     await clock.advance(900);
     expect(await run.result()).toMatchObject({ status: "completed", output: "red" });
@@ -88,12 +96,19 @@ describe("ask_human", () => {
   });
 
   test("an answer of nothing is a result the model can react to; what it says is the answer, JSON too", async () => {
-    const answering = (answer: JsonValue | undefined) =>
+    const answering = (decision: ApprovalDecision) =>
       callTool(askHumanTool({ about: "Ask the owner." }), { question: "?" }, {
-        ctx: { waitForSignal: async () => answer },
+        ctx: { approval: async () => decision },
       } as unknown as Partial<ToolContext>);
-    expect((await answering(null)).isError).toBe(true);
-    expect((await answering(["a", 1])).output).toEqual({ type: "json", value: ["a", 1] });
+    for (const decision of ["approved", "denied", "skipped"] as const)
+      expect((await answering({ decision })).isError).toBe(true);
+    expect(textOf(await answering({ decision: "denied", reason: "not mine to say" }))).toContain(
+      "not mine to say",
+    );
+    expect((await answering({ decision: "approved", input: ["a", 1] })).output).toEqual({
+      type: "json",
+      value: ["a", 1],
+    });
     const { description, suspends, timeoutMs, destructive } = askHumanTool({ about: "Ask the owner." });
     expect(description).toContain("Ask the owner.");
     expect([suspends, timeoutMs, destructive]).toEqual([true, null, false]);
