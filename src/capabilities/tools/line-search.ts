@@ -46,6 +46,8 @@ const program = `
 /** Searches texts for a pattern, line by line. One search at a time. Close it. */
 export class LineSearch {
   readonly #worker: Worker;
+  /** Its thread has come to its end, or is told to: it answers no more. */
+  #isOver = false;
 
   constructor({ source, ignoreCase, maxLine }: LineSearchOptions) {
     const flags = ignoreCase ? "iu" : "u";
@@ -55,10 +57,14 @@ export class LineSearch {
       workerData: { source, flags, maxLine },
       resourceLimits: { maxOldGenerationSizeMb: 256 },
     });
+    this.#worker.once("exit", () => {
+      this.#isOver = true;
+    });
   }
 
   search(text: string, limit: number): Promise<readonly LineMatch[]> {
     const worker = this.#worker;
+    if (this.#isOver) return Promise.reject(stopped());
     return new Promise((resolve, reject) => {
       const settle = (act: () => void): void => {
         worker.off("message", give).off("error", fail).off("exit", stop);
@@ -66,7 +72,7 @@ export class LineSearch {
       };
       const give = (found: readonly LineMatch[]): void => settle(() => resolve(found));
       const fail = (error: unknown): void => settle(() => reject(Fault.from(error)));
-      const stop = (): void => fail(new Fault("tool_timeout", "the search was stopped"));
+      const stop = (): void => fail(stopped());
       worker.once("message", give).once("error", fail).once("exit", stop);
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
       worker.postMessage({ text, limit });
@@ -74,8 +80,13 @@ export class LineSearch {
   }
 
   async close(): Promise<void> {
+    this.#isOver = true;
     await this.#worker.terminate();
   }
+}
+
+function stopped(): Fault {
+  return new Fault("tool_timeout", "the search was stopped");
 }
 
 function assertPattern(source: string, flags: string): void {

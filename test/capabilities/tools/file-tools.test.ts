@@ -284,6 +284,23 @@ describe("ls, find and grep", () => {
     );
   });
 
+  test.for([0, 1, 2, 3, 5, 8, 13, 21])(
+    "a search stopped after %i turns of the loop ends then",
+    async (turns) => {
+      const root = await tempFolder();
+      await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
+      const stop = new AbortController();
+      const { signal } = stop;
+      const searching = callTool(grepTool({ root }), { pattern: "^(a+)+$", path: "f" }, { signal });
+      for (let turn = 0; turn < turns; turn++)
+        await new Promise<void>((resolve) => {
+          setImmediate(resolve);
+        });
+      stop.abort();
+      expect((await searching).isError).toBe(true);
+    },
+  );
+
   test("an expression that takes for ever stops with its call, and holds up nothing", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
