@@ -62,6 +62,8 @@ export interface RuntimeOptions {
   /** How long a run that only waits stays in memory. */
   readonly suspendAfterMs?: number;
   readonly pollMs?: number;
+  /** Whether it keeps the process alive until it is closed, as a worker's is to. `true` unless told; a run under way always does. */
+  readonly keepAlive?: boolean;
   /** How long `close` waits for calls that are open; what is open then is charged as lost. 10,000 unless told. */
   readonly closeGraceMs?: number;
   /** Signals of the process on which it closes by itself, such as `["SIGTERM"]`. None unless told. */
@@ -153,6 +155,7 @@ class LocalRuntime implements Runtime {
       concurrency: Math.max(concurrency * 16, 1_024),
       agents: () => hostedAgents(this.#agents.values(), options.versionPolicy),
       pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
+      keepAlive: options.keepAlive ?? true,
       onError,
     });
   }
