@@ -8,6 +8,12 @@ export {
   type StreamOptions,
   type ValueResult,
 } from "./agent.ts";
+export {
+  OrchestratorAgent,
+  ReActAgent,
+  type OrchestratorOptions,
+  type ReActAgentOptions,
+} from "./agent-kinds.ts";
 export { openRuntime } from "./default-runtime.ts";
 export {
   CostTracker,
@@ -52,6 +58,7 @@ export {
   type RoundState,
   type RunUntilOptions,
   type StopHook,
+  type SubAgentConfig,
   type StopState,
   type PostToolHook,
   type PreToolHook,
