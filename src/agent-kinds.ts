@@ -1,5 +1,15 @@
-import { Agent, type AgentOptions } from "./agent.ts";
-import { orchestration, react, type ReActOptions, type SubAgentConfig } from "./agents/index.ts";
+import { Agent, type AgentOptions, type InvokeOptions } from "./agent.ts";
+import {
+  information,
+  orchestration,
+  react,
+  startInput,
+  userProxy,
+  type InformationOptions,
+  type ReActOptions,
+  type SubAgentConfig,
+} from "./agents/index.ts";
+import type { RunResult } from "./kernel/index.ts";
 
 export interface ReActAgentOptions extends Omit<AgentOptions, "architecture">, ReActOptions {}
 
@@ -19,5 +29,32 @@ export interface OrchestratorOptions extends AgentOptions {
 export class OrchestratorAgent extends Agent {
   constructor(options: OrchestratorOptions) {
     super(orchestration(options));
+  }
+}
+
+export interface InformationAgentOptions
+  extends Omit<AgentOptions, "architecture" | "mail">, InformationOptions {}
+
+/** An agent that follows topics, makes one thing of what came in and publishes it. */
+export class InformationAgent extends Agent {
+  constructor(options: InformationAgentOptions) {
+    super(information(options));
+  }
+
+  /** Follows its sources from now on, also in later processes that host it. Starting it again changes nothing. */
+  start(options?: InvokeOptions<never>): Promise<RunResult> {
+    return this.invoke(startInput, options);
+  }
+}
+
+export type UserProxyOptions = Omit<
+  AgentOptions,
+  "architecture" | "model" | "models" | "instructions" | "tools" | "maxTurns" | "compaction"
+>;
+
+/** Stands for a person, who answers with `run.approve`: what they say is its answer. */
+export class UserProxyAgent extends Agent {
+  constructor(options: UserProxyOptions) {
+    super({ ...options, architecture: userProxy() });
   }
 }

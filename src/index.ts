@@ -9,10 +9,14 @@ export {
   type ValueResult,
 } from "./agent.ts";
 export {
+  InformationAgent,
   OrchestratorAgent,
   ReActAgent,
+  UserProxyAgent,
+  type InformationAgentOptions,
   type OrchestratorOptions,
   type ReActAgentOptions,
+  type UserProxyOptions,
 } from "./agent-kinds.ts";
 export { openRuntime } from "./default-runtime.ts";
 export {
@@ -46,6 +50,7 @@ export {
   slidingWindow,
   ToolHooks,
   type GateParts,
+  type InformationItem,
   type InMemoryApprovals,
   type PermissionPolicy,
   type PermissionRule,
