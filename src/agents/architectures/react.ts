@@ -81,9 +81,9 @@ export class ReAct implements Architecture {
   }
 
   async #listen({ ctx, steering, followUps }: Dependencies, done: boolean): Promise<Heard | undefined> {
-    const heard = await ctx.steering({ mode: steering });
+    const heard = steering === null ? [] : await ctx.steering({ mode: steering });
     if (heard.length > 0) return { queue: "steer", inputs: heard };
-    const more = done ? await ctx.followUps({ mode: followUps }) : [];
+    const more = done && followUps !== null ? await ctx.followUps({ mode: followUps }) : [];
     return more.length > 0 ? { queue: "follow_up", inputs: more } : undefined;
   }
 }
