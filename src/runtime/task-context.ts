@@ -377,10 +377,9 @@ export class TaskContext implements RunContext {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(async () => {
-          const result = await this.#callTool(stepAt(scope, first + index), call, options);
-          options.onResult?.(result, index);
-          return result;
+        settle(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
+          if (end.status === "fulfilled") options.onResult?.(end.value, index);
+          return end;
         });
       // A sequential tool waits for those before it, and those after it wait for it.
       if (findTool(this.#runner.agent, call.toolName, options.extra)?.concurrency !== "sequential")

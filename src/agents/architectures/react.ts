@@ -64,7 +64,9 @@ export class ReAct implements Architecture {
       // What nobody would answer any more is left where it is.
       const heard = session.turns < deps.maxTurns ? await this.#listen(deps, done) : undefined;
       if (heard !== undefined) {
-        session.messages = session.messages.append(...heard.inputs.map(said));
+        session.messages = session.messages.append(
+          ...heard.inputs.map((input) => userMessage(shownInput(input))),
+        );
         yield eventDraft("architecture_event", {
           architecture: this.name,
           name: heard.queue === "steer" ? "react.steering_injected" : "react.follow_up_injected",
@@ -117,7 +119,7 @@ async function act(
 
 const nothing: ToolResult = { output: { type: "text", text: "" }, isError: true };
 
-/** What is not a text is shown as JSON. */
-function said(input: JsonValue): ReturnType<typeof userMessage> {
-  return userMessage(typeof input === "string" ? input : canonicalJson(input));
+/** What somebody said to a run, in words: what is not a text is shown as JSON. */
+export function shownInput(input: JsonValue): string {
+  return typeof input === "string" ? input : canonicalJson(input);
 }
