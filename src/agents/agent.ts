@@ -50,6 +50,8 @@ import type { StopHook } from "./stop-hook.ts";
 
 export interface AgentOptions {
   readonly name: string;
+  /** Tells instances of one agent apart: its id is `name/key`. */
+  readonly key?: string;
   /** What it is good at: others choose it by this. */
   readonly description?: string;
   /** What it thinks with. An architecture that only sets others to work needs none. */
@@ -144,7 +146,7 @@ export class Agent implements HostedAgent {
     const { name, tools = [], budget = {}, guardrails = [], compaction, maxTurns = 25 } = options;
     this.#options = options;
     this.#home = home;
-    this.id = formatAgentId({ name });
+    this.id = formatAgentId({ name, ...(options.key !== undefined && { key: options.key }) });
     this.name = name;
     this.description = options.description ?? "";
     this.architecture = architectureOf(options);
