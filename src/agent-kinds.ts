@@ -1,12 +1,11 @@
 import { Agent, type AgentOptions, type InvokeOptions } from "./agent.ts";
+import { react, type ReActOptions } from "./agents/architectures/index.ts";
 import {
   information,
   orchestration,
-  react,
   startInput,
   userProxy,
   type InformationOptions,
-  type ReActOptions,
   type SubAgentConfig,
 } from "./agents/index.ts";
 import type { RunResult } from "./kernel/index.ts";

@@ -2,8 +2,6 @@ export { Agent, type AgentHome, type AgentOptions, type InvokeOptions, type Stre
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
 export type { SchemaCheck } from "./answer-format.ts";
-export { ReAct, react, type ReActOptions } from "./architectures/react.ts";
-export { registerArchitecture } from "./architectures/registry.ts";
 export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
 export { orchestration, type SubAgentConfig } from "./orchestrator.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";

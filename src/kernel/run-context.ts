@@ -125,7 +125,10 @@ export interface StepContext {
 export interface ToolsOptions {
   /** Tools beside the agent's own, found first. They pass the same gate. */
   readonly extra?: readonly Tool[];
-  /** For each call that has its result, by its place, before `tools` settles: what was done is known also when a stop ends the rest. */
+  /**
+   * For each call that has its result, by its place, as soon as it has: what was done is known to the calls that come after it, and also
+   * when a stop ends the rest.
+   */
   readonly onResult?: (result: ToolResult, index: number) => void;
 }
 

@@ -377,7 +377,10 @@ export class TaskContext implements RunContext {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(() => this.#callTool(stepAt(scope, first + index), call, options));
+        settle(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
+          if (end.status === "fulfilled") options.onResult?.(end.value, index);
+          return end;
+        });
       // A sequential tool waits for those before it, and those after it wait for it.
       if (findTool(this.#runner.agent, call.toolName, options.extra)?.concurrency !== "sequential")
         settled.push(run());
@@ -389,10 +392,7 @@ export class TaskContext implements RunContext {
         if ((await own).status === "rejected") break;
       }
     }
-    const ends = await Promise.all(settled);
-    for (const [index, end] of ends.entries())
-      if (end.status === "fulfilled") options.onResult?.(end.value, index);
-    return this.#noteCalls(calls, this.#valuesOf(ends));
+    return this.#noteCalls(calls, this.#valuesOf(await Promise.all(settled)));
   }
 
   #callTool(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolResult | Promise<ToolResult> {

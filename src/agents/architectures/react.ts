@@ -64,7 +64,9 @@ export class ReAct implements Architecture {
       // What nobody would answer any more is left where it is.
       const heard = session.turns < deps.maxTurns ? await this.#listen(deps, done) : undefined;
       if (heard !== undefined) {
-        session.messages = session.messages.append(...heard.inputs.map(said));
+        session.messages = session.messages.append(
+          ...heard.inputs.map((input) => userMessage(shownInput(input))),
+        );
         yield eventDraft("architecture_event", {
           architecture: this.name,
           name: heard.queue === "steer" ? "react.steering_injected" : "react.follow_up_injected",
@@ -81,9 +83,9 @@ export class ReAct implements Architecture {
   }
 
   async #listen({ ctx, steering, followUps }: Dependencies, done: boolean): Promise<Heard | undefined> {
-    const heard = await ctx.steering({ mode: steering });
+    const heard = steering === null ? [] : await ctx.steering({ mode: steering });
     if (heard.length > 0) return { queue: "steer", inputs: heard };
-    const more = done ? await ctx.followUps({ mode: followUps }) : [];
+    const more = done && followUps !== null ? await ctx.followUps({ mode: followUps }) : [];
     return more.length > 0 ? { queue: "follow_up", inputs: more } : undefined;
   }
 }
@@ -117,7 +119,7 @@ async function act(
 
 const nothing: ToolResult = { output: { type: "text", text: "" }, isError: true };
 
-/** What is not a text is shown as JSON. */
-function said(input: JsonValue): ReturnType<typeof userMessage> {
-  return userMessage(typeof input === "string" ? input : canonicalJson(input));
+/** What somebody said to a run, in words: what is not a text is shown as JSON. */
+export function shownInput(input: JsonValue): string {
+  return typeof input === "string" ? input : canonicalJson(input);
 }
