@@ -159,7 +159,7 @@ describe("a supervisor", () => {
     });
 
     test("J7: they are still there after a restart in the middle of things", async () => {
-      const { runtime, clock, open, run: _run } = await company();
+      const { runtime, clock, open } = await company({ closeGraceMs: 0 });
       const slow = worker(
         "slow",
         [
@@ -182,7 +182,7 @@ describe("a supervisor", () => {
       const run = await runtime.submit(agent, "Go.");
       await until(() => slow.model.calls.length === 1);
       const closed = runtime.close();
-      await clock.advance(20_000);
+      await clock.advance(0);
       await closed;
       const second = await open();
       second.register(agent);
