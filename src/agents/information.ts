@@ -62,11 +62,7 @@ class Information implements Architecture {
   readonly #topic: TopicId;
   readonly #aggregate: InformationOptions["aggregate"];
 
-  constructor(
-    sources: readonly TopicId[],
-    topic: TopicId,
-    aggregate: InformationOptions["aggregate"],
-  ) {
+  constructor(sources: readonly TopicId[], topic: TopicId, aggregate: InformationOptions["aggregate"]) {
     this.#sources = sources;
     this.#topic = topic;
     this.#aggregate = aggregate;
@@ -103,7 +99,8 @@ class Information implements Architecture {
     const list = items.map(({ from, body }) => `- ${from ?? "outside"}: ${textOf(body)}`);
     return askRole(session, deps, {
       role: "summarizer",
-      instructions: session.instructions || "Summarise what came in, in a few sentences. Leave nothing important out.",
+      instructions:
+        session.instructions || "Summarise what came in, in a few sentences. Leave nothing important out.",
       prompt: `What came in:\n${list.join("\n")}`,
     });
   }

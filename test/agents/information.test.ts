@@ -54,7 +54,9 @@ describe("an information agent", () => {
     await runtime.close();
     const second = await open();
     const heard: JsonValue[] = [];
-    second.register(newsroom({ aggregate: (items) => items.map(({ from, body }) => `${from}: ${JSON.stringify(body)}`) }));
+    second.register(
+      newsroom({ aggregate: (items) => items.map(({ from, body }) => `${from}: ${JSON.stringify(body)}`) }),
+    );
     await (await second.submit(subscriber(heard), null)).result();
     await (await second.submit(publisher, { topic: eu, items: ["a", "b"] } as never)).result();
     await until(() => heard.length > 0);
