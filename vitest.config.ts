@@ -26,7 +26,16 @@ export default defineConfig({
           pool: "forks",
           isolate: false,
           execArgv: ["--expose-gc"],
+          provide: { shareOfRuns: 1 / 20 },
           // For a test that hangs. How fast a busy machine is, is nobody's promise.
+          testTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: "property",
+          include: ["test/**/*.property.test.ts"],
+          provide: { shareOfRuns: 1 },
           testTimeout: 60_000,
         },
       },
