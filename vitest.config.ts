@@ -6,6 +6,7 @@ const apart = {
   browser: ["browser"],
   contract: ["contract", "runtime/stores"],
   crash: ["crash"],
+  desktop: ["desktop"],
   gates: ["gates"],
   mcp: ["mcp"],
   package: ["package"],
@@ -40,7 +41,12 @@ export default defineConfig({
         },
       },
       ...Object.entries(apart).map(([name, folders]) => ({
-        test: { name, include: folders.map((folder) => `test/${folder}/**/*.test.ts`), testTimeout: 60_000 },
+        test: {
+          name,
+          include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
+          testTimeout: 60_000,
+          ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
+        },
       })),
     ],
   },

@@ -13,7 +13,7 @@ const registry: Reference = {
   path: "/org/a11y/atspi/accessible/root",
 };
 /** What a program says of one of its windows. */
-export interface TextOfWindow {
+interface TextOfWindow {
   readonly title: string;
   readonly text: string;
 }

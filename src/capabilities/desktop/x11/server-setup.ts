@@ -1,6 +1,6 @@
 import { padding } from "./request.ts";
 
-export interface ColourMasks {
+interface ColourMasks {
   readonly red: number;
   readonly green: number;
   readonly blue: number;

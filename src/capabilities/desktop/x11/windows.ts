@@ -107,22 +107,24 @@ export class Windows {
     return found.filter((each) => each !== undefined);
   }
 
+  /** Those that the window manager lists, and those on the screen that it does not: their frames are no windows of programs. */
   async #ids(): Promise<readonly number[]> {
     const listed =
       (await this.#properties.numbers(this.#root, "_NET_CLIENT_LIST_STACKING")) ??
-      (await this.#properties.numbers(this.#root, "_NET_CLIENT_LIST"));
-    const ids = listed ?? (await this.#children(this.#root));
-    const shown = await Promise.all(
-      ids.map((id) =>
-        unlessGone(
-          this.#attributes(id).then(async ({ shown: isShown, unmanaged }) => {
-            if (!isShown || unmanaged) return undefined;
-            return listed === undefined ? this.#programOf(id) : id;
-          }),
-        ),
-      ),
-    );
-    return shown.filter((id) => id !== undefined);
+      (await this.#properties.numbers(this.#root, "_NET_CLIENT_LIST")) ??
+      [];
+    const others = await this.#children(this.#root);
+    const shown = await Promise.all([
+      ...listed.map((id) => unlessGone(this.#shown(id, { managed: true }))),
+      ...others.map((id) => unlessGone(this.#shown(id, { managed: false }))),
+    ]);
+    return [...new Set(shown.filter((id) => id !== undefined))];
+  }
+
+  async #shown(window: number, { managed }: { readonly managed: boolean }): Promise<number | undefined> {
+    const { shown, unmanaged } = await this.#attributes(window);
+    if (!shown || (unmanaged && !managed)) return undefined;
+    return managed ? window : this.#programOf(window);
   }
 
   /** A window manager that lists nothing still marks the program's own window inside its frame. */
