@@ -4,9 +4,9 @@ import { Fault } from "./fault.ts";
 /**
  * Something an agent can be told how to do when it needs it: a name and a description that it always sees, and a body that is read on demand.
  *
- * - K1 A name is 1 to 64 of a-z, 0-9 and `-`, and is that of the folder where the skill comes from one.
- * - K2 A description is required, up to 1,024 characters: the model chooses by it.
- * - K3 What is `hidden` the model neither sees nor loads; people and code may.
+ * - SK1 A name is 1 to 64 of a-z, 0-9 and `-`, and is that of the folder where the skill comes from one.
+ * - SK2 A description is required, up to 1,024 characters: the model chooses by it.
+ * - SK3 What is `hidden` the model neither sees nor loads; people and code may.
  */
 export interface Skill {
   readonly name: string;
@@ -20,7 +20,7 @@ export interface Skill {
 const longestName = 64;
 const longestDescription = 1_024;
 
-/** The same skill, or a fault that says what is wrong with it (K1, K2). */
+/** The same skill, or a fault that says what is wrong with it (SK1, SK2). */
 export function checkSkill(skill: Skill): Skill {
   const { name, description } = skill;
   if (typeof name !== "string" || !/^[a-z0-9-]+$/.test(name) || name.length > longestName)

@@ -25,7 +25,7 @@ export function skillTool({ skills, maxChars = 100_000, name = "skill" }: SkillT
       throw new Fault("already_exists", `two skills are named ${skill.name}: leave one out, or rename it`);
     known.set(skill.name, skill);
   }
-  // K3
+  // SK3
   const shown = [...known.values()].filter(({ hidden = false }) => !hidden);
   if (shown.length === 0)
     throw new Fault(

@@ -50,7 +50,7 @@ describe("the skill tool", () => {
     ]);
   });
 
-  test("K3: what is hidden is neither shown nor loaded", async () => {
+  test("SK3: what is hidden is neither shown nor loaded", async () => {
     const { tools, said } = await ask([notes, secret], "on-call");
     expect(JSON.stringify(tools)).not.toContain("on-call");
     expect(said).toContain("there is no skill on-call; there are: release-notes");
@@ -83,12 +83,12 @@ describe("the skill tool", () => {
   });
 });
 
-test.each(["", "Release", "a_b", "a b", "a/b", "x".repeat(65), "é"])("K1: %j is no name", (name) => {
+test.each(["", "Release", "a_b", "a b", "a/b", "x".repeat(65), "é"])("SK1: %j is no name", (name) => {
   expect(() => checkSkill({ ...notes, name })).toThrow("1 to 64 of a-z, 0-9 and -");
 });
 
 test.each(["", " \n", "x".repeat(1_025)])(
-  "K2: a description must say something, and not too much",
+  "SK2: a description must say something, and not too much",
   (description) => {
     expect(() => checkSkill({ ...notes, description })).toThrow(/description/u);
   },
