@@ -3,6 +3,7 @@ import {
   branchScope,
   Fault,
   JsonDigest,
+  modelFor,
   sealJson,
   stepAt,
   type AgentId,
@@ -53,7 +54,7 @@ import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
-import { callTool } from "./tool-call.ts";
+import { callTool, findTool } from "./tool-call.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
 
@@ -104,6 +105,10 @@ export class TaskContext implements RunContext {
     return this.#runner.state;
   }
 
+  get streaming(): boolean {
+    return this.#runner.task.record.streaming;
+  }
+
   get input(): JsonValue {
     return this.#runner.task.input;
   }
@@ -143,8 +148,9 @@ export class TaskContext implements RunContext {
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
     const start = this.#messageStart(role);
     // Of a recorded answer it is not known what middleware had made of its request.
-    const { callPath, models } = this.#runner.agent;
-    const model = models?.[role];
+    const { agent } = this.#runner;
+    const { callPath } = agent;
+    const model = modelFor(agent, role);
     const countedBy = callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
     const call: ModelCall = { request, role, sent: this.#sent.get(role), countedBy };
     const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
@@ -163,17 +169,17 @@ export class TaskContext implements RunContext {
     return result;
   }
 
-  tools(calls: readonly ToolCall[], { onResult }: ToolsOptions = {}): Promise<readonly ToolResult[]> {
+  tools(calls: readonly ToolCall[], options: ToolsOptions = {}): Promise<readonly ToolResult[]> {
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
     const [only] = calls;
     if (only === undefined || calls.length > 1)
-      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, onResult));
+      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, options));
     return this.#steps
-      .alone("tools", () => this.#callTool(stepAt(scope, first), only))
+      .alone("tools", () => this.#callTool(stepAt(scope, first), only, options))
       .then((result) => {
-        onResult?.(result, 0);
+        options.onResult?.(result, 0);
         return this.#noteCalls(calls, [result]);
       });
   }
@@ -366,14 +372,15 @@ export class TaskContext implements RunContext {
     scope: StepAddress,
     first: number,
     calls: readonly ToolCall[],
-    onResult: ToolsOptions["onResult"],
+    options: ToolsOptions,
   ): Promise<readonly ToolResult[]> {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(() => this.#callTool(stepAt(scope, first + index), call));
+        settle(() => this.#callTool(stepAt(scope, first + index), call, options));
       // A sequential tool waits for those before it, and those after it wait for it.
-      if (this.#runner.findTool(call.toolName)?.concurrency !== "sequential") settled.push(run());
+      if (findTool(this.#runner.agent, call.toolName, options.extra)?.concurrency !== "sequential")
+        settled.push(run());
       else {
         const before = await Promise.all(settled);
         if (before.some(({ status }) => status === "rejected")) break;
@@ -383,11 +390,12 @@ export class TaskContext implements RunContext {
       }
     }
     const ends = await Promise.all(settled);
-    for (const [index, end] of ends.entries()) if (end.status === "fulfilled") onResult?.(end.value, index);
+    for (const [index, end] of ends.entries())
+      if (end.status === "fulfilled") options.onResult?.(end.value, index);
     return this.#noteCalls(calls, this.#valuesOf(ends));
   }
 
-  #callTool(address: StepAddress, call: ToolCall): ToolResult | Promise<ToolResult> {
+  #callTool(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolResult | Promise<ToolResult> {
     const step: StepIdentity = {
       address,
       kind: "tool",
@@ -406,6 +414,7 @@ export class TaskContext implements RunContext {
           idempotencyKey,
           steps: this.#steps,
           history: this.#history,
+          extra,
           scoped: (strand, branch) =>
             this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
         }),
@@ -440,7 +449,7 @@ export class TaskContext implements RunContext {
   }
 
   #messageStart(role: string): EventDraft {
-    const model = this.#runner.agent.models?.[role];
+    const model = modelFor(this.#runner.agent, role);
     const named = model && { model: { provider: model.provider, modelId: model.modelId } };
     const modelRole = role === "main" ? undefined : { modelRole: role };
     return { type: "message_start", data: { role: "assistant", attempt: 1, ...named, ...modelRole } };

@@ -14,7 +14,6 @@ import {
   type StepRecord,
   type TaskId,
   type TaskReport,
-  type Tool,
 } from "../kernel/index.ts";
 import { deadlineOf } from "./child-task.ts";
 import type { OwnerContext } from "./owner-context.ts";
@@ -179,10 +178,6 @@ export class TaskRunner {
     if (start !== undefined) seq = this.tell(start);
     if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq });
     return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false });
-  }
-
-  findTool(name: string): Tool | undefined {
-    return this.agent.tools?.find((tool) => tool.name === name);
   }
 
   record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {

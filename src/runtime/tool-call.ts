@@ -5,6 +5,7 @@ import {
   MiddlewareTermination,
   sealJson,
   stopsTask,
+  type Agent,
   type CallPath,
   type FunctionContext,
   type JsonObject,
@@ -26,6 +27,17 @@ export interface ToolCallOptions extends GatedCallOptions {
   readonly idempotencyKey: string;
   /** Of the code that calls the tool. */
   readonly steps: ScopeSteps;
+  /** Found before the agent's own. */
+  readonly extra: readonly Tool[] | undefined;
+}
+
+export function findTool(
+  { tools }: Pick<Agent, "tools">,
+  name: string,
+  extra?: readonly Tool[],
+): Tool | undefined {
+  const named = (tool: Tool): boolean => tool.name === name;
+  return extra?.find(named) ?? tools?.find(named);
 }
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
@@ -36,7 +48,7 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   const { clock } = runner.owner;
   stopAtOverrun(open);
   const startedAt = clock.now();
-  const tool = runner.findTool(toolName);
+  const tool = findTool(runner.agent, toolName, options.extra);
   let result: ToolResult;
   try {
     result =
@@ -50,8 +62,8 @@ export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
   return result;
 }
 
-function notThere({ open, call }: ToolCallOptions): ToolResult {
-  const known = (open.runner.agent.tools ?? []).map(({ name }) => name).join(", ");
+function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {
+  const known = [...extra, ...(open.runner.agent.tools ?? [])].map(({ name }) => name).join(", ");
   return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 

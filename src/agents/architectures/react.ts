@@ -10,33 +10,18 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type DrainMode,
-  type EphemeralSource,
   type EventDraft,
   type InputQueue,
   type JsonValue,
-  type RunContext,
   type ToolCallPart,
-  type ToolHost,
+  type ToolChoice,
   type ToolResult,
-  type Transcript,
 } from "../../kernel/index.ts";
+import { opening } from "../agent-input.ts";
 
-/** All that ReAct needs of an invocation. */
-export interface ReActDependencies {
-  readonly ctx: Pick<RunContext, "check" | "llm" | "tools" | "steering" | "followUps">;
-  readonly tools: Pick<ToolHost, "list">;
-  readonly maxTurns: Dependencies["maxTurns"];
-  /** Live state to show before each turn. */
-  readonly ephemeral?: readonly EphemeralSource[];
-  /** What the model is shown of the conversation; all of it where there is none (F1). */
-  readonly window?: { of(conversation: Transcript): Promise<Transcript> };
-}
-
-/** How many inputs of each queue are heard at a time; `one` unless told. */
 export interface ReActOptions {
-  readonly steering?: DrainMode;
-  readonly followUps?: DrainMode;
+  /** For the first call only. */
+  readonly initialToolChoice?: ToolChoice;
 }
 
 /**
@@ -51,23 +36,29 @@ export class ReAct implements Architecture {
     this.#options = options;
   }
 
-  async *run(session: AgentSession, deps: ReActDependencies, prompt: string): AsyncIterable<EventDraft> {
-    session.messages = session.messages.append(userMessage(prompt));
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    session.messages = session.messages.append(opening(prompt, session.attachments));
+    session.attachments = [];
+    let toolChoice = this.#options.initialToolChoice;
     while (session.turns < deps.maxTurns) {
       deps.ctx.check();
       const turn = ++session.turns;
       yield eventDraft("turn_start", { turn });
       const reply = await deps.ctx.llm({
-        transcript: deps.window === undefined ? session.messages : await deps.window.of(session.messages),
+        transcript: await deps.history.getPromptWindow(session.id),
         instructions: session.instructions,
         tools: deps.tools.list(),
-        ...(deps.ephemeral && { ephemeral: deps.ephemeral }),
+        ephemeral: deps.ephemeral,
+        role: deps.role,
+        ...(toolChoice !== undefined && { toolChoice }),
+        ...(deps.outputFormat && { responseFormat: deps.outputFormat }),
       });
+      toolChoice = undefined;
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
       session.output = messageText(reply.message);
       const calls = toolCallsOf(reply.message);
-      const results = calls.length === 0 ? [] : await act(session, deps.ctx, calls);
+      const results = calls.length === 0 ? [] : await act(session, deps, calls);
       yield eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length });
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
@@ -89,10 +80,9 @@ export class ReAct implements Architecture {
     return {};
   }
 
-  async #listen({ ctx }: ReActDependencies, done: boolean): Promise<Heard | undefined> {
-    const { steering: mode = "one", followUps = "one" } = this.#options;
-    const steering = await ctx.steering({ mode });
-    if (steering.length > 0) return { queue: "steer", inputs: steering };
+  async #listen({ ctx, steering, followUps }: Dependencies, done: boolean): Promise<Heard | undefined> {
+    const heard = await ctx.steering({ mode: steering });
+    if (heard.length > 0) return { queue: "steer", inputs: heard };
     const more = done ? await ctx.followUps({ mode: followUps }) : [];
     return more.length > 0 ? { queue: "follow_up", inputs: more } : undefined;
   }
@@ -109,7 +99,7 @@ export function react(options?: ReActOptions): ReAct {
 
 async function act(
   session: AgentSession,
-  ctx: ReActDependencies["ctx"],
+  { tools }: Dependencies,
   calls: readonly ToolCallPart[],
 ): Promise<readonly ToolResult[]> {
   const settled: (ToolResult | undefined)[] = calls.map(() => undefined);
@@ -117,7 +107,7 @@ async function act(
   const onResult = (result: ToolResult, index: number): void => {
     settled[index] = result;
   };
-  const results = await ctx.tools(calls, { onResult });
+  const results = await tools.callAll(calls, { onResult });
   session.messages = session.messages.append(
     toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? nothing))),
   );
