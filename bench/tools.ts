@@ -48,7 +48,7 @@ const tools: Readonly<Record<string, Tool>> = {
       class: z.enum(["first", "second"]),
       stops: z.array(z.string()),
     }),
-  }) as Tool,
+  }),
   "JSON Schema": tool({
     ...common,
     input: {
@@ -63,7 +63,7 @@ const tools: Readonly<Record<string, Tool>> = {
       required: ["from", "to", "days", "class", "stops"],
       additionalProperties: false,
     } as const,
-  }) as Tool,
+  }),
 };
 
 /** The bodies here ask nothing of it. */
