@@ -16,7 +16,7 @@ import { median, type Row } from "./row.ts";
 
 const rounds = 31;
 /** Rounds before the compiler has settled. */
-const warmUp = 5;
+const warmUp = 20;
 const callsPerRound = 5_000;
 const callsPerRun = 500;
 const imports = 15;
