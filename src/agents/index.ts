@@ -53,25 +53,3 @@ export {
   type PermissionRules,
   type PermissionsOptions,
 } from "./permissions/permissions.ts";
-export {
-  auditLogger,
-  type AuditBook,
-  type AuditLine,
-  type AuditLoggerOptions,
-} from "./middleware/audit-logger.ts";
-export { cache, type CacheOptions } from "./middleware/cache.ts";
-export { contentTruncator, type ContentTruncatorOptions } from "./middleware/content-truncator.ts";
-export { fileValidator, type FileValidatorOptions } from "./middleware/file-validator.ts";
-export { historyTruncator, type HistoryTruncatorOptions } from "./middleware/history-truncator.ts";
-export { humanApproval, type HumanApprovalOptions } from "./middleware/human-approval.ts";
-export { injectionMarking, type InjectionMarkingOptions } from "./middleware/injection-marking.ts";
-export type { Layer, Stage } from "./middleware/layer.ts";
-export { modelFallback, type ModelFallbackOptions } from "./middleware/model-fallback.ts";
-export type { PiiKind } from "./middleware/pii-pattern.ts";
-export { piiRedaction, type OwnPattern, type PiiRedactionOptions } from "./middleware/pii-redaction.ts";
-export { MiddlewarePipeline } from "./middleware/pipeline.ts";
-export { rateLimiter, type RateLimiterOptions } from "./middleware/rate-limiter.ts";
-export { retry, type RetryOptions } from "./middleware/retry.ts";
-export { schemaValidator, type SchemaValidatorOptions } from "./middleware/schema-validator.ts";
-export type { ToolSelection } from "./middleware/tool-selection.ts";
-export { tracing, type TracingOptions } from "./middleware/tracing.ts";
