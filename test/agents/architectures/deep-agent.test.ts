@@ -7,6 +7,7 @@ import {
   permissions,
   sha256,
   slidingWindow,
+  summarization,
   tool,
 } from "../../../src/index.ts";
 import {
@@ -325,6 +326,21 @@ describe("a deep agent", () => {
     expect(result.status).toBe("completed");
     expect(general.most).toBe(2);
     expect(general.calls.map(({ messages }) => messages.length)).toEqual([1, 1]);
+  });
+
+  test("J2: a conversation of such a task is summed up where the task is, beside others", async () => {
+    const tasks = ["One.", "Other."].map((task): Call => ["task", { agent: "general", task }]);
+    const long = (): ScriptedReply => ({ ...turn(["ls", {}]), text: "word ".repeat(400) });
+    const { result } = await think({
+      architecture: deepAgent(),
+      model: scriptedModel([turn(...tasks), "Done."]),
+      models: {
+        general: scriptedModel([long(), long(), long(), long(), "one", "other"]),
+        summary: scriptedModel(Array.from({ length: 8 }, () => "in short")),
+      },
+      compaction: (summarize) => summarization({ summarize, maxTokens: 300, keepRecentTokens: 50 }),
+    });
+    expect(result).toMatchObject({ status: "completed", output: "Done." });
   });
 
   test("one that ends early is a result", async () => {
