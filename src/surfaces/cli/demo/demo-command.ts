@@ -90,7 +90,7 @@ async function closing(folder: string, keep: boolean, terminal: Terminal): Promi
     const verdict = await store.events.verify(demoRun);
     const { isRight, words } = compareBooks(demoBook(folder).read(), ledger);
     await terminal.out(`\n${paint.bold("The answer")}\n${answer}\n`);
-    await terminal.out(`${paint.bold("The ledger, from the event log")}`);
+    await terminal.out(paint.bold("The ledger, from the event log"));
     for (const line of ledgerLines(ledger)) await terminal.out(line);
     await terminal.out(`\n${isRight ? paint.green(words) : paint.red(words)}`);
     await terminal.out(

@@ -50,8 +50,6 @@ function add(byAgent: Map<string, Line>, { agentId, data: { usage } }: Event<"me
 }
 
 export function ledgerLines({ byAgent, lost, total }: DemoLedger): readonly string[] {
-  const row = (name: string, { calls, tokens, usd }: Readonly<Line>, note = ""): string =>
-    `  ${name.padEnd(10)}${String(calls).padStart(6)}${tokens.toLocaleString("en").padStart(10)}${usd.toFixed(6).padStart(12)}${note}`;
   return [
     `  ${"".padEnd(10)}${"calls".padStart(6)}${"tokens".padStart(10)}${"USD".padStart(12)}`,
     ...[...byAgent].map(([name, line]) => row(name, line)),
@@ -60,6 +58,10 @@ export function ledgerLines({ byAgent, lost, total }: DemoLedger): readonly stri
       : [row("lost", lost, "   in flight when the process was killed: charged at its bound")]),
     row("total", total),
   ];
+}
+
+function row(name: string, { calls, tokens, usd }: Readonly<Line>, note = ""): string {
+  return `  ${name.padEnd(10)}${String(calls).padStart(6)}${tokens.toLocaleString("en").padStart(10)}${usd.toFixed(6).padStart(12)}${note}`;
 }
 
 /** The provider's book beside the log: what it was asked, and what of that has a recorded answer. */
