@@ -65,6 +65,11 @@ export interface Journal {
   list(query?: RunQuery): Promise<RunPage>;
   /** The commit that stands under this number. With it, after all that it changes itself, what is submitted, in this order. */
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit>;
+  /**
+   * The same, over when it returns: where nothing has to be waited for, nobody waits. `undefined`: not at once, and nothing was done. Throws
+   * what `append` rejects with. A store that cannot do it has none.
+   */
+  appendNow?(lease: Lease, commit: Commit): Commit | undefined;
   /** What has been committed, from `number` on; ends there. */
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
   /**

@@ -1,5 +1,4 @@
 import { Fault } from "./fault.ts";
-import { deepFreeze } from "./frozen.ts";
 
 export type JsonValue =
   | null
@@ -21,10 +20,60 @@ export function assertJson(value: unknown, where = "value"): asserts value is Js
   if (found !== undefined) throw new Fault("not_json", `${where}${found.path} ${found.problem}`);
 }
 
-/** J1, J10: asserts, and freezes what it is given: it cannot become anything else. */
+/** J1, J10: asserts, and freezes what it is given: it cannot become anything else. What is refused stays as it is. */
 export function sealJson(value: unknown, where?: string): asserts value is JsonValue {
   assertJson(value, where);
-  deepFreeze(value);
+  freezeJson(value);
+}
+
+/**
+ * The same for what an adapter made: nobody hides things in it under symbols, or beside the items of an array, so nobody looks there.
+ * Parts of what is refused may be frozen.
+ */
+export function sealMadeJson(value: unknown, where?: string): asserts value is JsonValue {
+  if (!isMade(value, true)) sealJson(value, where);
+}
+
+/** As `sealMadeJson`, and nothing is frozen. */
+export function assertMadeJson(value: unknown, where?: string): asserts value is JsonValue {
+  if (!isMade(value, false)) assertJson(value, where);
+}
+
+function isMade(value: unknown, freezes: boolean): boolean {
+  try {
+    return isMadeJson(value, 0, freezes);
+  } catch {
+    // What cannot be read: who looks again says what is wrong.
+    return false;
+  }
+}
+
+/** Looks, and freezes, in one go. False: something is wrong, or needs another look. */
+function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  if (typeof value !== "object" || depth > shallow) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Array.prototype) {
+    const list = value as readonly unknown[];
+    for (let index = 0; index < list.length; index++)
+      if (!isMadeJson(list[index], depth + 1, freezes)) return false;
+  } else {
+    if (prototype !== Object.prototype || "toJSON" in value) return false;
+    for (const key in value) {
+      const member = (value as Readonly<Record<string, unknown>>)[key];
+      if (member !== undefined && !isMadeJson(member, depth + 1, freezes)) return false;
+    }
+  }
+  if (freezes) Object.freeze(value);
+  return true;
+}
+
+/** Of JSON, which ends somewhere. To ask whether something is frozen takes as long as to freeze it. */
+function freezeJson(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const key in value) freezeJson((value as Readonly<Record<string, unknown>>)[key]);
+  Object.freeze(value);
 }
 
 export function isJson(value: unknown): value is JsonValue {

@@ -190,6 +190,18 @@ function requireCount(name: string, count: number): void {
   throw new Fault("invalid_argument", `${name} is ${count}: it must be an integer from 0`);
 }
 
+let lastLabel: CostLabel | undefined;
+let lastKey = "";
+
+/** Most often that of the call before. */
+function lineKey(label: CostLabel): string {
+  if (label !== lastLabel) {
+    lastKey = `${label.agentId} ${label.provider} ${label.modelId}`;
+    lastLabel = label;
+  }
+  return lastKey;
+}
+
 /** What a reservation comes to. */
 interface Ending {
   readonly spent: Spend;
@@ -268,7 +280,7 @@ class Draft {
 
   addLine(label: CostLabel, { spent, lost, unpriced }: Ending): void {
     const { lines } = this.ledger;
-    const key = `${label.agentId} ${label.provider} ${label.modelId}`;
+    const key = lineKey(label);
     const line = lines[key] ?? { label, calls: 0, spent: nothing, lost: nothing, unpriced: 0 };
     const added: CostLine = {
       label,

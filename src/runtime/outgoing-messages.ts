@@ -90,10 +90,7 @@ export class OutgoingMessages {
   async dueIn(ms: number): Promise<Due> {
     const { task, owner } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
-    const from = await this.#steps.journaled<number>(
-      step,
-      async () => () => owner.clock.now() - task.pausedMs,
-    );
+    const from = await this.#steps.breath(step, () => owner.clock.now() - task.pausedMs);
     return () => (task.pausedSince === null ? from + ms + task.pausedMs : null);
   }
 

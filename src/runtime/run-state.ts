@@ -81,6 +81,8 @@ type Held = Pick<TurnRecord, "contents">;
 /** What came for a wait: a value, and of an input that was submitted the run it would have started (S5). */
 export type Came = Pick<Resolution, "value" | "runId">;
 
+const nothing: readonly Came[] = [];
+
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
@@ -216,7 +218,8 @@ export class RunState {
 
   /** All of them, in the order in which they came. */
   resolutions(taskId: TaskId, wait: string): readonly Came[] {
-    return this.#resolutions.get(`${taskId} ${wait}`) ?? [];
+    if (this.#resolutions.size === 0) return nothing;
+    return this.#resolutions.get(`${taskId} ${wait}`) ?? nothing;
   }
 
   seat(command: HeadcountCommand, at: number): HeadcountOutcome {

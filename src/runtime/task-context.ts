@@ -1,5 +1,6 @@
 import {
   assertJson,
+  assertMadeJson,
   branchScope,
   Fault,
   JsonDigest,
@@ -18,6 +19,7 @@ import {
   type LlmReply,
   type LlmRequest,
   type Message,
+  type Model,
   type PersonQuestion,
   type RunContext,
   type RunFacts,
@@ -57,6 +59,12 @@ import { callTool } from "./tool-call.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
 
+interface ToolStep {
+  readonly step: StepIdentity;
+  readonly body: Body<ToolResult>;
+  readonly start: EventDraft;
+}
+
 /** What the code of one scope works through: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
   readonly #runner: TaskRunner;
@@ -66,6 +74,8 @@ export class TaskContext implements RunContext {
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
   readonly #sent = new Map<string, SentPrefix>();
+  #begun:
+    { readonly role: string; readonly model: Model | undefined; readonly start: EventDraft } | undefined;
   /** Empty without a gate (F1). */
   readonly #history: CallHistory;
 
@@ -114,8 +124,10 @@ export class TaskContext implements RunContext {
 
   /** J10: refused here, since at the end of the task nobody could be told. */
   report(report: TaskReport): void {
-    const reported: unknown = report;
-    sealJson(reported, "what the task reports");
+    const { output, sessions, interruption } = report;
+    if (typeof output !== "string") sealJson(output ?? null, "the output that the task reports");
+    if (interruption !== undefined) sealJson(interruption as unknown, "the interruption that the task reports");
+    if (sessions !== undefined) assertMadeJson(sessions as unknown, "the entries that the task reports");
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 
@@ -137,7 +149,7 @@ export class TaskContext implements RunContext {
     return takeTurn(this.#steps, plan);
   }
 
-  async llm(request: LlmRequest): Promise<LlmReply> {
+  llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
@@ -147,14 +159,20 @@ export class TaskContext implements RunContext {
     const model = models?.[role];
     const countedBy = callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
     const call: ModelCall = { request, role, sent: this.#sent.get(role), countedBy };
-    const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
-    this.#lastLlm = address;
-    this.#toolsCalled = 0;
-    // What it thought goes back with the next request, seen or not.
-    const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
-    if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
-    else this.#sent.delete(role);
-    return reply;
+    return this.#steps.journaled(
+      step,
+      (open) => callModel(open, call),
+      start,
+      (reply: LlmReply) => {
+        this.#lastLlm = address;
+        this.#toolsCalled = 0;
+        // What it thought goes back with the next request, seen or not.
+        const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
+        if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
+        else this.#sent.delete(role);
+        return reply;
+      },
+    );
   }
 
   async tool(call: ToolCall): Promise<ToolResult> {
@@ -170,12 +188,11 @@ export class TaskContext implements RunContext {
     const [only] = calls;
     if (only === undefined || calls.length > 1)
       return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, onResult));
-    return this.#steps
-      .alone("tools", () => this.#callTool(stepAt(scope, first), only))
-      .then((result) => {
-        onResult?.(result, 0);
-        return this.#noteCalls(calls, [result]);
-      });
+    const { step, body, start } = this.#toolStep(stepAt(scope, first), only);
+    return this.#steps.journaled(step, body, start, (result: ToolResult) => {
+      onResult?.(result, 0);
+      return this.#noteCalls(calls, [result]);
+    });
   }
 
   steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
@@ -388,6 +405,11 @@ export class TaskContext implements RunContext {
   }
 
   #callTool(address: StepAddress, call: ToolCall): ToolResult | Promise<ToolResult> {
+    const { step, body, start } = this.#toolStep(address, call);
+    return this.#steps.recorded<ToolResult>(step, body, start);
+  }
+
+  #toolStep(address: StepAddress, call: ToolCall): ToolStep {
     const step: StepIdentity = {
       address,
       kind: "tool",
@@ -396,21 +418,16 @@ export class TaskContext implements RunContext {
     };
     const { callId, toolName, input } = call;
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
-    const idempotencyKey = this.#steps.idempotencyKey(address);
-    return this.#steps.recorded<ToolResult>(
-      step,
-      (open) =>
-        callTool({
-          open,
-          call,
-          idempotencyKey,
-          steps: this.#steps,
-          history: this.#history,
-          scoped: (strand, branch) =>
-            this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
-        }),
-      start,
-    );
+    const body: Body<ToolResult> = (open) =>
+      callTool({
+        open,
+        call,
+        steps: this.#steps,
+        history: this.#history,
+        scoped: (strand, branch) =>
+          this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
+      });
+    return { step, body, start };
   }
 
   /** In the order of the calls. */
@@ -439,11 +456,16 @@ export class TaskContext implements RunContext {
     return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   }
 
+  /** The same for every call in a role. */
   #messageStart(role: string): EventDraft {
     const model = this.#runner.agent.models?.[role];
-    const named = model && { model: { provider: model.provider, modelId: model.modelId } };
+    if (this.#begun?.role === role && this.#begun.model === model) return this.#begun.start;
+    const named = model && { model: this.#runner.nameOf(model).name };
     const modelRole = role === "main" ? undefined : { modelRole: role };
-    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named, ...modelRole } };
+    const data = Object.freeze({ role: "assistant", attempt: 1, ...named, ...modelRole } as const);
+    const start: EventDraft = { type: "message_start", data };
+    this.#begun = { role, model, start };
+    return start;
   }
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
@@ -452,6 +474,6 @@ export class TaskContext implements RunContext {
   }
 
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
-    return this.#steps.journaled<Value>(this.#steps.identify("value", name, null), async () => read);
+    return this.#steps.breath<Value>(this.#steps.identify("value", name, null), read);
   }
 }
