@@ -72,6 +72,8 @@ export interface Journal {
   appendNow?(lease: Lease, commit: Commit): Commit | undefined;
   /** What has been committed, from `number` on; ends there. */
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
+  /** The same, as many at a time as are read at once: for whoever wants all of them. */
+  readPages?(runId: RunId): AsyncIterable<Iterable<Commit>>;
   /**
    * With its events, mail and blobs. The session keeps what is visible there; what never became so goes, since nobody can go on with
    * it. Done nothing if it is not there.

@@ -127,14 +127,16 @@ export class RunState {
 
   /** Applies a stored commit. */
   fold(commit: Commit): void {
-    this.nextCommit = commit.number + 1;
-    for (const event of commit.events ?? []) this.noteEvent(event);
-    this.apply(commit, commit.at);
+    const { number, at, events, tasks, headcount, ledger } = commit;
+    this.nextCommit = number + 1;
+    if (events !== undefined) for (const event of events) this.noteEvent(event);
+    this.apply(commit, at);
     // Those of tasks that this very commit creates.
-    if (commit.tasks !== undefined) for (const event of commit.events ?? []) this.#noteBeginning(event);
-    for (const command of commit.headcount ?? []) this.seat(command, commit.at);
-    for (const command of commit.ledger ?? []) this.book(command);
-    for (const event of commit.events ?? []) {
+    if (tasks !== undefined && events !== undefined) for (const event of events) this.#noteBeginning(event);
+    if (headcount !== undefined) for (const command of headcount) this.seat(command, at);
+    if (ledger !== undefined) for (const command of ledger) this.book(command);
+    if (events === undefined) return;
+    for (const event of events) {
       if (event.type === "run_carry_over") this.carryOver(event.data.kind);
       if (event.type === "run_fork") this.#forget();
     }
@@ -172,17 +174,20 @@ export class RunState {
    * it; what it records itself stands.
    */
   apply({ tasks, opens, steps, voids, resolves, sessions, mailThrough }: RunChange, at: number): void {
-    for (const change of sessions ?? []) this.#noteEntries(change);
-    for (const { taskId, address } of voids ?? []) this.task(taskId).steps.delete(address);
-    for (const change of tasks ?? []) this.#change(change, at);
-    for (const { taskId, wait, value, runId } of resolves ?? []) {
-      const key = `${taskId} ${wait}`;
-      const came = runId === undefined ? { value } : { value, runId };
-      this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
-    }
+    if (sessions !== undefined) for (const change of sessions) this.#noteEntries(change);
+    if (voids !== undefined)
+      for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
+    if (tasks !== undefined) for (const change of tasks) this.#change(change, at);
+    if (resolves !== undefined) for (const resolution of resolves) this.#keep(resolution);
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
+  }
+
+  #keep({ taskId, wait, value, runId }: Resolution): void {
+    const key = `${taskId} ${wait}`;
+    const came = runId === undefined ? { value } : { value, runId };
+    this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
   }
 
   open({ taskId, address, seq }: StepOpening, at: number): void {

@@ -1,6 +1,5 @@
 import {
   assertJson,
-  assertMadeJson,
   branchScope,
   Fault,
   JsonDigest,
@@ -48,6 +47,7 @@ import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
+import { assertReported } from "./reported-entries.ts";
 import { RunningStep } from "./running-step.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { settle } from "./settled.ts";
@@ -127,7 +127,7 @@ export class TaskContext implements RunContext {
     const { output, sessions, interruption } = report;
     if (typeof output !== "string") sealJson(output ?? null, "the output that the task reports");
     if (interruption !== undefined) sealJson(interruption as unknown, "the interruption that the task reports");
-    if (sessions !== undefined) assertMadeJson(sessions as unknown, "the entries that the task reports");
+    if (sessions !== undefined) assertReported(sessions);
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 
