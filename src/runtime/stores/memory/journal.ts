@@ -71,7 +71,6 @@ export class MemoryJournal implements Journal {
       mail: [],
       mailIds: new Set(),
       deltas: [],
-      deltaBatch: 0,
       epoch: 0,
       owner: null,
       rest: { kind: "ready" },
@@ -237,7 +236,6 @@ export class MemoryJournal implements Journal {
         ? !calls.has(`${delta.taskId} ${delta.callId}`)
         : !messages.has(delta.taskId),
     );
-    row.deltaBatch++;
   }
 }
 
