@@ -61,6 +61,7 @@ export class RunLog {
   /** The commit that was being made when it was last looked whether one is left to be written by itself. */
   #watched: Draft | undefined;
   #broken: Fault | undefined;
+  #isClosed = false;
 
   constructor({ store, lease, state, clock, onDurable, onBroken }: RunLogOptions) {
     this.lease = lease;
@@ -131,7 +132,8 @@ export class RunLog {
    * lost, also with nothing to write.
    */
   flush(): Promise<void> | undefined {
-    if (this.#broken !== undefined) return Promise.reject(this.#broken);
+    const broken = this.#broken ?? (this.#isClosed ? this.#letGo() : undefined);
+    if (broken !== undefined) return Promise.reject(broken);
     if (this.#writing !== undefined) return this.#flushNext(this.#writing);
     return this.#dirty ? this.#write() : this.#check();
   }
@@ -144,6 +146,11 @@ export class RunLog {
   /** Nothing more is written. */
   stop(fault: Fault): void {
     this.#broken ??= fault;
+  }
+
+  /** The run was let go of. Most often nobody asks for more, so the fault is made for who does. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {
@@ -172,7 +179,7 @@ export class RunLog {
     this.#watched = draft;
     const look = (): void => {
       this.#watched = undefined;
-      if (!this.#dirty || this.#broken !== undefined) return;
+      if (!this.#dirty || this.#isClosed || this.#broken !== undefined) return;
       if (this.#draft === draft) this.flush()?.catch(() => undefined);
       else this.#watch();
     };
@@ -227,6 +234,10 @@ export class RunLog {
     } catch (error) {
       throw this.#break(error);
     }
+  }
+
+  #letGo(): Fault {
+    return new Fault("lease_lost", `${this.lease.runId} was let go of`);
   }
 
   #break(error: unknown): Fault {

@@ -338,7 +338,7 @@ export class RunOwner {
     this.#over = true;
     this.#stayAwake();
     this.#waits.forget();
-    this.#log.stop(new Fault("lease_lost", `${this.#lease.runId} was let go of`));
+    this.#log.close();
     this.#tree.close();
   }
 }
