@@ -65,7 +65,12 @@ export function findWarnings(account: Account): readonly Exhaustion[] {
     // A hair below, since the product of a whole number and a share may come out a hair above.
     const threshold = cap * account.warnAt * (1 - Number.EPSILON * 4);
     if (used === 0 || used < threshold || account.warned.includes(dimension)) continue;
-    (found ??= []).push({ taskId: account.taskId, dimension, limit: shown(unit, cap), used: shown(unit, used) });
+    (found ??= []).push({
+      taskId: account.taskId,
+      dimension,
+      limit: shown(unit, cap),
+      used: shown(unit, used),
+    });
   }
   return found ?? none;
 }

@@ -107,7 +107,7 @@ function reserve(draft: Draft, command: ReserveCommand): boolean {
   const account = accounts[taskId];
   if (account === undefined || account.closed) return false;
   if (draft.find(id) !== undefined) return false;
-  if (waiting.length > 0 && waiting.some((each) => each.id === id)) return false;
+  if (waiting.some((each) => each.id === id)) return false;
   const decision = waiting.length === 0 ? decideAlone(draft.ledger, command) : undefined;
   if (decision === undefined) draft.ledger = joinQueue(draft.ledger, command);
   else draft.decide(command, decision);

@@ -52,11 +52,7 @@ async function callWith(
   return settle;
 }
 
-function callPlain(
-  open: OpenStep,
-  call: ModelCall,
-  shown: readonly ChatMessage[],
-): Promise<() => LlmReply> {
+function callPlain(open: OpenStep, call: ModelCall, shown: readonly ChatMessage[]): Promise<() => LlmReply> {
   const { request, role, sent } = call;
   const outgoing = {
     model: findModel(open.runner, role),

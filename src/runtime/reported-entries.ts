@@ -5,7 +5,7 @@ export function assertReported(changes: readonly SessionChange[]): void {
   for (const change of changes) {
     if (change.type === "append" && change.entry.type === "message" && isRecorded(change.entry.message))
       continue;
-    assertMadeJson(change as unknown, "an entry that the task reports");
+    assertMadeJson(change, "an entry that the task reports");
   }
 }
 

@@ -175,8 +175,7 @@ export class RunState {
    */
   apply({ tasks, opens, steps, voids, resolves, sessions, mailThrough }: RunChange, at: number): void {
     if (sessions !== undefined) for (const change of sessions) this.#noteEntries(change);
-    if (voids !== undefined)
-      for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
+    if (voids !== undefined) for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
     if (tasks !== undefined) for (const change of tasks) this.#change(change, at);
     if (resolves !== undefined) for (const resolution of resolves) this.#keep(resolution);
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);

@@ -88,7 +88,7 @@ export class ScopeSteps {
       const found = this.runner.find(step);
       if (found !== undefined) return Promise.resolve(this.#given(step, found, as));
     } catch (error) {
-      return isMismatch(error) ? never() : Promise.reject(error as Error);
+      return isMismatch(error) ? never() : Promise.reject(error);
     }
     this.#open = step;
     return this.#performAlone(step, body, told, start, as);
@@ -102,7 +102,7 @@ export class ScopeSteps {
     const told = this.takeTold();
     try {
       const found = runner.find(step);
-      if (found !== undefined) return Promise.resolve(this.#given<Value, Value>(step, found));
+      if (found !== undefined) return Promise.resolve(this.#given<Value>(step, found));
       if (!runner.isSeated) {
         this.#open = step;
         return this.#performAlone<Value, Value>(step, () => read, told);
@@ -112,10 +112,10 @@ export class ScopeSteps {
       if (!runner.task.opened.has(step.address)) for (const draft of told) runner.tell(draft);
       const outcome = outcomeOf(step, read);
       runner.record(step, outcome, nothing);
-      return Promise.resolve(this.#given<Value, Value>(step, outcome));
+      return Promise.resolve(this.#given<Value>(step, outcome));
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
-      return isMismatch(error) ? never() : Promise.reject(error as Error);
+      return isMismatch(error) ? never() : Promise.reject(error);
     }
   }
 
@@ -140,7 +140,7 @@ export class ScopeSteps {
   recorded<Value>(step: StepIdentity, body: Body<Value>, start?: EventDraft): Value | Promise<Value> {
     const told = this.takeTold();
     const found = this.runner.find(step);
-    if (found !== undefined) return this.#given<Value, Value>(step, found);
+    if (found !== undefined) return this.#given<Value>(step, found);
     return this.#perform(step, body, told, start);
   }
 
@@ -201,7 +201,7 @@ export class ScopeSteps {
         outcome = failureOf(error);
       }
       runner.record(step, outcome, open.told);
-      return this.#given<Value, Value>(step, outcome);
+      return this.#given<Value>(step, outcome);
     } finally {
       open.end();
     }
@@ -233,13 +233,9 @@ export class ScopeSteps {
     }
   }
 
-  #given<Value, Given>(
-    { address }: StepIdentity,
-    outcome: StepOutcome,
-    as?: (value: Value) => Given,
-  ): Given {
+  #given<Given>({ address }: StepIdentity, outcome: StepOutcome, as?: (value: never) => Given): Given {
     if (outcome.kind === "ok")
-      return as === undefined ? (outcome.value as Given) : as(outcome.value as Value);
+      return as === undefined ? (outcome.value as Given) : as(outcome.value as never);
     const fault = reviveFault(outcome.failure);
     this.runner.noteOrigins(fault, [address]);
     throw fault;

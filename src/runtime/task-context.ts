@@ -18,7 +18,6 @@ import {
   type LlmReply,
   type LlmRequest,
   type Message,
-  type Model,
   type PersonQuestion,
   type RunContext,
   type RunFacts,
@@ -46,6 +45,7 @@ import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
+import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { assertReported } from "./reported-entries.ts";
 import { RunningStep } from "./running-step.ts";
@@ -55,15 +55,9 @@ import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
-import { callTool } from "./tool-call.ts";
+import { callTool, type ToolStep } from "./tool-call.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
-
-interface ToolStep {
-  readonly step: StepIdentity;
-  readonly body: Body<ToolResult>;
-  readonly start: EventDraft;
-}
 
 /** What the code of one scope works through: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
@@ -74,8 +68,7 @@ export class TaskContext implements RunContext {
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
   readonly #sent = new Map<string, SentPrefix>();
-  #begun:
-    { readonly role: string; readonly model: Model | undefined; readonly start: EventDraft } | undefined;
+  readonly #starts: MessageStarts;
   /** Empty without a gate (F1). */
   readonly #history: CallHistory;
 
@@ -87,6 +80,7 @@ export class TaskContext implements RunContext {
   ) {
     this.#history = new CallHistory(around);
     this.#runner = runner;
+    this.#starts = new MessageStarts(runner);
     this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
   }
 
@@ -126,7 +120,7 @@ export class TaskContext implements RunContext {
   report(report: TaskReport): void {
     const { output, sessions, interruption } = report;
     if (typeof output !== "string") sealJson(output ?? null, "the output that the task reports");
-    if (interruption !== undefined) sealJson(interruption as unknown, "the interruption that the task reports");
+    if (interruption !== undefined) sealJson(interruption, "the interruption that the task reports");
     if (sessions !== undefined) assertReported(sessions);
     this.#runner.report = { ...this.#runner.report, ...report };
   }
@@ -153,7 +147,7 @@ export class TaskContext implements RunContext {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
-    const start = this.#messageStart(role);
+    const start = this.#starts.of(role);
     // Of a recorded answer it is not known what middleware had made of its request.
     const { callPath, models } = this.#runner.agent;
     const model = models?.[role];
@@ -454,18 +448,6 @@ export class TaskContext implements RunContext {
       throw first.reason;
     }
     return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  }
-
-  /** The same for every call in a role. */
-  #messageStart(role: string): EventDraft {
-    const model = this.#runner.agent.models?.[role];
-    if (this.#begun?.role === role && this.#begun.model === model) return this.#begun.start;
-    const named = model && { model: this.#runner.nameOf(model).name };
-    const modelRole = role === "main" ? undefined : { modelRole: role };
-    const data = Object.freeze({ role: "assistant", attempt: 1, ...named, ...modelRole } as const);
-    const start: EventDraft = { type: "message_start", data };
-    this.#begun = { role, model, start };
-    return start;
   }
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {

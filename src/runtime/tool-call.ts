@@ -7,6 +7,7 @@ import {
   sealMadeJson,
   stopsTask,
   type CallPath,
+  type EventDraft,
   type FunctionContext,
   type JsonObject,
   type JsonValue,
@@ -19,14 +20,22 @@ import { stopAtOverrun } from "./call-reservation.ts";
 import type { CallTimer } from "./call-timers.ts";
 import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
-import type { ScopeSteps } from "./scope-steps.ts";
+import type { Body, ScopeSteps } from "./scope-steps.ts";
 import { RunningTool } from "./running-tool.ts";
 import { Strand } from "./strand.ts";
+import type { StepIdentity } from "./task-runner.ts";
 import { asMeant, passGate, type Passed } from "./gate-passage.ts";
 
 export interface ToolCallOptions extends GatedCallOptions {
   /** Of the code that calls the tool. */
   readonly steps: ScopeSteps;
+}
+
+/** A call as a step of its task. */
+export interface ToolStep {
+  readonly step: StepIdentity;
+  readonly body: Body<ToolResult>;
+  readonly start: EventDraft;
 }
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */

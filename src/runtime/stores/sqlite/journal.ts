@@ -126,10 +126,7 @@ export class SqliteJournal implements Journal {
     const draft = this.#draft(commit, run);
     const before = run.position;
     try {
-      const standing = this.#tables.writeNow(
-        () => this.#append(lease, draft, undefined),
-        draft.body.length,
-      );
+      const standing = this.#tables.writeNow(() => this.#append(lease, draft, undefined), draft.body.length);
       if (standing === undefined) run.position = before;
       if (standing === commit) this.#committed(lease, commit);
       return standing;
