@@ -16,6 +16,7 @@ import {
   formatTaskId,
   userMessage,
   HookEvent,
+  type Agent as HostedAgent,
   type CallPath,
   type ChatContext,
   type FunctionContext,
@@ -195,11 +196,18 @@ async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
 async function* turn(name: string, path: CallPath | undefined): AsyncIterable<Row> {
   const count = 40;
   const runtime = await openRuntime({ unknownPrice: "ignore" });
-  const [without, within] = [
-    loopAgent(count),
-    { ...loopAgent(count), id: formatAgentId({ name: "layered" }) },
-  ];
-  const layered = { ...within, ...(path && { callPath: path }) };
+  const without = loopAgent(count);
+  const within = loopAgent(count).with({ name: "layered" });
+  const { id, models, tools, budget } = within;
+  const layered: HostedAgent = {
+    id,
+    models,
+    tools,
+    budget,
+    messageOf: (input) => within.messageOf(input),
+    run: (ctx, inbox) => within.run(ctx, inbox),
+    ...(path && { callPath: path }),
+  };
   const [bareTurns, layeredTurns]: [number[], number[]] = [[], []];
   for (let round = 0; round < 2 * rounds; round++) {
     const floor = await cpuMs(() => finishRun(runtime, without));

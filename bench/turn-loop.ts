@@ -1,6 +1,13 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { soloAgent, tool } from "reeve";
-import type { Agent, JsonValue, Model, ModelRequest, ModelResponse, Runtime } from "reeve/kernel";
+import { Agent, tool } from "reeve";
+import type {
+  Agent as HostedAgent,
+  JsonValue,
+  Model,
+  ModelRequest,
+  ModelResponse,
+  Runtime,
+} from "reeve/kernel";
 
 const padding = "x".repeat(120);
 
@@ -108,7 +115,7 @@ export function loopAgent(turns: number): Agent {
     input: { type: "object", properties: { i: { type: "integer" } }, required: ["i"] },
     execute: (input) => toolText(input),
   });
-  return soloAgent({
+  return new Agent({
     name: `loop-${turns}`,
     model: countingModel(turns),
     tools: [lookup],
@@ -117,7 +124,7 @@ export function loopAgent(turns: number): Agent {
 }
 
 /** From submission to result. */
-export async function finishRun(runtime: Runtime, agent: Agent): Promise<void> {
+export async function finishRun(runtime: Runtime, agent: HostedAgent): Promise<void> {
   const run = await runtime.submit(agent, "go");
   const { output } = await run.result();
   if (output !== "done") throw new Error(`the run ended with ${JSON.stringify(output)}`);

@@ -1,6 +1,6 @@
 // One agent, one tool, no key: a scripted model asks for the weather and answers. Prints every event of the run.
 import assert from "node:assert/strict";
-import { openRuntime, soloAgent, tool } from "reeve";
+import { Agent, openRuntime, tool } from "reeve";
 import { scriptedModel } from "reeve/testing";
 import { z } from "zod";
 
@@ -16,7 +16,7 @@ const model = scriptedModel([
   "Take an umbrella to Tours.",
 ]);
 
-const porter = soloAgent({ name: "porter", instructions: "Say what to pack.", model, tools: [weather] });
+const porter = new Agent({ name: "porter", instructions: "Say what to pack.", model, tools: [weather] });
 
 const runtime = await openRuntime();
 const run = await runtime.submit(porter, "I am going to Tours.");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRuntime, permissions, soloAgent, tool } from "reeve";
+import { Agent, openRuntime, permissions, tool } from "reeve";
 import { loopDetection, pii, promptInjection } from "reeve/guardrails";
 import { scriptedModel, type ScriptStep } from "reeve/testing";
 
@@ -23,7 +23,7 @@ const pay = tool({
 });
 
 const clerk = (script: readonly ScriptStep[]) =>
-  soloAgent({
+  new Agent({
     name: "clerk",
     model: scriptedModel(script),
     tools: [pay],

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { auditLog, openRuntime, openStore, soloAgent, tool } from "reeve";
+import { Agent, auditLog, openRuntime, openStore, tool } from "reeve";
 import { scriptedModel } from "reeve/testing";
 
 const folder = mkdtempSync(join(tmpdir(), "reeve-audit-"));
@@ -19,7 +19,7 @@ const pay = tool({
   execute: ({ pounds }) => `paid ${String(pounds)} pounds`,
 });
 const model = scriptedModel([{ toolCalls: [{ name: "pay", input: { pounds: 40 } }] }, "The bill is paid."]);
-const clerk = soloAgent({ name: "clerk", model, tools: [pay] });
+const clerk = new Agent({ name: "clerk", model, tools: [pay] });
 
 const runtime = await openRuntime({ store: `sqlite:${path}`, auditKey });
 const run = await runtime.submit(clerk, "Pay the miller.", { userId: "alice" });

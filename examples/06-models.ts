@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fallback, namedModel, openRuntime, soloAgent, structuredOutput, type ModelLike } from "reeve";
+import { Agent, fallback, namedModel, openRuntime, structuredOutput, type ModelLike } from "reeve";
 import { recordModel, replayModel } from "reeve/testing";
 import { z } from "zod";
 
@@ -35,7 +35,7 @@ const recording = join(folder, "steady.jsonl");
 const plan = structuredOutput({ schema: z.object({ town: z.string(), days: z.number() }), name: "plan" });
 
 async function ask(model: ModelLike): Promise<{ town: string; days: number }> {
-  const agent = soloAgent({ name: "planner", instructions: "Plan a trip.", model, middleware: [plan] });
+  const agent = new Agent({ name: "planner", instructions: "Plan a trip.", model, middleware: [plan] });
   const runtime = await openRuntime({ prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 5e-6 }) } });
   const run = await runtime.submit(agent, "Somewhere by the Loire.");
   for await (const event of run.events()) {

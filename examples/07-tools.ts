@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openRuntime, permissions, soloAgent, tool } from "reeve";
+import { Agent, openRuntime, permissions, tool } from "reeve";
 import { askHumanTool, bashTool, fileTools, todoTool, toolSearch } from "reeve/tools";
 import { scriptedModel } from "reeve/testing";
 
@@ -43,7 +43,7 @@ const model = scriptedModel([
   "Mended.",
 ]);
 
-const coder = soloAgent({
+const coder = new Agent({
   name: "coder",
   model,
   tools: toolSearch({

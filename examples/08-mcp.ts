@@ -1,7 +1,7 @@
 // A toolbox in a program of its own, offered over MCP and used over MCP by an agent that asks before it pays.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { openRuntime, soloAgent, tool } from "reeve";
+import { Agent, openRuntime, tool } from "reeve";
 import { mcpServer, mcpServers } from "reeve/mcp";
 import { scriptedModel } from "reeve/testing";
 
@@ -27,7 +27,7 @@ if (process.argv[2] === "serve") {
     },
   });
   const runtime = await openRuntime();
-  const clerk = soloAgent({
+  const clerk = new Agent({
     name: "clerk",
     model: scriptedModel([{ toolCalls: [{ name: "pay", input: { usd: 20 } }] }, "The roofer has the money."]),
     tools: await mcp.tools(), // the server starts here

@@ -1,13 +1,14 @@
-import {
-  soloAgent as soloAgentOf,
-  ToolHooks,
-  type SoloAgentOptions as ModelAgentOptions,
-  type ToolHooksOptions,
-} from "./agents/index.ts";
-import { priceCatalog, toModel, type ModelLike } from "./capabilities/index.ts";
-import type { Agent, Runtime } from "./kernel/index.ts";
-import { openRuntime as openBareRuntime, systemClock, type RuntimeOptions } from "./runtime/index.ts";
+import { ToolHooks, type ToolHooksOptions } from "./agents/index.ts";
+import { systemClock } from "./runtime/index.ts";
 
+export {
+  Agent,
+  type AgentOptions,
+  type InvokeOptions,
+  type StreamOptions,
+  type ValueResult,
+} from "./agent.ts";
+export { openRuntime } from "./default-runtime.ts";
 export {
   CostTracker,
   ExecutionTracker,
@@ -30,8 +31,10 @@ export {
   permissions,
   estimateTokens,
   modelBudget,
+  PromptHistory,
   PromptWindow,
   react,
+  registerArchitecture,
   selectiveToolCalls,
   sessionCompaction,
   slidingWindow,
@@ -42,6 +45,14 @@ export {
   type PermissionRule,
   type PermissionRules,
   type PermissionsOptions,
+  type AgentInput,
+  type AgentRequest,
+  type AgentStream,
+  type PromptHistoryOptions,
+  type RoundState,
+  type RunUntilOptions,
+  type StopHook,
+  type StopState,
   type PostToolHook,
   type PreToolHook,
   summarization,
@@ -56,7 +67,6 @@ export {
   type FileUse,
   type ModelBudgetOptions,
   type ReAct,
-  type ReActDependencies,
   type ReActOptions,
   type SelectiveToolCallsOptions,
   type SessionCompactionOptions,
@@ -134,22 +144,7 @@ export {
   type StructuredOutputOptions,
 } from "./structured-output.ts";
 
-/** Opens a runtime on a store and goes on with whatever was left there. Prices are those of `priceCatalog()` unless told. */
-export function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  return openBareRuntime({ prices: priceCatalog(), ...options });
-}
-
 /** Hooks of the tool gate, timed by the machine's clock. */
 export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
   return new ToolHooks({ clock: systemClock, ...options });
-}
-
-export interface SoloAgentOptions extends Omit<ModelAgentOptions, "model"> {
-  /** Of an AI SDK provider, by its name (`"anthropic/claude-sonnet-5"`), or one of your own. */
-  readonly model: ModelLike;
-}
-
-/** An agent that thinks by ReAct and works alone: one model, its tools, one answer. */
-export function soloAgent(options: SoloAgentOptions): Agent {
-  return soloAgentOf({ ...options, model: toModel(options.model) });
 }

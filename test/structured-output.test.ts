@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { MiddlewarePipeline } from "../src/middleware.ts";
-import { openRuntime, soloAgent, structuredOutput, type StructuredOutput } from "../src/index.ts";
+import { Agent, openRuntime, structuredOutput, type StructuredOutput } from "../src/index.ts";
 import { messageText, Transcript, userMessage } from "../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../src/testing/index.ts";
 import { agent, setUp } from "./runtime/bench-runtime.ts";
@@ -103,7 +103,7 @@ test.for([false, true])(
       { text: '{"town":"Sens"}', usage: { inputTokens: 10, outputTokens: 9 } },
     ]);
     const town = structuredOutput({ schema: z.object({ town: z.string() }) });
-    const scout = soloAgent({ name: "scout", model, budget: { maxTokens: 1_200 }, middleware: [town] });
+    const scout = new Agent({ name: "scout", model, budget: { maxTokens: 1_200 }, middleware: [town] });
     const runtime = await openRuntime({ unknownPrice: "ignore" });
     const run = await runtime.submit(scout, "Where?", { streaming });
     expect(await run.result()).toMatchObject({ status: "budget_exhausted", output: null });

@@ -7,7 +7,7 @@ export async function load() {
   return import("reeve");
 }
 
-export async function create({ openRuntime, soloAgent, tool }, script, store = "memory:") {
+export async function create({ openRuntime, Agent, tool }, script, store = "memory:") {
   const usage = {
     inputTokens: 10,
     outputTokens: 5,
@@ -48,7 +48,7 @@ export async function create({ openRuntime, soloAgent, tool }, script, store = "
     input: { type: "object", properties: { i: { type: "number" } } },
     execute: async (input) => script.tool(input),
   });
-  const agent = soloAgent({
+  const agent = new Agent({
     name: "bench",
     model,
     tools: [lookup],

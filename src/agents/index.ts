@@ -1,4 +1,12 @@
-export { ReAct, react, type ReActDependencies, type ReActOptions } from "./architectures/react.ts";
+export { Agent, type AgentHome, type AgentOptions, type InvokeOptions, type StreamOptions } from "./agent.ts";
+export type { AgentInput, AgentRequest } from "./agent-input.ts";
+export { AgentStream } from "./agent-stream.ts";
+export type { SchemaCheck } from "./answer-format.ts";
+export { ReAct, react, type ReActOptions } from "./architectures/react.ts";
+export { registerArchitecture } from "./architectures/registry.ts";
+export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
+export type { RoundState, RunUntilOptions } from "./run-until.ts";
+export type { StopHook, StopState } from "./stop-hook.ts";
 export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";
 export { HookManager, type HookFailure, type HookManagerOptions } from "./hooks/hook-manager.ts";
 export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run-logger.ts";
@@ -66,4 +74,3 @@ export { retry, type RetryOptions } from "./middleware/retry.ts";
 export { schemaValidator, type SchemaValidatorOptions } from "./middleware/schema-validator.ts";
 export type { ToolSelection } from "./middleware/tool-selection.ts";
 export { tracing, type TracingOptions } from "./middleware/tracing.ts";
-export { soloAgent, type SoloAgentOptions } from "./solo-agent.ts";

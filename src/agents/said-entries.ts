@@ -29,19 +29,20 @@ export interface Stopped extends Pick<AgentSession, "settled"> {
 
 /**
  * What was said in an invocation, one entry after another. Ids follow from the task and the place, so that whoever writes them again
- * writes nothing: of a root the first is the user's, there since the submission (S2). `stopped`: calls stay unanswered (S1); the
+ * writes nothing: of a root the first is the user's, there since the submission (S2). `place` tells the invocations of one task apart. `stopped`: calls stay unanswered (S1); the
  * answer that says so has an id of its own, for the run may be resumed and come by a real one.
  */
 export function saidEntries(
   { facts, taskId, agentId }: RunContext,
   { sessionId, leafId: before, at }: Turn,
-  messages: readonly ChatMessage[],
+  { messages, place }: { readonly messages: readonly ChatMessage[]; readonly place: number },
   stopped?: Stopped,
 ): Said {
   if (sessionId === null) return { changes: [], leafId: null };
   const { runId } = facts;
-  const idOf = (index: number): string =>
-    index === 0 && taskId === root ? runId : `${runId}/${taskId}/${index}`;
+  const opensRun = taskId === root && place === 0;
+  const stem = place === 0 ? `${runId}/${taskId}` : `${runId}/${taskId}.${place}`;
+  const idOf = (index: number): string => (index === 0 && opensRun ? runId : `${stem}/${index}`);
   const append = (id: string, parentId: string | null, message: ChatMessage): SessionChange => ({
     type: "append",
     sessionId,
@@ -50,7 +51,7 @@ export function saidEntries(
     visibility: "visible",
   });
   const changes = messages.map((message, index) =>
-    index === 0 && taskId === root && message.role === "user"
+    index === 0 && opensRun && message.role === "user"
       ? userEntry({ sessionId, agentId, runId, at, message }, "visible")
       : append(idOf(index), index === 0 ? before : idOf(index - 1), message),
   );

@@ -6,6 +6,7 @@ import type { TaskInbox } from "./inbox.ts";
 import type { JsonValue } from "./json.ts";
 import type { Model } from "./model.ts";
 import type { RunContext } from "./run-context.ts";
+import type { SpawnBudget } from "./spawn-budget.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -16,13 +17,15 @@ export interface Agent {
   readonly id: AgentId;
   /** J9: change it when the order or meaning of steps changes. */
   readonly version?: string;
-  /** What `ctx.llm` calls, by role; `main` is meant when none is named. */
+  /** What `ctx.llm` calls, by role; `main` when none is named, and for a role that has none of its own. */
   readonly models?: Readonly<Record<string, Model>>;
   /** What `ctx.tool` may call. */
   readonly tools?: readonly Tool[];
   /** Agents it may spawn; registered with it. */
   readonly colleagues?: readonly Agent[];
   readonly budget?: Partial<ExecutionBudget>;
+  /** Of runs it is the root of, unless their submission says otherwise. */
+  readonly spawnBudget?: Partial<SpawnBudget>;
   /** Read anew at each call, so that a change of configuration takes effect at the next one (F1). */
   readonly callPath?: CallPath;
   /**
@@ -31,4 +34,9 @@ export interface Agent {
    */
   messageOf?(input: JsonValue): UserMessage | undefined;
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
+}
+
+/** Whom an agent asks in a role. */
+export function modelFor({ models }: Pick<Agent, "models">, role: string): Model | undefined {
+  return models?.[role] ?? models?.["main"];
 }

@@ -3,9 +3,12 @@ import type { AgentSession } from "./agent-session.ts";
 import type { Agent } from "./agent.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { Budget } from "./budget.ts";
+import type { ChatMessage } from "./chat-message.ts";
+import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { HookRegistry } from "./hook-registry.ts";
+import type { DrainMode } from "./input-queue.ts";
 import type { Memory } from "./memory.ts";
-import type { Model } from "./model.ts";
+import type { Model, ResponseFormat } from "./model.ts";
 import type { Permissions } from "./permissions.ts";
 import type { RunContext, SpawnOptions, SpawnOutcome } from "./run-context.ts";
 import type { RunFacts } from "./run-facts.ts";
@@ -13,40 +16,63 @@ import type { Telemetry } from "./telemetry.ts";
 import type { ToolHost } from "./tool-host.ts";
 import type { Tool } from "./tool.ts";
 
-/** F1: true where a layer is a no-op and so is not in the call path. Set by the agent, anew when configuration changes. */
+/** F1: true where a layer is not configured and so is not in the call path. Set by the agent, anew for each invocation. */
 export interface FastFlags {
   readonly fastAudit: boolean;
   readonly fastTelemetry: boolean;
   readonly fastPermissions: boolean;
   readonly fastHooks: boolean;
-  readonly fastRuntime: boolean;
   readonly fastBudget: boolean;
 }
 
-/** Everything an architecture may use, for one invocation. Read-only. */
+/** Everything an architecture may use, for one invocation. Read-only. What is not configured is `null`. */
 export interface Dependencies extends FastFlags {
   /** The seed's `runtime`: everything durable is done through it. */
   readonly ctx: RunContext;
+  /** Which of the agent's models `model` is: `main` unless scoped. */
+  readonly role: string;
   /** A journaled front of `ctx.llm`: it cannot be paid for twice. */
   readonly model: Model;
   /** A journaled front of `ctx.tool`: it cannot go round the gate. */
   readonly tools: ToolHost;
+  /** The only way to what was said: a session of this invocation, as its model is to see it. */
   readonly history: AgentContext;
-  readonly memory: Memory;
+  readonly memory: Memory | null;
   readonly budget: Budget;
-  readonly permissions: Permissions;
-  readonly hooks: HookRegistry;
-  readonly telemetry: Telemetry;
+  readonly permissions: Permissions | null;
+  readonly hooks: HookRegistry | null;
+  readonly telemetry: Telemetry | null;
   readonly auditLog: AuditLog | null;
   readonly maxTurns: number;
   /** Someone reads along: keep events prompt rather than batched. */
   readonly streaming: boolean;
   readonly context: RunFacts;
+  /** Live state to show before each turn. */
+  readonly ephemeral: readonly EphemeralSource[];
+  /** How many of the inputs that wait are heard at a time. */
+  readonly steering: DrainMode;
+  readonly followUps: DrainMode;
+  /** What the answer is to be; `null`: text. */
+  readonly outputFormat: ResponseFormat | null;
 
-  /** An empty session for a worker, with an id derived from the parent's, so that none sees another's messages. */
+  /** An empty session in a role of its own, with an id derived from the parent's, so that none sees another's messages. */
   freshSession(role: string, instructions: string): AgentSession;
-  /** The same, with a worker's model, tools and scope. */
-  scopeForWorker(role: string, worker: Agent): Dependencies;
+  /** The same for work in a role: it asks that role's model; in a branch of `ctx.parallel`, give the branch's `ctx`. */
+  scopeForWorker(role: string, ctx?: RunContext): Dependencies;
+  /** Tools beside the agent's own, told of after them. Their bodies run again on replay only if they had no result (J7). */
   withExtraTools(tools: readonly Tool[]): Dependencies;
-  spawnChild(worker: Agent, prompt: string, options?: SpawnOptions): Promise<SpawnOutcome>;
+  withMaxTurns(maxTurns: number): Dependencies;
+  /** Hires one of the declared workers. */
+  spawnChild(worker: Agent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
+}
+
+/** What a worker is told: a text, or more than that. */
+export type WorkerInput = string | WorkerBrief;
+
+export interface WorkerBrief {
+  readonly prompt: string;
+  /** Beside its own instructions. */
+  readonly instructions?: string;
+  /** What was said before, in place of its own history. */
+  readonly history?: readonly ChatMessage[];
 }

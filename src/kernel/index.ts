@@ -2,7 +2,7 @@ export type { AgentContext } from "./agent-context.ts";
 export type { AgentEvents } from "./agent-event.ts";
 export type { AgentPhase } from "./agent-phase.ts";
 export { agentSession, type AgentSession } from "./agent-session.ts";
-export type { Agent } from "./agent.ts";
+export { modelFor, type Agent } from "./agent.ts";
 export type { ApprovalEvents } from "./approval-event.ts";
 export type { ApprovalDecision, ApprovalRequest, PersonQuestion } from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
@@ -68,7 +68,7 @@ export {
 } from "./content.ts";
 export type { Delta } from "./delta.ts";
 export { describeValue } from "./describe-value.ts";
-export type { Dependencies, FastFlags } from "./dependencies.ts";
+export type { Dependencies, FastFlags, WorkerBrief, WorkerInput } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
 export type { EphemeralSource } from "./ephemeral-source.ts";

@@ -10,7 +10,7 @@ import type { RefusalReason, SeatHolder } from "./headcount.ts";
 import type { HistoryRetention } from "./history-retention.ts";
 import type { AgentId, TaskId, TopicId } from "./identity.ts";
 import type { DrainMode } from "./input-queue.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { ModelRequest } from "./model.ts";
 import type { Priority } from "./priority.ts";
@@ -21,7 +21,7 @@ import type { SessionChange } from "./sessions.ts";
 import type { Standing } from "./standing.ts";
 import type { StopReason } from "./stop-reason.ts";
 import type { ToolCall } from "./tool-host.ts";
-import type { ToolResult } from "./tool.ts";
+import type { Tool, ToolResult } from "./tool.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 import type { Usage } from "./usage.ts";
@@ -74,7 +74,7 @@ export type SpawnOutcome =
 
 /** An early end that the agent decided on itself. */
 export interface Interruption {
-  readonly status: Extract<RunStatus, "max_turns" | "guardrail_tripped">;
+  readonly status: Extract<RunStatus, "max_turns" | "guardrail_tripped" | "failed">;
   /** In the architecture's own words. */
   readonly reason: string;
 }
@@ -90,6 +90,8 @@ export interface TaskReport {
    * be kept.
    */
   readonly sessions?: readonly SessionChange[];
+  /** What else it wants known: plans, scores, whom it hands over to. */
+  readonly metadata?: JsonObject;
 }
 
 export interface TaskOutcome {
@@ -97,6 +99,7 @@ export interface TaskOutcome {
   readonly output: JsonValue;
   readonly failure: Failure | null;
   readonly interruption?: Interruption;
+  readonly metadata?: JsonObject;
 }
 
 /** `timed_out`: the target is alive; never a failure of it. */
@@ -115,6 +118,8 @@ export interface StepContext {
 }
 
 export interface ToolsOptions {
+  /** Tools beside the agent's own, found first. They pass the same gate. */
+  readonly extra?: readonly Tool[];
   /** For each call that has its result, by its place, before `tools` settles: what was done is known also when a stop ends the rest. */
   readonly onResult?: (result: ToolResult, index: number) => void;
 }
@@ -140,6 +145,8 @@ export interface RunContext {
   readonly signal: CancelSignal;
   /** The run's seats and money, to look at. */
   readonly standing: Standing;
+  /** Someone reads its text as it is written (E2). */
+  readonly streaming: boolean;
   /** What the task was started with; `null` for one that messages started. */
   readonly input: JsonValue;
 

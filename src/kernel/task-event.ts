@@ -1,7 +1,7 @@
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Failure } from "./fault.ts";
 import type { AgentId } from "./identity.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
 import type { Interruption } from "./run-context.ts";
 import type { TaskStatus } from "./task-status.ts";
@@ -23,6 +23,7 @@ export interface TaskEvents {
     readonly output?: JsonValue;
     readonly failure?: Failure;
     readonly interruption?: Interruption;
+    readonly metadata?: JsonObject;
     /** Of its own model calls that were answered. */
     readonly usage?: Usage;
     /** It had ended before, and was resumed or topped up. */

@@ -14,4 +14,9 @@ export interface ToolHost {
   list(): readonly ToolSpec[];
   find(name: string): Tool | undefined;
   call(call: ToolCall): Promise<ToolResult>;
+  /** As `RunContext.tools`: side by side, as their concurrency allows; results in the order of the calls. */
+  callAll(
+    calls: readonly ToolCall[],
+    options?: { readonly onResult?: (result: ToolResult, index: number) => void },
+  ): Promise<readonly ToolResult[]>;
 }

@@ -43,7 +43,7 @@ export function newRun(
     ids: minted,
     executionBudget: budget,
     ...(options.sessionId === undefined ? {} : { sessionId: options.sessionId }),
-    ...(options.spawnBudget === undefined ? {} : { spawnBudget: options.spawnBudget }),
+    spawnBudget: { ...agent.spawnBudget, ...options.spawnBudget },
     ...(options.priority === undefined ? {} : { priority: options.priority }),
     ...(options.retention === undefined ? {} : { retention: options.retention }),
   });

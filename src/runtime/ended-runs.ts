@@ -43,7 +43,7 @@ export class EndedRuns {
     if (this.#isStopped) return;
     const { clock, keepMs } = this.#options;
     const everyMs = Math.min(Math.max(keepMs, mostOftenMs), leastOftenMs);
-    this.#stopTimer = clock.schedule(clock.now() + everyMs, () => this.start());
+    this.#stopTimer = clock.schedule(clock.now() + everyMs, () => this.start(), { background: true });
   }
 
   async #sweep(): Promise<void> {

@@ -23,7 +23,8 @@ export function closingChanges(
   state: RunState,
 ): readonly SessionChange[] {
   const { retention, sessionId, runId } = record.supervision;
-  if (outcomeStatus(outcome) === "failed" || retention === HistoryRetention.NONE) return [];
+  const isHidden = outcome.status === "failed" && outcomeStatus(outcome) === "failed";
+  if (isHidden || retention === HistoryRetention.NONE) return [];
   if (record.taskId !== root) return sessions;
   // It would go with the run's end, and may be resumed without it.
   if (retention === HistoryRetention.RUN) return [];

@@ -1,4 +1,4 @@
-import type { EventDraft, Model } from "../kernel/index.ts";
+import { modelFor, type EventDraft, type Model } from "../kernel/index.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 interface Begun {
@@ -17,7 +17,7 @@ export class MessageStarts {
   }
 
   of(role: string): EventDraft {
-    const model = this.#runner.agent.models?.[role];
+    const model = modelFor(this.#runner.agent, role);
     if (this.#last?.role === role && this.#last.model === model) return this.#last.start;
     const named = model && { model: this.#runner.nameOf(model).name };
     const modelRole = role === "main" ? undefined : { modelRole: role };

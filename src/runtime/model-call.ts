@@ -1,5 +1,6 @@
 import {
   Fault,
+  modelFor,
   systemMessage,
   type ChatMessage,
   type ChatMiddleware,
@@ -71,7 +72,7 @@ const noFilters: readonly DeltaFilter[] = [];
 const nothing: readonly ChatMessage[] = [];
 
 function findModel(runner: TaskRunner, role: string): Model {
-  const model = runner.agent.models?.[role];
+  const model = modelFor(runner.agent, role);
   if (model !== undefined) return model;
   const known = Object.keys(runner.agent.models ?? {}).join(", ");
   throw new Fault(

@@ -96,7 +96,7 @@ export class StoredRunHandle implements RunHandle {
       sessionId: this.sessionId,
       agentId: this.#options.record.agentId,
       failure,
-      metadata: {},
+      metadata: task?.data.metadata ?? {},
     };
   }
 

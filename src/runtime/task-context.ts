@@ -3,6 +3,7 @@ import {
   branchScope,
   Fault,
   JsonDigest,
+  modelFor,
   sealJson,
   stepAt,
   type AgentId,
@@ -55,7 +56,7 @@ import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
-import { callTool, type ToolStep } from "./tool-call.ts";
+import { callTool, findTool, type ToolStep } from "./tool-call.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
 
@@ -108,6 +109,10 @@ export class TaskContext implements RunContext {
     return this.#runner.state;
   }
 
+  get streaming(): boolean {
+    return this.#runner.task.record.streaming;
+  }
+
   get input(): JsonValue {
     return this.#runner.task.input;
   }
@@ -149,8 +154,9 @@ export class TaskContext implements RunContext {
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
     const start = this.#starts.of(role);
     // Of a recorded answer it is not known what middleware had made of its request.
-    const { callPath, models } = this.#runner.agent;
-    const model = models?.[role];
+    const { agent } = this.#runner;
+    const { callPath } = agent;
+    const model = modelFor(agent, role);
     const countedBy = callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
     const call: ModelCall = { request, role, sent: this.#sent.get(role), countedBy };
     return this.#steps.journaled(
@@ -175,16 +181,16 @@ export class TaskContext implements RunContext {
     return result;
   }
 
-  tools(calls: readonly ToolCall[], { onResult }: ToolsOptions = {}): Promise<readonly ToolResult[]> {
+  tools(calls: readonly ToolCall[], options: ToolsOptions = {}): Promise<readonly ToolResult[]> {
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
     const [only] = calls;
     if (only === undefined || calls.length > 1)
-      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, onResult));
-    const { step, body, start } = this.#toolStep(stepAt(scope, first), only);
+      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, options));
+    const { step, body, start } = this.#toolStep(stepAt(scope, first), only, options);
     return this.#steps.journaled(step, body, start, (result: ToolResult) => {
-      onResult?.(result, 0);
+      options.onResult?.(result, 0);
       return this.#noteCalls(calls, [result]);
     });
   }
@@ -377,14 +383,15 @@ export class TaskContext implements RunContext {
     scope: StepAddress,
     first: number,
     calls: readonly ToolCall[],
-    onResult: ToolsOptions["onResult"],
+    options: ToolsOptions,
   ): Promise<readonly ToolResult[]> {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(() => this.#callTool(stepAt(scope, first + index), call));
+        settle(() => this.#callTool(stepAt(scope, first + index), call, options));
       // A sequential tool waits for those before it, and those after it wait for it.
-      if (this.#runner.findTool(call.toolName)?.concurrency !== "sequential") settled.push(run());
+      if (findTool(this.#runner.agent, call.toolName, options.extra)?.concurrency !== "sequential")
+        settled.push(run());
       else {
         const before = await Promise.all(settled);
         if (before.some(({ status }) => status === "rejected")) break;
@@ -394,16 +401,21 @@ export class TaskContext implements RunContext {
       }
     }
     const ends = await Promise.all(settled);
-    for (const [index, end] of ends.entries()) if (end.status === "fulfilled") onResult?.(end.value, index);
+    for (const [index, end] of ends.entries())
+      if (end.status === "fulfilled") options.onResult?.(end.value, index);
     return this.#noteCalls(calls, this.#valuesOf(ends));
   }
 
-  #callTool(address: StepAddress, call: ToolCall): ToolResult | Promise<ToolResult> {
-    const { step, body, start } = this.#toolStep(address, call);
+  #callTool(
+    address: StepAddress,
+    call: ToolCall,
+    options: ToolsOptions,
+  ): ToolResult | Promise<ToolResult> {
+    const { step, body, start } = this.#toolStep(address, call, options);
     return this.#steps.recorded<ToolResult>(step, body, start);
   }
 
-  #toolStep(address: StepAddress, call: ToolCall): ToolStep {
+  #toolStep(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolStep {
     const step: StepIdentity = {
       address,
       kind: "tool",
@@ -418,6 +430,7 @@ export class TaskContext implements RunContext {
         call,
         steps: this.#steps,
         history: this.#history,
+        extra,
         scoped: (strand, branch) =>
           this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
       });

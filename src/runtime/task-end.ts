@@ -37,7 +37,7 @@ export function endEvents(
   { usage, reopened }: Pick<TaskState, "usage" | "reopened">,
   outcome: TaskOutcome,
 ): readonly EventDraft[] {
-  const { status, output, failure, interruption } = outcome;
+  const { status, output, failure, interruption, metadata } = outcome;
   const end: EventDraft = {
     type: "task_end",
     data: {
@@ -45,6 +45,7 @@ export function endEvents(
       output,
       ...(failure && { failure }),
       ...(interruption && { interruption }),
+      ...(metadata && { metadata }),
       usage,
       ...(reopened && { again: true }),
     },

@@ -43,12 +43,13 @@ export async function fateOf(
     const waited = childrenEnded();
     if (waited !== undefined) await runner.waiting(strand, waited.all, { name: waited.name });
     const { stop } = runner;
-    const { interruption } = runner.report;
+    const { interruption, metadata } = runner.report;
     const completed = {
       status: "completed",
       output,
       failure: null,
       ...(interruption && { interruption }),
+      ...(metadata && { metadata }),
     } as const;
     const outcome = stop === undefined ? completed : cancelledOutcome(stop, output);
     return { kind: "ended", outcome, endedOn: [], told: ctx.takeTold() };

@@ -16,7 +16,6 @@ import {
   type StepRecord,
   type TaskId,
   type TaskReport,
-  type Tool,
 } from "../kernel/index.ts";
 import { deadlineOf } from "./child-task.ts";
 import type { OwnerContext } from "./owner-context.ts";
@@ -190,10 +189,6 @@ export class TaskRunner {
     if (start !== undefined) seq = this.tell(start, at);
     if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at);
     return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false, at });
-  }
-
-  findTool(name: string): Tool | undefined {
-    return this.agent.tools?.find((tool) => tool.name === name);
   }
 
   record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {

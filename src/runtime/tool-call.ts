@@ -6,6 +6,7 @@ import {
   sealJson,
   sealMadeJson,
   stopsTask,
+  type Agent,
   type CallPath,
   type EventDraft,
   type FunctionContext,
@@ -29,6 +30,17 @@ import { asMeant, passGate, type Passed } from "./gate-passage.ts";
 export interface ToolCallOptions extends GatedCallOptions {
   /** Of the code that calls the tool. */
   readonly steps: ScopeSteps;
+  /** Found before the agent's own. */
+  readonly extra: readonly Tool[] | undefined;
+}
+
+export function findTool(
+  { tools }: Pick<Agent, "tools">,
+  name: string,
+  extra?: readonly Tool[],
+): Tool | undefined {
+  const named = (tool: Tool): boolean => tool.name === name;
+  return extra?.find(named) ?? tools?.find(named);
 }
 
 /** A call as a step of its task. */
@@ -42,7 +54,7 @@ export interface ToolStep {
 export function callTool(options: ToolCallOptions): ToolResult | Promise<ToolResult> {
   const { open, call } = options;
   stopAtOverrun(open);
-  const tool = open.runner.findTool(call.toolName);
+  const tool = findTool(open.runner.agent, call.toolName, options.extra);
   const refusal = tool === undefined ? notThere(options) : findRefusal(options);
   return tool === undefined || refusal !== undefined
     ? told(options, refusal ?? nothing)
@@ -59,8 +71,8 @@ function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   return result;
 }
 
-function notThere({ open, call }: ToolCallOptions): ToolResult {
-  const known = (open.runner.agent.tools ?? []).map(({ name }) => name).join(", ");
+function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {
+  const known = [...extra, ...(open.runner.agent.tools ?? [])].map(({ name }) => name).join(", ");
   return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 

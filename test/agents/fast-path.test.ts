@@ -1,28 +1,24 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
+  Agent,
   memoryStore,
   openRuntime,
   react,
   sha256,
   slidingWindow,
-  soloAgent,
   tool,
-  type ReActDependencies,
-  type SoloAgentOptions,
+  type AgentOptions,
 } from "../../src/index.ts";
 import {
-  agentSession,
-  noUsage,
-  type Agent,
+  type Agent as HostedAgent,
+  type Architecture,
   type CallPath,
   type CompactionStrategy,
   type GuardrailDecision,
   type HookRegistry,
-  type LlmRequest,
   type Permissions,
   type Telemetry,
   type ToolGate,
-  type Transcript,
 } from "../../src/kernel/index.ts";
 import {
   auditLogger,
@@ -58,6 +54,19 @@ const look = tool({
 });
 const script = () => scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, '{"rain":true}']);
 
+/** An agent without a path of its own, to be given one. */
+function withoutPath(agent: Agent): HostedAgent {
+  const { id, models, tools, budget } = agent;
+  return {
+    id,
+    models,
+    tools,
+    budget,
+    messageOf: (input) => agent.messageOf(input),
+    run: (ctx, inbox) => agent.run(ctx, inbox),
+  };
+}
+
 /** The layers as they are, but each stage is counted whenever a call comes to it. */
 async function passes(middleware: readonly Layer[]): Promise<Passed> {
   const passed = { agent: 0, chat: 0, function: 0 };
@@ -74,7 +83,7 @@ async function passes(middleware: readonly Layer[]): Promise<Passed> {
     ...counted("chat", layer.chat),
     ...counted("function", layer.function),
   }));
-  const scout = soloAgent({ name: "scout", model: script(), tools: [look], middleware: layers });
+  const scout = new Agent({ name: "scout", model: script(), tools: [look], middleware: layers });
   const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }) });
   const { status } = await (await runtime.submit(scout, "Look.")).result();
   await runtime.close();
@@ -121,13 +130,13 @@ const idle: readonly { readonly name: string; readonly layer: Layer }[] = [
 
 describe("F1: a call passes what is configured and nothing else", () => {
   test("with nothing configured there is no path around a call", async () => {
-    expect("callPath" in soloAgent({ name: "scout", model: script(), tools: [look] })).toBe(false);
+    expect(new Agent({ name: "scout", model: script(), tools: [look] }).callPath).toBeUndefined();
     expect(await passes([])).toEqual(each(0, 0, 0));
   });
 
   test.for(layers)("$name is passed where it stands", async ({ layer, passed }) => {
     expect(await passes([layer])).toEqual(passed);
-    const scout = soloAgent({ name: "scout", model: script(), middleware: [layer] });
+    const scout = new Agent({ name: "scout", model: script(), middleware: [layer] });
     const { chat, function: around, gate, observer } = scout.callPath ?? {};
     const present = { chat: chat !== undefined, function: around !== undefined };
     expect(present).toEqual({ chat: passed.chat > 0, function: passed.function > 0 });
@@ -145,7 +154,7 @@ describe("F1: a call passes what is configured and nothing else", () => {
   });
 
   test.for(idle)("$name is not there", async ({ layer }) => {
-    expect("callPath" in soloAgent({ name: "scout", model: script(), middleware: [layer] })).toBe(false);
+    expect(new Agent({ name: "scout", model: script(), middleware: [layer] }).callPath).toBeUndefined();
     expect(await passes([layer])).toEqual(each(0, 0, 0));
   });
 
@@ -155,7 +164,6 @@ describe("F1: a call passes what is configured and nothing else", () => {
       chat: { process: (_context, next) => (seen.push(name), next()) },
     });
     let callPath: CallPath | undefined;
-    const plain = soloAgent({ name: "scout", model: script(), tools: [look] });
     const changing = tool({
       name: "look",
       description: "Looks",
@@ -165,9 +173,8 @@ describe("F1: a call passes what is configured and nothing else", () => {
         return "rain";
       },
     });
-    const scout: Agent = {
-      ...plain,
-      tools: [changing],
+    const scout: HostedAgent = {
+      ...withoutPath(new Agent({ name: "scout", model: script(), tools: [changing] })),
       get callPath() {
         return callPath as CallPath;
       },
@@ -180,16 +187,19 @@ describe("F1: a call passes what is configured and nothing else", () => {
 });
 
 /** How often the gate and what it is made of were asked in a run of one tool call. */
-async function gatePasses(options: Partial<SoloAgentOptions>): Promise<{ before: number; after: number }> {
+async function gatePasses(options: Partial<AgentOptions>): Promise<{ before: number; after: number }> {
   const passed = { before: 0, after: 0 };
-  const scout = soloAgent({ name: "scout", model: script(), tools: [look], ...options });
+  const scout = new Agent({ name: "scout", model: script(), tools: [look], ...options });
   const { gate, ...path } = scout.callPath ?? {};
   const counting: ToolGate | undefined = gate && {
     before: (call) => (passed.before++, gate.before(call)),
     after: (call, result) => (passed.after++, gate.after(call, result)),
   };
   const runtime = await openRuntime();
-  const counted: Agent = { ...scout, callPath: { ...path, ...(counting && { gate: counting }) } };
+  const counted: HostedAgent = {
+    ...withoutPath(scout),
+    callPath: { ...path, ...(counting && { gate: counting }) },
+  };
   const { status } = await (await runtime.submit(counted, "Look.")).result();
   await runtime.close();
   expect(status).toBe("completed");
@@ -209,7 +219,7 @@ describe("F1: the gate is there when something stands in it", () => {
     { what: "a guardrail of the output", options: { guardrails: [{ name: "out", onOutput: allow }] } },
     { what: "middleware alone", options: { middleware: [contentTruncator()] } },
   ])("with $what a tool call passes none", async ({ options }) => {
-    expect(soloAgent({ name: "scout", model: script(), ...options }).callPath?.gate).toBeUndefined();
+    expect(new Agent({ name: "scout", model: script(), ...options }).callPath?.gate).toBeUndefined();
     expect(await gatePasses(options)).toEqual({ before: 0, after: 0 });
   });
 
@@ -223,7 +233,7 @@ describe("F1: the gate is there when something stands in it", () => {
       options: { guardrails: [{ name: "c", beforeCall: allow }], permissions, toolHooks },
     },
   ])("with $what a tool call passes one gate, once each way, and nothing else", async ({ options }) => {
-    const { callPath } = soloAgent({ name: "scout", model: script(), ...options });
+    const { callPath } = new Agent({ name: "scout", model: script(), ...options });
     expect(Object.keys(callPath ?? {})).toEqual(["gate"]);
     expect(await gatePasses(options)).toEqual({ before: 1, after: 1 });
   });
@@ -243,27 +253,34 @@ describe("F1: the gate is there when something stands in it", () => {
 });
 
 describe("F1: the window around a conversation", () => {
-  const asked = async (window?: { of(conversation: Transcript): Promise<Transcript> }) => {
-    const session = agentSession({ id: "s", instructions: "" });
+  /** For each model call of a run, whether it was sent the very conversation of its session. */
+  const asked = async (): Promise<boolean[]> => {
     const given: boolean[] = [];
-    const ctx: ReActDependencies["ctx"] = {
-      steering: async () => [],
-      followUps: async () => [],
-      check: () => {},
-      tools: async () => [],
-      llm: async ({ transcript }: LlmRequest) => {
-        given.push(transcript === session.messages);
-        const message = { role: "assistant", content: [{ type: "text", text: "ok" }] } as const;
-        return { message, stopReason: "stop", usage: noUsage, model: { provider: "p", modelId: "m" } };
+    const watched: Architecture = {
+      name: "watched",
+      declaredWorkers: () => ({}),
+      run: async function* run(session, deps, prompt) {
+        const llm = deps.ctx.llm.bind(deps.ctx);
+        vi.spyOn(deps.ctx, "llm").mockImplementation((request) => {
+          given.push(request.transcript === session.messages);
+          return llm(request);
+        });
+        for await (const draft of react().run(session, deps, prompt)) {
+          expect(draft.type).toMatch(/^turn_/);
+          yield draft;
+        }
       },
     };
-    const deps = { ctx, tools: { list: () => [] }, maxTurns: 3, ...(window && { window }) };
-    for await (const draft of react().run(session, deps, "hi")) expect(draft.type).toMatch(/^turn_/);
+    const runtime = await openRuntime();
+    const scout = new Agent({ name: "scout", model: script(), tools: [look], architecture: watched });
+    const { status } = await (await runtime.submit(scout, "Look.")).result();
+    await runtime.close();
+    expect(status).toBe("completed");
     return given;
   };
 
   test("without compaction the model is sent the conversation itself, not a copy", async () => {
-    expect(await asked()).toEqual([true]);
+    expect(await asked()).toEqual([true, true]);
   });
 
   test("with compaction the strategy is asked once for each model call", async () => {
@@ -272,7 +289,7 @@ describe("F1: the window around a conversation", () => {
       compact: (history) => (calls++, slidingWindow().compact(history)),
     };
     const runtime = await openRuntime();
-    const scout = soloAgent({ name: "scout", model: script(), tools: [look], compaction: () => counting });
+    const scout = new Agent({ name: "scout", model: script(), tools: [look], compaction: () => counting });
     await (await runtime.submit(scout, "Look.")).result();
     await runtime.close();
     expect(calls).toBe(2);

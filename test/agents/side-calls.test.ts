@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { llmJudge } from "../../src/agents/guardrails/index.ts";
 import {
+  Agent,
   memoryStore,
   openRuntime,
   sha256,
-  soloAgent,
   structuredOutput,
   summarization,
   tool,
@@ -37,7 +37,7 @@ test("a layer for the agent's answer leaves its judges and summaries alone, and 
   const model = scriptedModel(Array.from({ length: 12 }, () => next));
   const store = memoryStore({ hash: sha256 });
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
-  const scout = soloAgent({
+  const scout = new Agent({
     name: "scout",
     model,
     tools: [look],

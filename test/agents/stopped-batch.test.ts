@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { memoryStore, openRuntime, sha256, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../src/index.ts";
 import type { Guardrail, JsonValue, RunResult, Store, ToolResultPart } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
@@ -28,12 +28,12 @@ const noBob: Guardrail = {
 };
 
 async function play(
-  options: Partial<SoloAgentOptions>,
+  options: Partial<AgentOptions>,
   store: Store = memoryStore({ hash: sha256 }),
 ): Promise<{ result: RunResult<JsonValue>; results: readonly string[]; said: readonly string[] }> {
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
   const handle = await runtime.submit(
-    soloAgent({ name: "clerk", model: scriptedModel([three]), ...options }),
+    new Agent({ name: "clerk", model: scriptedModel([three]), ...options }),
     "Send it to all.",
   );
   const result = await handle.result();
@@ -135,7 +135,7 @@ test("B1: where a provider bills above its bound, what the answer asks for waits
     { ...three, usage: { inputTokens: 900, outputTokens: 200_000 } },
     { text: "Sent.", usage: { inputTokens: 1_000, outputTokens: 5 } },
   ]);
-  const clerk = soloAgent({ name: "clerk", model, tools: [sender(sent)], budget: { maxTokens: 50_000 } });
+  const clerk = new Agent({ name: "clerk", model, tools: [sender(sent)], budget: { maxTokens: 50_000 } });
   const run = await runtime.submit(clerk, "Send it to all.");
   expect(await run.result()).toMatchObject({ status: "budget_exhausted" });
   expect(sent).toEqual([]);

@@ -14,12 +14,12 @@ import {
   type ReadableSpan,
 } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openRuntime, openTelemetry, soloAgent, tool } from "../../src/index.ts";
+import { Agent, openRuntime, openTelemetry, tool } from "../../src/index.ts";
 import {
   Fault,
   Transcript,
   userMessage,
-  type Agent,
+  type Agent as HostedAgent,
   type JsonValue,
   type RunContext,
   type Telemetry,
@@ -52,7 +52,7 @@ afterEach(async () => {
 const prices = { find: () => ({ inputUsd: 1e-3, outputUsd: 2e-3 }) };
 const usage = { inputTokens: 100, outputTokens: 10, cacheReadTokens: 40 };
 
-async function run(worker: Agent, input: JsonValue = "go", streaming = false) {
+async function run(worker: HostedAgent, input: JsonValue = "go", streaming = false) {
   const runtime = await openRuntime({ prices });
   const handle = await runtime.submit(worker, input, { streaming, tenantId: "acme" });
   const result = await handle.result();
@@ -78,7 +78,7 @@ function parentOf(span: ReadableSpan): string | undefined {
 async function company(options: Partial<TracingOptions> = {}) {
   const telemetry = await openTelemetry();
   const middleware = [tracing({ telemetry, prices, ...options })];
-  const scout = soloAgent({ name: "scout", model: scriptedModel([{ text: "rain", usage }]), middleware });
+  const scout = new Agent({ name: "scout", model: scriptedModel([{ text: "rain", usage }]), middleware });
   const hire = tool({
     name: "hire",
     description: "Has the scout look",
@@ -99,8 +99,7 @@ async function company(options: Partial<TracingOptions> = {}) {
       modelId: "big",
     },
   );
-  const lead = soloAgent({ name: "lead", model, tools: [hire], middleware });
-  return { ...lead, colleagues: [scout] };
+  return new Agent({ name: "lead", model, tools: [hire], middleware, colleagues: [scout] });
 }
 
 describe("spans, by the real SDK", () => {
@@ -136,20 +135,22 @@ describe("spans, by the real SDK", () => {
     const two = (name: string) => ({
       toolCalls: ["a", "b"].map((callId) => ({ name, input: {}, callId: `${name}-${callId}` })),
     });
-    const scout = soloAgent({ name: "scout", model: scriptedModel(["x", "x", "x", "x"]), middleware });
-    const chief = soloAgent({
+    const scout = new Agent({ name: "scout", model: scriptedModel(["x", "x", "x", "x"]), middleware });
+    const chief = new Agent({
       name: "chief",
       model: scriptedModel([two("scout"), two("scout"), "y", "y"]),
       tools: [hires("scout", "scout")],
       middleware,
+      colleagues: [scout],
     });
-    const lead = soloAgent({
+    const lead = new Agent({
       name: "lead",
       model: scriptedModel([two("chief"), "z"]),
       tools: [hires("chief", "chief")],
       middleware,
+      colleagues: [chief, scout],
     });
-    const { result } = await run({ ...lead, colleagues: [{ ...chief, colleagues: [scout] }, scout] });
+    const { result } = await run(lead);
     expect(result.status).toBe("completed");
     const idsOf = (name: string) =>
       spans.getFinishedSpans().filter((span) => span.name === `invoke_agent ${name}`);
@@ -168,7 +169,7 @@ describe("spans, by the real SDK", () => {
       execute: async (_input, { ctx }) => (await ctx.waitForSignal("go")) ?? null,
     });
     const model = scriptedModel([{ toolCalls: [{ name: "wait", input: {} }] }, "done"]);
-    const scout = soloAgent({ name: "scout", model, tools: [wait], middleware: [tracing({ telemetry })] });
+    const scout = new Agent({ name: "scout", model, tools: [wait], middleware: [tracing({ telemetry })] });
     const { runtime, open } = await setUp({ unknownPrice: "ignore" });
     const { runId } = await runtime.submit(scout, "go");
     await settle();
@@ -199,7 +200,7 @@ describe("spans, by the real SDK", () => {
       },
     });
     const model = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "done"]);
-    await run(soloAgent({ name: "scout", model, tools: [look], middleware: [tracing({ telemetry })] }));
+    await run(new Agent({ name: "scout", model, tools: [look], middleware: [tracing({ telemetry })] }));
     const { events, status } = named("execute_tool look");
     expect(JSON.stringify([events, status])).toContain("refused: [secret]");
     expect(JSON.stringify([events, status])).not.toContain(key);
@@ -252,7 +253,7 @@ describe("spans, by the real SDK", () => {
   test("say what failed, and how", async () => {
     const telemetry = await openTelemetry();
     const model = scriptedModel([{ error: Object.assign(new Error("bad key"), { status: 401 }) }]);
-    await run(soloAgent({ name: "scout", model, middleware: [tracing({ telemetry })] }));
+    await run(new Agent({ name: "scout", model, middleware: [tracing({ telemetry })] }));
     for (const name of ["chat script", "invoke_agent scout"]) {
       expect(named(name)).toMatchObject({
         status: { code: 2, message: "bad key" },
@@ -345,7 +346,7 @@ describe("nothing telemetry does is felt by the run", () => {
       },
     };
     const telemetry = deaf;
-    const worker = soloAgent({
+    const worker = new Agent({
       name: "scout",
       model: scriptedModel(["hi"]),
       middleware: [tracing({ telemetry }), layer],

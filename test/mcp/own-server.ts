@@ -1,5 +1,5 @@
 /** A server of ours as a program: a tool that counts how often it was really called, one that asks, and an agent. */
-import { soloAgent, tool } from "../../src/index.ts";
+import { Agent, tool } from "../../src/index.ts";
 import { mcpServer } from "../../src/mcp.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
@@ -26,7 +26,7 @@ const server = await mcpServer({
   ],
   agents: [
     {
-      agent: soloAgent({ name: "clerk", model: scriptedModel([["It is ", "done."].join("")]) }),
+      agent: new Agent({ name: "clerk", model: scriptedModel([["It is ", "done."].join("")]) }),
       description: "Does what a clerk does",
     },
   ],

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { McpServer } from "@modelcontextprotocol/server";
 import { afterEach, expect, it } from "vitest";
-import { openRuntime, soloAgent, tool } from "../../src/index.ts";
-import { formatAgentId, type Agent } from "../../src/kernel/index.ts";
+import { Agent, openRuntime, tool } from "../../src/index.ts";
+import { formatAgentId, type Agent as HostedAgent } from "../../src/kernel/index.ts";
 import { mcpServer, mcpServers, type McpServerOptions, type ServerConfigs } from "../../src/mcp.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { caller, callOnce, named } from "./live-servers.ts";
@@ -161,7 +161,7 @@ it("is called once for a call that is made again under the same key (J6)", async
 it("cancels the run of a call that its host cancels, and not of one whose host goes away (C1, C3)", async () => {
   const runtime = await openRuntime();
   open.push(runtime);
-  const waiting: Agent = {
+  const waiting: HostedAgent = {
     id: formatAgentId({ name: "waiting" }),
     run: async (ctx) => (await ctx.waitForSignal("go")) ?? null,
   };
@@ -195,7 +195,7 @@ it("cancels the run of a call that its host cancels, and not of one whose host g
 it("goes on with a conversation, and keeps each user's apart", async () => {
   const runtime = await openRuntime();
   open.push(runtime);
-  const clerk = soloAgent({
+  const clerk = new Agent({
     name: "clerk",
     model: scriptedModel([
       "first",

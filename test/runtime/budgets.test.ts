@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { priceCatalog } from "../../src/capabilities/index.ts";
-import { openRuntime as openWithPrices, soloAgent, tool } from "../../src/index.ts";
+import { Agent, openRuntime as openWithPrices, tool } from "../../src/index.ts";
 import {
   formatTaskId,
   Transcript,
   userMessage,
-  type Agent,
+  type Agent as HostedAgent,
   type Event,
   type EventType,
   type PriceTable,
@@ -31,7 +31,7 @@ function scout(turns: number): { readonly agent: Agent; readonly asked: () => nu
     usage,
   }));
   const model = scriptedModel([...more, { text: "done", usage }]);
-  return { agent: soloAgent({ name: "scout", model, tools: [look] }), asked: () => model.calls.length };
+  return { agent: new Agent({ name: "scout", model, tools: [look] }), asked: () => model.calls.length };
 }
 
 function shown<Type extends EventType>(events: readonly Event[], type: Type): readonly Event<Type>["data"][] {
@@ -84,7 +84,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
       { text: "so far 3", toolCalls: [{ name: "look", input: {} }], usage },
       { text: "done", usage },
     ]);
-    second.register(soloAgent({ name: "scout", model: rest, tools: [look] }));
+    second.register(new Agent({ name: "scout", model: rest, tools: [look] }));
     const again = await second.find(runId);
     await again?.topUp({ maxTurns: 5 });
     const done = await again?.result();
@@ -105,7 +105,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
       { text: "half an ans", stopReason: "length", usage: { inputTokens: 30, outputTokens: 12 } },
       { text: "half an answer", usage },
     ]);
-    const run = await runtime.submit(soloAgent({ name: "writer", model }), "go", {
+    const run = await runtime.submit(new Agent({ name: "writer", model }), "go", {
       budget: { maxTokens: 120 },
     });
     expect(await run.result()).toMatchObject({ status: "budget_exhausted", output: "half an ans" });
@@ -161,7 +161,7 @@ it.each([0, -1, 1.1, Number.NaN])("refuses a soft threshold of %d", async (warnA
 });
 
 describe("prices", () => {
-  const asking = (provider: string, modelId: string): Agent => {
+  const asking = (provider: string, modelId: string): HostedAgent => {
     const model = scriptedModel([{ text: "hi", usage }], { provider, modelId });
     return agent("asking", async (ctx) => (await ctx.llm(request)).stopReason, { models: { main: model } });
   };

@@ -4,13 +4,13 @@ import {
   formatRunId,
   formatSessionId,
   HistoryRetention,
-  type Agent,
+  type Agent as HostedAgent,
   type Event,
   type JsonValue,
   type Model,
   type Runtime,
 } from "../../src/kernel/index.ts";
-import { soloAgent } from "../../src/index.ts";
+import { Agent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { all } from "../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until, type Bench } from "./bench-runtime.ts";
@@ -18,7 +18,7 @@ import { agent, gate, setUp, settle, typesOf, until, type Bench } from "./bench-
 const sessionId = formatSessionId("talk");
 
 /** Never listens; its first run ends when told, the others with what they were given. */
-function deaf(): Agent {
+function deaf(): HostedAgent {
   return agent("deaf", async (ctx) => {
     if (ctx.input === "one") await ctx.waitForSignal("go");
     return [ctx.input, await ctx.steering({ mode: "all" }), await ctx.followUps({ mode: "all" })];
@@ -26,7 +26,7 @@ function deaf(): Agent {
 }
 
 /** Says something between the last drain and the end. */
-function hasty(last: { readonly promise: Promise<void> }): Agent {
+function hasty(last: { readonly promise: Promise<void> }): HostedAgent {
   return agent("hasty", async (ctx) => {
     const heard = await ctx.steering({ mode: "all" });
     if (ctx.input === "one") await ctx.step("last words", () => last.promise.then(() => null));
@@ -161,7 +161,7 @@ describe("what is said to a run that hears no more (S5)", () => {
         return script.generate(request);
       },
     };
-    const solo = soloAgent({ name: "solo", model, maxTurns: 1 });
+    const solo = new Agent({ name: "solo", model, maxTurns: 1 });
     const one = await bench.runtime.submit(solo, "hello", { sessionId });
     await one.result();
     const two = await bench.runtime.submit(solo, "again", { sessionId });
@@ -237,7 +237,7 @@ it("S5: of all that is said in a session, whenever and however, each is heard on
       fc.integer({ min: 0, max: 2 }),
       async (acts, drains) => {
         const bench = await setUp({ suspendAfterMs: 100, closeGraceMs: 0 });
-        const talker = (): Agent =>
+        const talker = (): HostedAgent =>
           agent("talker", async (ctx) => {
             const own: JsonValue[] = [ctx.input];
             for (let turn = 0; turn < drains; turn++) {
@@ -248,8 +248,8 @@ it("S5: of all that is said in a session, whenever and however, each is heard on
             return own;
           });
         /** One for each worker, as another process would have. */
-        const agents = new Map<Runtime, Agent>();
-        const hosted = (by: Runtime): Agent => {
+        const agents = new Map<Runtime, HostedAgent>();
+        const hosted = (by: Runtime): HostedAgent => {
           const known = agents.get(by) ?? talker();
           agents.set(by, known);
           return known;

@@ -7,7 +7,7 @@ import {
   toolMessage,
   Transcript,
   userMessage,
-  type Agent,
+  type Agent as HostedAgent,
   type ApprovalDecision,
   type Event,
   type Guardrail,
@@ -16,7 +16,7 @@ import {
   type RunContext,
 } from "../../src/kernel/index.ts";
 import { llmJudge } from "../../src/agents/guardrails/index.ts";
-import { permissions, soloAgent } from "../../src/index.ts";
+import { Agent, permissions } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, agentId, simpleTool, text } from "./bench-runtime.ts";
 import { live, type Life, type Workload } from "./death.ts";
@@ -80,7 +80,7 @@ function toolLoop(world: World): Workload {
 }
 
 function spawnTree(world: World): Workload {
-  const level = (depth: number): Agent =>
+  const level = (depth: number): HostedAgent =>
     agent(
       `level${depth}`,
       async (ctx) => {
@@ -222,7 +222,7 @@ function guarded(world: World): Workload {
   };
   return {
     agents: () => [
-      soloAgent({
+      new Agent({
         name: "clerk",
         model: scriptedModel(Array(9).fill(talk)),
         tools: [wire],

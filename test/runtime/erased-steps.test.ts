@@ -6,7 +6,7 @@ import {
   type RunContext,
   type Store,
 } from "../../src/kernel/index.ts";
-import { permissions, soloAgent } from "../../src/index.ts";
+import { Agent, permissions } from "../../src/index.ts";
 import { openRuntime } from "../../src/runtime/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { all } from "../../src/testing/store-fixtures.ts";
@@ -115,7 +115,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
   test("a task that is kept holds what it began with itself, also when one that is not began with the same", async () => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open() });
-    const helper = soloAgent({
+    const helper = new Agent({
       name: "helper",
       instructions: "Help.",
       model: scriptedModel(Array(9).fill("helped")),
@@ -145,7 +145,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
     const store = await open();
     const runtime = await openRuntime({ store });
     const pay = simpleTool({ name: "pay", needsApproval: true, execute: async () => text(secret) });
-    const clerk = soloAgent({
+    const clerk = new Agent({
       name: "clerk",
       model: scriptedModel([{ toolCalls: [{ name: "pay", input: { secret } }] }, secret]),
       tools: [pay],

@@ -51,6 +51,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     concurrency: 8,
     agents: () =>
       hosted.map(({ id: agentId, version = null }) => ({ agentId, ...(policy === "pin" && { version }) })),
+    keepAlive: true,
     pollMs: 100,
     onError: () => undefined,
   });

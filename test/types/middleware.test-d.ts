@@ -1,5 +1,5 @@
 /** Judged by the compiler; nothing here runs. Each `@ts-expect-error` stands above a line that must not compile. */
-import { soloAgent } from "../../src/index.ts";
+import { Agent } from "../../src/index.ts";
 import type { ChatMiddleware, Model, ModelResponse, ToolResult } from "../../src/kernel/index.ts";
 import {
   cache,
@@ -15,7 +15,7 @@ declare const response: ModelResponse;
 declare const result: ToolResult;
 
 /** A function written in place knows its context by the level it stands at. */
-soloAgent({
+export const scout = new Agent({
   name: "scout",
   model,
   middleware: [

@@ -10,32 +10,17 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type DrainMode,
-  type EphemeralSource,
   type EventDraft,
   type JsonValue,
-  type RunContext,
   type ToolCallPart,
-  type ToolHost,
+  type ToolChoice,
   type ToolResult,
-  type Transcript,
 } from "../../kernel/index.ts";
+import { opening } from "../agent-input.ts";
 
-/** All that ReAct needs of an invocation. */
-export interface ReActDependencies {
-  readonly ctx: Pick<RunContext, "check" | "llm" | "tools" | "steering" | "followUps">;
-  readonly tools: Pick<ToolHost, "list">;
-  readonly maxTurns: Dependencies["maxTurns"];
-  /** Live state to show before each turn. */
-  readonly ephemeral?: readonly EphemeralSource[];
-  /** What the model is shown of the conversation; all of it where there is none (F1). */
-  readonly window?: { of(conversation: Transcript): Promise<Transcript> };
-}
-
-/** How many inputs of each queue are heard at a time; `one` unless told. */
 export interface ReActOptions {
-  readonly steering?: DrainMode;
-  readonly followUps?: DrainMode;
+  /** For the first call only. */
+  readonly initialToolChoice?: ToolChoice;
 }
 
 /**
@@ -50,25 +35,31 @@ export class ReAct implements Architecture {
     this.#options = options;
   }
 
-  async *run(session: AgentSession, deps: ReActDependencies, prompt: string): AsyncIterable<EventDraft> {
-    session.messages = session.messages.append(userMessage(prompt));
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    session.messages = session.messages.append(opening(prompt, session.attachments));
+    session.attachments = [];
+    let toolChoice = this.#options.initialToolChoice;
     while (session.turns < deps.maxTurns) {
       deps.ctx.check();
       const turn = ++session.turns;
       yield eventDraft("turn_start", { turn });
       const reply = await deps.ctx.llm({
-        transcript: deps.window === undefined ? session.messages : await deps.window.of(session.messages),
+        transcript: await deps.history.getPromptWindow(session.id),
         instructions: session.instructions,
         tools: deps.tools.list(),
-        ...(deps.ephemeral && { ephemeral: deps.ephemeral }),
+        ephemeral: deps.ephemeral,
+        role: deps.role,
+        ...(toolChoice !== undefined && { toolChoice }),
+        ...(deps.outputFormat && { responseFormat: deps.outputFormat }),
       });
+      toolChoice = undefined;
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
       session.output = messageText(reply.message);
       const calls = toolCallsOf(reply.message);
       let results: readonly ToolResult[] = none;
       if (calls.length > 0) {
-        results = await deps.ctx.tools(calls, { onResult: settling(session, calls) });
+        results = await deps.tools.callAll(calls, { onResult: settling(session, calls) });
         session.messages = session.messages.append(answers(calls, results));
         session.settled = none;
       }
@@ -76,10 +67,11 @@ export class ReAct implements Architecture {
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
       const isHeard = session.turns < deps.maxTurns;
-      const { steering: mode = "one", followUps = "one" } = this.#options;
-      const steering: readonly JsonValue[] = isHeard ? await deps.ctx.steering({ mode }) : none;
+      const steering: readonly JsonValue[] = isHeard
+        ? await deps.ctx.steering({ mode: deps.steering })
+        : none;
       const isIdle = done && steering.length === 0;
-      const inputs = isHeard && isIdle ? await deps.ctx.followUps({ mode: followUps }) : steering;
+      const inputs = isHeard && isIdle ? await deps.ctx.followUps({ mode: deps.followUps }) : steering;
       if (inputs.length > 0) {
         session.messages = session.messages.append(...inputs.map(said));
         yield eventDraft("architecture_event", {

@@ -34,7 +34,7 @@ export async function runThrough(
   return result;
 }
 
-const statuses: readonly RunStatus[] = ["completed", "max_turns", "guardrail_tripped"];
+const statuses: readonly RunStatus[] = ["completed", "max_turns", "guardrail_tripped", "failed"];
 
 async function nothing(): Promise<void> {}
 

@@ -12,6 +12,7 @@ import {
   type ResponseFormat,
   type StandardSchema,
 } from "../../kernel/index.ts";
+import { unfenced } from "../answer-format.ts";
 import type { Layer } from "./layer.ts";
 import { atLeast } from "./option-range.ts";
 
@@ -97,11 +98,6 @@ function bare(message: AssistantMessage): AssistantMessage {
   if (unfenced(text) === text) return message;
   const rest = message.content.filter(({ type }) => type !== "text");
   return { ...message, content: [...rest, { type: "text", text: unfenced(text) }] };
-}
-
-/** Models like to put JSON into a code block. */
-function unfenced(text: string): string {
-  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/u.exec(text)?.[1] ?? text;
 }
 
 function correction(

@@ -1,4 +1,4 @@
-import type { FaultCode } from "../../kernel/index.ts";
+import type { FaultCode, RunStatus } from "../../kernel/index.ts";
 
 /** What the command line says by its exit code: one number for each kind of end, the same in every command. */
 export const exitCodes = {
@@ -8,6 +8,13 @@ export const exitCodes = {
   notFound: { code: 3, means: "there is no such store or run" },
   unreadable: { code: 4, means: "the store cannot be read: locked, damaged, or of another version" },
   internal: { code: 5, means: "an error of Reeve's own" },
+  failed: { code: 10, means: "the run failed; --resume tries again from where it stopped" },
+  max_turns: { code: 11, means: "the run used up its turns" },
+  budget_exhausted: { code: 12, means: "the run used up its budget" },
+  deadline_exceeded: { code: 13, means: "the run ran out of time" },
+  guardrail_tripped: { code: 14, means: "a guardrail stopped the run" },
+  paused: { code: 15, means: "the run is paused" },
+  cancelled: { code: 16, means: "the run was cancelled" },
 } as const;
 
 export type ExitKind = keyof typeof exitCodes;
@@ -26,7 +33,12 @@ export function exitKindOf(code: FaultCode): ExitKind {
   return byFault[code] ?? "internal";
 }
 
+/** What the end of a run is to whoever started it. */
+export function exitKindOfRun(status: RunStatus): ExitKind {
+  return status === "completed" ? "ok" : status;
+}
+
 export function exitCodeTable(): string {
-  const lines = Object.values(exitCodes).map(({ code, means }) => `  ${code}  ${means}`);
+  const lines = Object.values(exitCodes).map(({ code, means }) => `  ${String(code).padStart(2)}  ${means}`);
   return `Exit codes:\n${lines.join("\n")}`;
 }

@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { Fault } from "../../kernel/index.ts";
 import { printAudit, type AuditLogOptions } from "./audit-log.ts";
 import { auditVerify, type AuditVerifyOptions } from "./audit-verify.ts";
+import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
 import { defaultStore } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
@@ -37,6 +38,26 @@ Examples:
   $ reeve audit log run_7f --outside         # approvals, top-ups, cancels and the like
   $ reeve audit log run_7f --full --json | jq 'select(.action == "message_end")'`;
 
+const runHelp = `
+The answer goes to stdout, all else to stderr; with --mode json every event is a line of JSON on stdout, and
+the last line is the result. The run is kept in the store as it goes: if the process dies, --resume RUN goes on
+where it stopped, and no model call that was answered is paid again.
+
+Providers are those of the AI SDK: install the one you name (npm i @ai-sdk/anthropic) and set its key
+(ANTHROPIC_API_KEY). Any server that speaks OpenAI's protocol will do with --base-url.
+
+Tools: read can look at files below --root; all can also write, edit, run commands and fetch pages, and asks
+before each of these unless --yes.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve run "What does this project do?" --model anthropic/claude-sonnet-5
+  $ reeve run "Mend the failing test" --tools all --max-budget-usd 0.50 --model openai/gpt-5.2
+  $ git diff | reeve run "Review this" - --model ollama/qwen3 --mode json
+  $ reeve run --continue "And its licence?"   # REEVE_MODEL says which model
+  $ reeve run --resume run_7f --max-budget-usd 0.25`;
+
 /** Runs the command line to its end. Throws nothing: what went wrong is said, and is in the exit code. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   let kind: ExitKind = "ok";
@@ -63,6 +84,30 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .showHelpAfterError("(add --help for what there is)")
     .configureOutput({ writeErr: (text) => terminal.say(text.trimEnd()) })
     .exitOverride();
+  program
+    .command("run")
+    .description("run an agent on a prompt, and print its answer")
+    .argument("[PROMPT...]", "what is to be done; - reads more from stdin")
+    .option("-m, --model <provider/id>", "the model; REEVE_MODEL unless told")
+    .option("--base-url <url>", "where the provider is, if not at its usual address")
+    .option("--mode <text|json>", "what goes to stdout", "text")
+    .option("--tools <none|read|all>", "what it may use", "read")
+    .option("--root <folder>", "where its tools stay", ".")
+    .option("--instructions <text>", "what the agent is told to be")
+    .option("--max-turns <n>", "model calls at most")
+    .option("--max-tokens <n>", "tokens at most, in and out")
+    .option("--max-budget-usd <usd>", "dollars at most; on --resume, how much more")
+    .option("--timeout <seconds>", "time at most")
+    .option("--session <id>", "the conversation to go on with, or to begin under this name")
+    .option("-c, --continue", "go on with the last conversation of this store")
+    .option("--resume <RUN>", "go on with a run that stopped")
+    .option("-y, --yes", "allow every tool call without asking")
+    .option("--store <address>", "where runs are kept, as sqlite:PATH", defaultStore)
+    .addHelpText("after", runHelp)
+    .action(async (words: string[], options: RunCommandOptions) => {
+      const { runCommand } = await import("./run/run-command.ts");
+      onEnd(await runCommand(words, options, terminal));
+    });
   const audit = program
     .command("audit")
     .description("who did what in a run, and whether its log is as it was written");

@@ -1,3 +1,4 @@
+import { createInterface } from "node:readline/promises";
 import { exitCodes } from "./exit-code.ts";
 
 /** What a command may use of the process it runs in. Data goes out, talk is said beside it. */
@@ -6,6 +7,16 @@ export interface Terminal {
   out(line: string): Promise<void>;
   /** A line for the person who watches, on stderr. */
   say(line: string): void;
+  /** A piece of a line of data. */
+  put(text: string): void;
+  /** A person reads the data as it comes. */
+  readonly isWatched: boolean;
+  /** What a person answers; `undefined` where there is none to ask. */
+  ask(question: string): Promise<string | undefined>;
+  /** All that is piped in; empty where nothing is. */
+  input(): Promise<string>;
+  /** Calls back when a person wants it to stop; returns how to stop listening. */
+  onInterrupt(callback: () => void): () => void;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -29,9 +40,34 @@ export function processTerminal(): Terminal {
           .once("error", () => resolve());
       });
     },
+    put: (text) => void (isRead && stdout.write(text)),
+    isWatched: stdout.isTTY,
+    ask,
+    input,
+    onInterrupt(callback) {
+      process.on("SIGINT", callback);
+      return () => void process.off("SIGINT", callback);
+    },
     say: (line) => void stderr.write(`${line}\n`),
     env,
   };
+}
+
+async function ask(question: string): Promise<string | undefined> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}
+
+async function input(): Promise<string> {
+  if (process.stdin.isTTY) return "";
+  const pieces: Buffer[] = [];
+  for await (const piece of process.stdin) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces).toString("utf8").trim();
 }
 
 /** Names and texts come from agents and users: nothing in them may steer the terminal. */

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import {
+  Agent,
   memoryStore,
   openRuntime,
   sessionCompaction,
   sha256,
-  soloAgent,
   summarization,
   summarizeIn,
   summarizeWith,
@@ -36,7 +36,7 @@ test("in a run a summary is a call of the run: paid from its budget, and what is
   const model = scriptedModel([asks, asks, "Looked once.", asks, "Looked twice.", "Done."]);
   const store = memoryStore({ hash: sha256 });
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
-  const porter = soloAgent({
+  const porter = new Agent({
     name: "porter",
     model,
     tools: [look],
@@ -50,8 +50,8 @@ test("in a run a summary is a call of the run: paid from its budget, and what is
   for await (const { type, data } of store.events.read(run.runId))
     if (type === "architecture_event") told.push(data);
   expect(told).toMatchObject([
-    { name: "react.messages_snipped", data: { messagesBefore: 5, messagesAfter: 4 } },
-    { name: "react.messages_snipped", data: { messagesBefore: 6, messagesAfter: 4 } },
+    { name: "agent.messages_snipped", data: { messagesBefore: 5, messagesAfter: 4 } },
+    { name: "agent.messages_snipped", data: { messagesBefore: 6, messagesAfter: 4 } },
   ]);
   // The second summary updates the first and sees only what is new.
   const second = messageText(model.calls[4]?.messages.at(-1) ?? userMessage(""));

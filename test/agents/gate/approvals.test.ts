@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
 import {
+  Agent,
   composeGate,
   inMemoryApprovals,
   permissions,
-  soloAgent,
   tool,
   toolHooks,
   type PermissionsOptions,
-  type SoloAgentOptions,
+  type AgentOptions,
 } from "../../../src/index.ts";
 import {
   formatAgentId,
-  type Agent,
+  type Agent as HostedAgent,
   type ApprovalDecision,
   type JsonValue,
 } from "../../../src/kernel/index.ts";
@@ -34,7 +34,7 @@ const reads: ScriptStep = ({ messages }) => {
 function sender(
   rules: PermissionsOptions,
   script: readonly ScriptStep[] = [send("ada"), reads],
-  more: Partial<SoloAgentOptions> = {},
+  more: Partial<AgentOptions> = {},
 ): Sender {
   const sent: JsonValue[] = [];
   const model = scriptedModel(script);
@@ -48,7 +48,7 @@ function sender(
       return `sent to ${input.to}`;
     },
   });
-  const agent = soloAgent({
+  const agent = new Agent({
     name: "sender",
     model,
     tools: [letters],
@@ -217,7 +217,7 @@ describe.each(places)("an approval on %s", (name) => {
         asked.push(life);
         return { decision: "approved", input: { to: "bob" }, remember: true };
       };
-      return soloAgent({
+      return new Agent({
         name: "sender",
         model: scriptedModel(life === 1 ? [send("ada")] : ["done"]),
         tools: [deliver],
@@ -278,13 +278,13 @@ describe.each(places)("an approval on %s", (name) => {
       return { decision: "approved" };
     };
     const gate = composeGate({ permissions: permissions({ onAsk }) });
-    const child: Agent = {
+    const child: HostedAgent = {
       id: formatAgentId({ name: "child" }),
       tools: [inner],
       ...(gate && { callPath: { gate } }),
       run: async (ctx) => void (await ctx.tool({ callId: "child", toolName: "inner", input: {} })),
     };
-    const parent: Agent = {
+    const parent: HostedAgent = {
       ...child,
       id: formatAgentId({ name: "parent" }),
       tools: [inner, outer],
@@ -322,7 +322,7 @@ describe.each(places)("an approval on %s", (name) => {
       needsApproval: true,
       execute: () => "sent",
     });
-    const agent = soloAgent({
+    const agent = new Agent({
       name: "sender",
       model: scriptedModel([send("ada"), reads]),
       tools: [asks],
@@ -330,7 +330,7 @@ describe.each(places)("an approval on %s", (name) => {
     });
     const run = await (await place.restart()).submit(agent, "Write.");
     const { data } = await untilTold(run, "approval_request");
-    await place.restart({ ...agent, models: { main: scriptedModel([reads]) } });
+    await place.restart(agent.with({ model: scriptedModel([reads]) }));
     const found = await place.find(run.runId);
     await found.approve(data.approvalId, { decision: "approved" });
     expect((await found.result()).output).toBe("sent");

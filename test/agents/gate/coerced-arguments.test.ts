@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openRuntime, permissions, soloAgent, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, permissions, tool } from "../../../src/index.ts";
 import type { Event, JsonValue } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
@@ -16,7 +16,7 @@ test("T3: a rule about arguments judges those that the body is given, however th
   });
   const judged: JsonValue[] = [];
   const inputs: JsonValue[] = [{ usd: 900 }, { usd: "900" }, '{"usd":"900"}', '{"usd":5}'];
-  const agent = soloAgent({
+  const agent = new Agent({
     name: "clerk",
     model: scriptedModel([{ toolCalls: inputs.map((input) => ({ name: "pay", input })) }, "Done."]),
     tools: [pay],

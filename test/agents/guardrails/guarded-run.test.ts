@@ -9,8 +9,8 @@ import {
   regex,
   toolCallValidation,
 } from "../../../src/agents/guardrails/index.ts";
-import { soloAgent, tool, type SoloAgentOptions } from "../../../src/index.ts";
-import type { Agent, Guardrail, RunHandle, ToolMessage } from "../../../src/kernel/index.ts";
+import { Agent, tool, type AgentOptions } from "../../../src/index.ts";
+import type { Guardrail, RunHandle, ToolMessage } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { openPlace, places, toldOf } from "../gate/place.ts";
 
@@ -33,7 +33,7 @@ function guarded(
   guardrails: readonly Guardrail[],
   { query = "weather", said = "rain", answer = "Take an umbrella." }: Scene,
   life = 1,
-  more: Partial<SoloAgentOptions> = {},
+  more: Partial<AgentOptions> = {},
 ): Guarded {
   const asked: string[] = [];
   const script: ScriptStep[] = [
@@ -59,7 +59,7 @@ function guarded(
     },
   });
   const watched = guardrails.map((guardrail) => watch(guardrail, asked));
-  const agent = soloAgent({ name: "scout", model, tools: [look, hold], guardrails: watched, ...more });
+  const agent = new Agent({ name: "scout", model, tools: [look, hold], guardrails: watched, ...more });
   return { agent, model, asked };
 }
 
@@ -326,8 +326,8 @@ describe.each(ways)("guardrails on $place, streaming: $streaming", ({ place: pla
           throw new Error("fog");
         },
       });
-      const tools = [broken, ...(agent.tools ?? []).filter(({ name }) => name !== "look")];
-      return { model, agent: { ...agent, tools, models: { main: model } } };
+      const tools = [broken, ...agent.tools.filter(({ name }) => name !== "look")];
+      return { model, agent: agent.with({ model, tools }) };
     };
     const first = make([lost, lost, lost, lost, hold]);
     const run = await (await place.restart()).submit(first.agent, "Where to?", { streaming });

@@ -1,13 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { llmJudge, type LlmJudgeOptions } from "../../../src/agents/guardrails/index.ts";
-import {
-  memoryStore,
-  openRuntime,
-  sha256,
-  soloAgent,
-  tool,
-  type SoloAgentOptions,
-} from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
 import {
   messageText,
   type Event,
@@ -25,7 +18,7 @@ const reject = { text: '{"verdict": "reject", "reason": "too gloomy"}', usage };
 async function run(
   verdicts: readonly ScriptStep[],
   options: Partial<LlmJudgeOptions> = {},
-  more: Partial<SoloAgentOptions> = {},
+  more: Partial<AgentOptions> = {},
   store: Store = memoryStore({ hash: sha256 }),
 ): Promise<{ result: RunResult<JsonValue>; events: Event[]; judge: ReturnType<typeof scriptedModel> }> {
   const judge = scriptedModel(verdicts, { modelId: "judge" });
@@ -36,7 +29,7 @@ async function run(
     ...options,
   });
   const runtime = await openRuntime({ store, prices, retry: { enabled: false } });
-  const agent = soloAgent({
+  const agent = new Agent({
     name: "scout",
     model: scriptedModel([{ text: "It rains.", usage }]),
     guardrails: [guardrail],

@@ -1,12 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  memoryStore,
-  openRuntime,
-  sha256,
-  soloAgent,
-  tool,
-  type SoloAgentOptions,
-} from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
 import { MiddlewareTermination, type Event, type Store } from "../../../src/kernel/index.ts";
 import type { Layer } from "../../../src/middleware.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -14,9 +7,9 @@ import { scriptedModel } from "../../../src/testing/index.ts";
 const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "rain" });
 const script = [{ toolCalls: [{ name: "look", input: {} }] }, "It rains."];
 
-async function run(options: Partial<SoloAgentOptions>, store: Store = memoryStore({ hash: sha256 })) {
+async function run(options: Partial<AgentOptions>, store: Store = memoryStore({ hash: sha256 })) {
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
-  const worker = soloAgent({ name: "scout", model: scriptedModel(script), tools: [look], ...options });
+  const worker = new Agent({ name: "scout", model: scriptedModel(script), tools: [look], ...options });
   const handle = await runtime.submit(worker, "Where?");
   const events: Event[] = [];
   for await (const event of handle.events()) if ("seq" in event) events.push(event);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { soloAgent } from "../../../src/index.ts";
+import { Agent } from "../../../src/index.ts";
 import {
   auditLogger,
   contentTruncator,
@@ -41,7 +41,7 @@ function workload(world: string[], lines: string[], streaming: boolean): Workloa
   });
   const model = scriptedModel(Array.from({ length: 9 }, () => ({ error: httpError(401) })));
   return {
-    agents: () => [soloAgent({ name: "clerk", model, tools: [look], middleware: layers })],
+    agents: () => [new Agent({ name: "clerk", model, tools: [look], middleware: layers })],
     input: "Find Bob",
     submit: { streaming },
     options: { unknownPrice: "ignore" },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { humanApproval, soloAgent, type HumanApprovalOptions } from "../../../src/agents/index.ts";
+import { Agent, humanApproval, type HumanApprovalOptions } from "../../../src/agents/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { setUp, simpleTool, text, until } from "../../runtime/bench-runtime.ts";
 import { runScene } from "./contexts.ts";
@@ -24,7 +24,7 @@ test.for<[HumanApprovalOptions, string, string]>([
 
 test("at the gate it is a durable question: another worker goes on when the answer comes", async () => {
   const script = [{ toolCalls: [{ name: "send", input: { to: "ann" } }] }, "Done."];
-  const worker = soloAgent({
+  const worker = new Agent({
     name: "worker",
     model: scriptedModel(script),
     tools: [send],
@@ -47,7 +47,7 @@ test("at the gate it is a durable question: another worker goes on when the answ
 });
 
 test("or a handler in this process is asked", async () => {
-  const worker = soloAgent({
+  const worker = new Agent({
     name: "worker",
     model: scriptedModel([{ toolCalls: [{ name: "wipe", input: {} }] }, "Left it."]),
     tools: [wipe],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { piiRedaction, soloAgent, type PiiRedactionOptions } from "../../../src/agents/index.ts";
+import { Agent, piiRedaction, type PiiRedactionOptions } from "../../../src/agents/index.ts";
 import {
   assistantMessage,
   messageText,
@@ -300,7 +300,7 @@ test("in a run, what a tool says of its progress is shown without it", async () 
     },
   });
   const { runtime } = await setUp({ unknownPrice: "ignore" });
-  const scout = soloAgent({
+  const scout = new Agent({
     name: "scout",
     model: scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "done"]),
     tools: [look],

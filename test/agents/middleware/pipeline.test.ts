@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MiddlewarePipeline, soloAgent, type Layer } from "../../../src/agents/index.ts";
+import { Agent, MiddlewarePipeline, type Layer } from "../../../src/agents/index.ts";
 import {
   userMessage,
   type ChatContext,
@@ -85,7 +85,7 @@ describe("F1: composed once, of what is there", () => {
     const pipeline = new MiddlewarePipeline([]);
     expect([pipeline.agent, pipeline.chat, pipeline.function]).toEqual([undefined, undefined, undefined]);
     expect(pipeline.callPath()).toBeUndefined();
-    expect(soloAgent({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
+    expect(new Agent({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
   });
 
   test("a call passes the layers of its level and no other", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rateLimiter, soloAgent, type RateLimiterOptions } from "../../../src/agents/index.ts";
+import { Agent, rateLimiter, type RateLimiterOptions } from "../../../src/agents/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { setUp as openBench, settle } from "../../runtime/bench-runtime.ts";
 import { cancelled, chatScene, rejection, runScene, toolScene, type Who } from "./contexts.ts";
@@ -112,7 +112,7 @@ test("a tenant that is throttled keeps nobody else from working, and its turn is
   const { runtime, clock, open } = await openBench({ unknownPrice: "ignore", concurrency: 1 });
   const limiter = rateLimiter({ clock, burst: 1, perSecond: 0.01 });
   const model = scriptedModel(["one", "two", "three"]);
-  const scout = soloAgent({ name: "scout", model, middleware: [limiter] });
+  const scout = new Agent({ name: "scout", model, middleware: [limiter] });
   const submit = (tenantId: string) => runtime.submit(scout, "go", { tenantId });
   expect((await (await submit("acme")).result()).output).toBe("one");
   const throttled = await submit("acme");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ExecutionTracker, react } from "../../../src/agents/index.ts";
-import { agentSession, Transcript, userMessage, type Exhaustion } from "../../../src/kernel/index.ts";
+import { Agent, ExecutionTracker } from "../../../src/agents/index.ts";
+import { Transcript, userMessage, type Exhaustion } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp } from "../../runtime/bench-runtime.ts";
 
@@ -165,23 +165,8 @@ describe("inside a run", () => {
       { text: "thinking", toolCalls: [{ name: "none", input: {} }], usage },
       { text: "never", usage },
     ]);
-    const thinker = agent(
-      "thinker",
-      async (ctx) => {
-        const session = agentSession({ id: ctx.facts.sessionId, instructions: "" });
-        for await (const draft of react().run(
-          session,
-          { ctx, tools: { list: () => [] }, maxTurns: 9 },
-          "go",
-        )) {
-          ctx.tell(draft);
-          ctx.report({ output: session.output });
-        }
-        return session.output;
-      },
-      { models: { main: model } },
-    );
-    const run = await runtime.submit(thinker, null, { budget: { maxTurns: 1 } });
+    const thinker = new Agent({ name: "thinker", model, maxTurns: 9 });
+    const run = await runtime.submit(thinker, "go", { budget: { maxTurns: 1 } });
     const { status, output, failure } = await run.result();
     expect({ status, output, message: failure?.message }).toEqual({
       status: "budget_exhausted",

@@ -7,7 +7,7 @@ import {
   todoTool,
 } from "../../../src/capabilities/tools/index.ts";
 import { openMemory } from "../../../src/memory.ts";
-import { openRuntime, soloAgent } from "../../../src/index.ts";
+import { Agent, openRuntime } from "../../../src/index.ts";
 import {
   Fault,
   formatAgentId,
@@ -37,7 +37,7 @@ describe("ask_human", () => {
   test("waits over a restart; an approval with an answer answers it", async () => {
     const store = `sqlite:${join(await tempFolder(), "reeve.db")}` as const;
     const painter = (script: readonly ScriptStep[]) =>
-      soloAgent({ name: "painter", model: scriptedModel(script), tools: [askHumanTool()] });
+      new Agent({ name: "painter", model: scriptedModel(script), tools: [askHumanTool()] });
     const first = await openRuntime({ store, unknownPrice: "ignore" });
     const started = await first.submit(painter([ask]), "Paint.");
     const asked = await question(started);

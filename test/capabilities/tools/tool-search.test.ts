@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { toolSearch } from "../../../src/capabilities/tools/index.ts";
-import { openRuntime, permissions, soloAgent, tool } from "../../../src/index.ts";
+import { Agent, openRuntime, permissions, tool } from "../../../src/index.ts";
 import type { ModelRequest, Tool } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { callTool, textOf } from "./call-tool.ts";
@@ -96,7 +96,7 @@ describe("tool search", () => {
       requests.push(request);
       return typeof reply === "function" ? reply(request) : reply;
     };
-    const agent = soloAgent({
+    const agent = new Agent({
       name: "clerk",
       model: scriptedModel([
         noting({ toolCalls: [{ name: "search_tools", input: { query: "thing number 7" } }] }),

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openRuntime, soloAgent, tool } from "../../../src/index.ts";
-import { formatAgentId, type Agent, type RunId } from "../../../src/kernel/index.ts";
+import { Agent, openRuntime, tool } from "../../../src/index.ts";
+import { formatAgentId, type Agent as HostedAgent, type RunId } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { repository } from "../../gates/run-node.ts";
 import { reeve } from "./reeve-process.ts";
@@ -44,7 +44,7 @@ async function setUp({ runs = 1, auditKey }: { runs?: number; auditKey?: string 
       { toolCalls: [{ name: "weather", input: {} }] },
       `Take an umbrella. ${secret}`,
     ]);
-    const porter = soloAgent({ name: `porter-${index}`, model, tools: [weather] });
+    const porter = new Agent({ name: `porter-${index}`, model, tools: [weather] });
     const run = await runtime.submit(porter, "I am going to Tours.", { userId: "alice" });
     await run.result();
     runIds.push(run.runId);
@@ -148,7 +148,7 @@ describe("reeve audit verify", () => {
 
   test("a log that has grown since its head was kept is in order, and said to have grown", async () => {
     const { store } = await setUp();
-    const waiter: Agent = {
+    const waiter: HostedAgent = {
       id: formatAgentId({ name: "waiter" }),
       run: async (ctx) => void (await ctx.waitForSignal("go")),
     };
@@ -257,7 +257,7 @@ describe("reeve audit log", () => {
     const { folder, store } = await setUp();
     const runtime = await openRuntime({ store });
     const model = scriptedModel(["\u001B[2Jgone\u202E"]);
-    const run = await runtime.submit(soloAgent({ name: "p", model }), "hi", { userId: "eve\u001B[8m" });
+    const run = await runtime.submit(new Agent({ name: "p", model }), "hi", { userId: "eve\u001B[8m" });
     await run.result();
     await runtime.close();
     const { out } = await reeve(["audit", "log", run.runId, "--store", store], { cwd: folder });

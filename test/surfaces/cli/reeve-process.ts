@@ -17,10 +17,11 @@ export function reeve(
 ): Promise<Said> {
   return new Promise((resolve, reject) => {
     const options = { cwd, env: { ...process.env, ...env }, timeout: 50_000 };
-    execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
+    const child = execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code !== "number") reject(new Error("it did not finish", { cause: error }));
       else resolve({ code, out: stdout.split("\n").filter(Boolean), talk: stderr });
     });
+    child.stdin?.end();
   });
 }

@@ -19,6 +19,8 @@ export interface LocalEngineOptions {
   readonly agents: () => readonly HostedAgent[];
   /** How often to look without being woken: for times that have come, and for runs that dead workers left. */
   readonly pollMs: number;
+  /** Whether waiting for more work keeps the process alive. */
+  readonly keepAlive: boolean;
   readonly onError: (error: unknown) => void;
 }
 
@@ -81,8 +83,8 @@ export class LocalEngine implements Engine {
   #poll(): void {
     if (this.#host === undefined) return;
     this.wake();
-    const { clock, pollMs } = this.#options;
-    this.#stopTimer = clock.schedule(clock.now() + pollMs, () => this.#poll());
+    const { clock, pollMs, keepAlive } = this.#options;
+    this.#stopTimer = clock.schedule(clock.now() + pollMs, () => this.#poll(), { background: !keepAlive });
   }
 
   async #claim(): Promise<void> {

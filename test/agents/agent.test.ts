@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { memoryStore, openRuntime, sha256, soloAgent, tool, type SoloAgentOptions } from "../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../src/index.ts";
 import {
   messageText,
-  type Agent,
   type Event,
   type JsonValue,
   type RunHandle,
@@ -21,12 +20,12 @@ const look = tool({
 const again: ScriptedReply = { text: "Let me look.", toolCalls: [{ name: "look", input: { town: "Sens" } }] };
 
 async function run(
-  options: Partial<SoloAgentOptions>,
+  options: Partial<AgentOptions>,
   input: JsonValue = "Where?",
   store: Store = memoryStore({ hash: sha256 }),
 ): Promise<{ result: RunResult<JsonValue>; events: Event[] }> {
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
-  const agent = soloAgent({ name: "scout", model: scriptedModel([]), tools: [look], ...options });
+  const agent = new Agent({ name: "scout", model: scriptedModel([]), tools: [look], ...options });
   const handle = await runtime.submit(agent, input);
   const events: Event[] = [];
   for await (const event of handle.events()) if ("seq" in event) events.push(event);
@@ -81,7 +80,7 @@ describe("an agent that works alone", () => {
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const model = scriptedModel([again, "Go to Blois.", { error }, "By train."]);
-    const scout = soloAgent({ name: "scout", model, tools: [look] });
+    const scout = new Agent({ name: "scout", model, tools: [look] });
     const first = await (await runtime.submit(scout, "Where?")).result();
     const { sessionId } = first;
     expect((await (await runtime.submit(scout, "When?", { sessionId })).result()).status).toBe("failed");
@@ -118,7 +117,7 @@ describe("an agent that works alone", () => {
       execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
       suspends: true,
     });
-    const scout = (): Agent => soloAgent({ name: "scout", model, tools: [slow], instructions });
+    const scout = (): Agent => new Agent({ name: "scout", model, tools: [slow], instructions });
     const one = await openRuntime({ store, unknownPrice: "ignore" });
     const handle = await one.submit(scout(), "Where?");
     for await (const event of handle.events()) if ((asked = event.type === "task_suspend")) break;
@@ -182,7 +181,7 @@ describe("an agent that works alone", () => {
       execute: () => "done",
     });
     const model = scriptedModel([{ toolCalls: [{ name: "held", input: {} }] }]);
-    const handle = await runtime.submit(soloAgent({ name: "scout", model, tools: [held] }), "Where?");
+    const handle = await runtime.submit(new Agent({ name: "scout", model, tools: [held] }), "Where?");
     for await (const event of handle.events()) if (event.type === "approval_request") break;
     await handle.cancel("enough");
     expect((await handle.result()).status).toBe("cancelled");
@@ -195,7 +194,7 @@ describe("an agent that works alone", () => {
   test("S2: the user's entry is in the session with the submission, pending, and there once when the run is closed", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
-    const agent = soloAgent({ name: "scout", model: scriptedModel(["Blois.", "Tours."]) });
+    const agent = new Agent({ name: "scout", model: scriptedModel(["Blois.", "Tours."]) });
     const first = await runtime.submit(agent, "Where?");
     const { sessionId } = first;
     const seen = await store.sessions.read(sessionId, { hiddenToo: true });
@@ -259,7 +258,7 @@ describe("an agent that works alone", () => {
       },
     });
     const model = scriptedModel([again, "France then.", "By train.", "The same way."]);
-    handle = await runtime.submit(soloAgent({ name: "scout", model, tools: [slow] }), "Where?");
+    handle = await runtime.submit(new Agent({ name: "scout", model, tools: [slow] }), "Where?");
     const { output, status, turns } = await handle.result();
     expect({ output, status, turns }).toEqual({ output: "The same way.", status: "completed", turns: 4 });
     const heard = model.calls
@@ -281,11 +280,16 @@ describe("an agent that works alone", () => {
     await runtime.close();
   });
 
-  test("an input that is no text is refused with what it takes", async () => {
+  test("an input that it cannot be asked is refused with what it takes", async () => {
     const { result } = await run({}, { town: "Sens" });
     expect(result).toMatchObject({
       status: "failed",
-      failure: { message: "agent scout takes a text as its input" },
+      failure: {
+        code: "invalid_argument",
+        message:
+          "agent scout takes a text as its input, a list of text, image and file parts, " +
+          "or { prompt, output } with one of these as the prompt",
+      },
     });
   });
 });

@@ -1,0 +1,124 @@
+import {
+  Agent as BareAgent,
+  type AgentHome,
+  type AgentInput,
+  type AgentOptions as BareAgentOptions,
+  type InvokeOptions as BareInvokeOptions,
+  type RunUntilOptions,
+  type StreamOptions as BareStreamOptions,
+} from "./agents/index.ts";
+import { jsonSchemaCheck, schemaReader, toModel, type ModelLike } from "./capabilities/index.ts";
+import { defaultRuntime } from "./default-runtime.ts";
+import {
+  Fault,
+  type Infer,
+  type JsonSchema,
+  type JsonValue,
+  type Model,
+  type RunId,
+  type RunResult,
+  type RunStatus,
+  type Schema,
+} from "./kernel/index.ts";
+
+export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models"> {
+  /** Of an AI SDK provider, by its name (`"anthropic/claude-sonnet-5"`), or one of your own. */
+  readonly model?: ModelLike;
+  /** By role, where a role is to have another than `model`. */
+  readonly models?: Readonly<Record<string, ModelLike>>;
+}
+
+/** `Source`: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written `as const`. */
+export interface InvokeOptions<Source extends Schema = Schema> extends Omit<BareInvokeOptions, "output"> {
+  /** The answer is to be JSON that fits; it is asked for again, twice at most, when it does not. */
+  readonly output?: Source;
+}
+
+export interface StreamOptions<Source extends Schema = Schema> extends Omit<BareStreamOptions, "output"> {
+  readonly output?: Source;
+}
+
+/** `output` is the value only of a run that completed. */
+export type ValueResult<Value> =
+  | (Omit<RunResult<Value>, "status"> & { readonly status: "completed" })
+  | (Omit<RunResult, "status"> & { readonly status: Exclude<RunStatus, "completed"> });
+
+const home: AgentHome = {
+  runtime: defaultRuntime,
+  check: (schema, value) => checkFor(schema)(value),
+};
+
+/** Compiled once for each schema. */
+const checks = new WeakMap<JsonSchema, ReturnType<typeof jsonSchemaCheck>>();
+
+function checkFor(schema: JsonSchema): ReturnType<typeof jsonSchemaCheck> {
+  const known = checks.get(schema);
+  if (known !== undefined) return known;
+  const check = jsonSchemaCheck("the schema of the output", schema);
+  checks.set(schema, check);
+  return check;
+}
+
+/**
+ * An agent: what it is (model, instructions, tools), how it thinks (its architecture) and what it is held to (budget, guardrails,
+ * permissions, hooks, middleware).
+ */
+export class Agent extends BareAgent {
+  readonly #given: AgentOptions;
+
+  constructor(options: AgentOptions) {
+    super(withModels(options), home);
+    this.#given = options;
+  }
+
+  /** One that is like it but for `changes`. */
+  override with(changes: Partial<AgentOptions>): Agent {
+    return new Agent({ ...this.#given, ...changes });
+  }
+
+  /** Runs it on an input, and gives what it came to, however that ended: look at `status`. */
+  override invoke(input: AgentInput, options?: InvokeOptions<never>): Promise<RunResult>;
+  override invoke<const Source extends Schema>(
+    input: AgentInput,
+    options: InvokeOptions<Source> & { readonly output: Source },
+  ): Promise<ValueResult<Infer<Source>>>;
+  override async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<never> {
+    const { output, ...rest } = options;
+    if (output === undefined) return textual(await super.invoke(input, rest)) as never;
+    const { jsonSchema, parse } = outputReader(output);
+    const result = await super.invoke(input, { ...rest, output: jsonSchema });
+    if (result.status !== "completed") return textual(result) as never;
+    return { ...result, output: await parse(result.output) } as never;
+  }
+
+  override async runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
+    return textual(await super.runUntil(input, options));
+  }
+
+  override async resume(runId: RunId, options?: Pick<BareInvokeOptions, "runtime">): Promise<RunResult> {
+    return textual(await super.resume(runId, options));
+  }
+}
+
+function withModels({ model, models, ...rest }: AgentOptions): BareAgentOptions {
+  const byRole = Object.entries(models ?? {}).map(([role, each]): [string, Model] => [role, toModel(each)]);
+  return {
+    ...rest,
+    ...(model !== undefined && { model: toModel(model) }),
+    ...(models !== undefined && { models: Object.fromEntries(byRole) }),
+  };
+}
+
+function outputReader(schema: Schema): ReturnType<typeof schemaReader<unknown>> {
+  return schemaReader<unknown>({ schemaName: "the schema of the output", refuse: refusedAnswer }, schema);
+}
+
+function refusedAnswer(problems: readonly string[]): Fault {
+  return new Fault("model_format_error", `the answer does not fit its schema: ${problems.join("; ")}`);
+}
+
+function textual(result: RunResult<JsonValue>): RunResult {
+  const { output } = result;
+  if (typeof output === "string") return { ...result, output };
+  return { ...result, output: output === null ? "" : JSON.stringify(output) };
+}

@@ -1,0 +1,97 @@
+import {
+  addUsage,
+  assistantMessage,
+  Fault,
+  messageText,
+  userMessage,
+  type AgentSession,
+  type Dependencies,
+  type JsonSchema,
+  type JsonValue,
+  type ResponseFormat,
+} from "../kernel/index.ts";
+
+/** What is wrong with a value by a schema; nothing when it fits. */
+export type SchemaCheck = (
+  schema: JsonSchema,
+  value: JsonValue,
+) => readonly string[] | Promise<readonly string[]>;
+
+/** How often the model is asked again when its answer does not fit; each is a call that is paid. */
+const maxRepairs = 2;
+
+export function formatOf(schema: JsonSchema): ResponseFormat {
+  return { type: "json", schema, name: "answer" };
+}
+
+/** For models whose providers cannot hold them to a format, and for architectures that ask several times. */
+export function withFormat(instructions: string, schema: JsonSchema): string {
+  const asked = `Your final answer must be JSON that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
+  return instructions === "" ? asked : `${instructions}\n\n${asked}`;
+}
+
+/** Makes an answer fit whatever architecture came to it: as it is, or by asking again with what was wrong. */
+export async function fitAnswer(
+  session: AgentSession,
+  deps: Dependencies,
+  schema: JsonSchema,
+  check: SchemaCheck,
+): Promise<JsonValue> {
+  for (let repairs = 0; ; repairs++) {
+    const read = await readAnswer(session.output, schema, check);
+    if ("value" in read) return read.value;
+    if (repairs === maxRepairs) {
+      const { problems } = read;
+      throw new Fault("model_format_error", `the answer does not fit its schema: ${problems.join("; ")}`, {
+        details: { problems },
+      });
+    }
+    await repair(session, deps, schema, read.problems);
+  }
+}
+
+async function repair(
+  session: AgentSession,
+  { ctx, role, history }: Dependencies,
+  schema: JsonSchema,
+  problems: readonly string[],
+): Promise<void> {
+  ctx.check();
+  if (session.messages.at(-1)?.role !== "assistant" && session.output !== "")
+    session.messages = session.messages.append(assistantMessage(session.output));
+  session.messages = session.messages.append(
+    userMessage(
+      `That does not fit the JSON Schema ${JSON.stringify(schema)}: ${problems.join("; ")}. Answer again, with the whole JSON and nothing else.`,
+    ),
+  );
+  const { message, usage } = await ctx.llm({
+    transcript: await history.getPromptWindow(session.id),
+    instructions: session.instructions,
+    responseFormat: formatOf(schema),
+    role,
+  });
+  session.turns++;
+  session.messages = session.messages.append(message);
+  session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
+  session.output = messageText(message);
+}
+
+async function readAnswer(
+  text: string,
+  schema: JsonSchema,
+  check: SchemaCheck,
+): Promise<{ readonly value: JsonValue } | { readonly problems: readonly string[] }> {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(unfenced(text)) as JsonValue;
+  } catch (error) {
+    return { problems: [`it is not JSON: ${Fault.from(error).message}`] };
+  }
+  const problems = await check(schema, value);
+  return problems.length === 0 ? { value } : { problems };
+}
+
+/** Models like to put JSON into a code block. */
+export function unfenced(text: string): string {
+  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/u.exec(text)?.[1] ?? text;
+}

@@ -1,0 +1,104 @@
+import {
+  Fault,
+  outcomeStatus,
+  reviveFault,
+  type Agent,
+  type Dependencies,
+  type JsonObject,
+  type JsonValue,
+  type RunStatus,
+  type SpawnOptions,
+  type SpawnOutcome,
+  type TaskOutcome,
+  type WorkerInput,
+} from "../../kernel/index.ts";
+
+/** What a worker's task came to. H4: a refused seat is one of them. */
+export type WorkerEnd =
+  | {
+      readonly kind: "answered";
+      readonly output: JsonValue;
+      readonly text: string;
+      readonly metadata: JsonObject;
+    }
+  | {
+      readonly kind: "stopped";
+      readonly status: RunStatus;
+      readonly text: string;
+      readonly outcome: TaskOutcome;
+    }
+  | ({ readonly kind: "refused" } & Pick<Extract<SpawnOutcome, { kind: "refused" }>, "reason" | "holders">);
+
+export interface Job {
+  readonly worker: Agent;
+  readonly input: WorkerInput;
+  readonly options?: SpawnOptions;
+}
+
+/** Hires a worker and waits for its end. */
+export async function hire(deps: Dependencies, { worker, input, options }: Job): Promise<WorkerEnd> {
+  deps.ctx.check();
+  const spawned = await deps.spawnChild(worker, input, options);
+  if (spawned.kind === "refused") return spawned;
+  return endOf(await deps.ctx.join(spawned.handle));
+}
+
+/** Several side by side, by name. */
+export async function hireAll(
+  deps: Dependencies,
+  jobs: Readonly<Record<string, Job>>,
+): Promise<Readonly<Record<string, WorkerEnd>>> {
+  const branches = Object.entries(jobs).map(([name, job]) => [
+    name,
+    (ctx: Dependencies["ctx"]) => hire(deps.scopeForWorker(deps.role, ctx), job),
+  ]);
+  return deps.ctx.parallel(
+    Object.fromEntries(branches) as Record<string, (ctx: Dependencies["ctx"]) => Promise<WorkerEnd>>,
+  );
+}
+
+export function endOf(outcome: TaskOutcome): WorkerEnd {
+  const { output, metadata = {} } = outcome;
+  const text = output === null ? "" : typeof output === "string" ? output : JSON.stringify(output);
+  const status = outcomeStatus(outcome);
+  return status === "completed"
+    ? { kind: "answered", output, text, metadata }
+    : { kind: "stopped", status, text, outcome };
+}
+
+/** What a worker said. One that did not come to an answer stops whoever needs it, as it was stopped itself. */
+export function answerOf(name: string, end: WorkerEnd): string {
+  if (end.kind === "answered") return end.text;
+  if (end.kind === "refused")
+    throw new Fault("child_failed", whyNot(name, end), { details: { reason: end.reason } });
+  const { failure } = end.outcome;
+  if (failure?.code === "budget_exhausted" || failure?.code === "guardrail_tripped")
+    throw reviveFault(failure);
+  throw new Fault("child_failed", whyNot(name, end), {
+    details: {
+      worker: name,
+      status: end.status,
+      ...(failure && { failure: failure as unknown as JsonObject }),
+    },
+  });
+}
+
+const reasons: Readonly<Record<Extract<WorkerEnd, { kind: "refused" }>["reason"], string>> = {
+  full: "every seat is taken",
+  preemption_off: "every seat is taken and nobody may be asked to make room",
+  nobody_below: "every seat is taken by someone as important",
+  already_hired: "it is hired already",
+  unknown_parent: "this task has no seat itself",
+};
+
+/** In words a model can react to. */
+export function whyNot(name: string, end: Exclude<WorkerEnd, { kind: "answered" }>): string {
+  if (end.kind === "refused") {
+    const { length } = end.holders;
+    return `${name} was not hired: ${reasons[end.reason]} (${length} ${length === 1 ? "seat" : "seats"})`;
+  }
+  const { failure, interruption } = end.outcome;
+  const why = failure?.message ?? interruption?.reason;
+  const said = end.text === "" ? "" : `. So far it said: ${end.text}`;
+  return `${name} ended as ${end.status}${why === undefined ? "" : `: ${why}`}${said}`;
+}

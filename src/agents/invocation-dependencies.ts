@@ -1,0 +1,267 @@
+import {
+  agentSession,
+  messageText,
+  modelFor,
+  parseSessionId,
+  toolCallsOf,
+  Transcript,
+  type Agent,
+  type AgentContext,
+  type AgentSession,
+  type Budget,
+  type Dependencies,
+  type JsonValue,
+  type Model,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelStreamPart,
+  type ResponseFormat,
+  type RunContext,
+  type RunFacts,
+  type SpawnOptions,
+  type SpawnOutcome,
+  type Tool,
+  type ToolHost,
+  type ToolSpec,
+  type WorkerInput,
+} from "../kernel/index.ts";
+import type { OpenSessions } from "./prompt-history.ts";
+
+/** What stays the same in every scope of an invocation. */
+export interface InvocationParts extends Pick<
+  Dependencies,
+  | "memory"
+  | "permissions"
+  | "hooks"
+  | "telemetry"
+  | "auditLog"
+  | "ephemeral"
+  | "steering"
+  | "followUps"
+  | "streaming"
+> {
+  readonly agent: Agent;
+  readonly sessionId: AgentSession["id"];
+  readonly sessions: OpenSessions;
+  readonly history: AgentContext;
+  readonly budget: Budget;
+  /** As they were frozen when the invocation began. */
+  readonly specs: readonly ToolSpec[];
+  readonly outputFormat: ResponseFormat | null;
+}
+
+interface Scope {
+  readonly ctx: RunContext;
+  readonly role: string;
+  readonly extra: readonly Tool[];
+  readonly maxTurns: number;
+}
+
+/** What an architecture works through, in one of its scopes. */
+export class InvocationDependencies implements Dependencies {
+  readonly #parts: InvocationParts;
+  readonly #scope: Scope;
+  #tools: ToolHost | undefined;
+  #model: Model | undefined;
+
+  constructor(parts: InvocationParts, scope: Scope) {
+    this.#parts = parts;
+    this.#scope = scope;
+  }
+
+  get ctx(): RunContext {
+    return this.#scope.ctx;
+  }
+
+  get role(): string {
+    return this.#scope.role;
+  }
+
+  get maxTurns(): number {
+    return this.#scope.maxTurns;
+  }
+
+  get context(): RunFacts {
+    return this.#scope.ctx.facts;
+  }
+
+  get model(): Model {
+    return (this.#model ??= new JournaledModel(this.#parts.agent, this.#scope));
+  }
+
+  get tools(): ToolHost {
+    return (this.#tools ??= new JournaledTools(this.#parts, this.#scope));
+  }
+
+  get history(): AgentContext {
+    return this.#parts.history;
+  }
+
+  get memory(): Dependencies["memory"] {
+    return this.#parts.memory;
+  }
+
+  get budget(): Budget {
+    return this.#parts.budget;
+  }
+
+  get permissions(): Dependencies["permissions"] {
+    return this.#parts.permissions;
+  }
+
+  get hooks(): Dependencies["hooks"] {
+    return this.#parts.hooks;
+  }
+
+  get telemetry(): Dependencies["telemetry"] {
+    return this.#parts.telemetry;
+  }
+
+  get auditLog(): Dependencies["auditLog"] {
+    return this.#parts.auditLog;
+  }
+
+  get streaming(): boolean {
+    return this.#parts.streaming;
+  }
+
+  get ephemeral(): Dependencies["ephemeral"] {
+    return this.#parts.ephemeral;
+  }
+
+  get steering(): Dependencies["steering"] {
+    return this.#parts.steering;
+  }
+
+  get followUps(): Dependencies["followUps"] {
+    return this.#parts.followUps;
+  }
+
+  get outputFormat(): ResponseFormat | null {
+    return this.#parts.outputFormat;
+  }
+
+  get fastAudit(): boolean {
+    return this.#parts.auditLog === null;
+  }
+
+  get fastTelemetry(): boolean {
+    return this.#parts.telemetry === null;
+  }
+
+  get fastPermissions(): boolean {
+    return this.#parts.permissions === null;
+  }
+
+  get fastHooks(): boolean {
+    return this.#parts.hooks === null && this.#parts.agent.callPath?.observer === undefined;
+  }
+
+  get fastBudget(): boolean {
+    const { maxTokens, maxCostUsd, maxTurns } = this.#parts.budget.limits;
+    return maxTokens === null && maxCostUsd === null && maxTurns === null;
+  }
+
+  freshSession(role: string, instructions: string): AgentSession {
+    const id = parseSessionId(`${this.#parts.sessionId.slice(0, 180)}__${role}`);
+    return this.#parts.sessions.add(agentSession({ id, instructions }));
+  }
+
+  scopeForWorker(role: string, ctx: RunContext = this.#scope.ctx): Dependencies {
+    return new InvocationDependencies(this.#parts, { ...this.#scope, role, ctx });
+  }
+
+  withExtraTools(tools: readonly Tool[]): Dependencies {
+    const extra = [...this.#scope.extra, ...tools];
+    return new InvocationDependencies(this.#parts, { ...this.#scope, extra });
+  }
+
+  withMaxTurns(maxTurns: number): Dependencies {
+    return new InvocationDependencies(this.#parts, { ...this.#scope, maxTurns });
+  }
+
+  spawnChild(worker: Agent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome> {
+    return this.#scope.ctx.spawn(worker.id, input as JsonValue, options);
+  }
+}
+
+/** The agent's tools and those of the scope; on a name that is there twice, the scope's. */
+class JournaledTools implements ToolHost {
+  readonly #parts: InvocationParts;
+  readonly #scope: Scope;
+  #specs: readonly ToolSpec[] | undefined;
+
+  constructor(parts: InvocationParts, scope: Scope) {
+    this.#parts = parts;
+    this.#scope = scope;
+  }
+
+  list(): readonly ToolSpec[] {
+    const { specs } = this.#parts;
+    const { extra } = this.#scope;
+    if (extra.length === 0) return specs;
+    const names = new Set(extra.map(({ name }) => name));
+    return (this.#specs ??= [...specs.filter(({ name }) => !names.has(name)), ...extra.map(specOf)]);
+  }
+
+  find(name: string): Tool | undefined {
+    const named = (tool: Tool): boolean => tool.name === name;
+    return this.#scope.extra.find(named) ?? this.#parts.agent.tools?.find(named);
+  }
+
+  async call(call: Parameters<ToolHost["call"]>[0]): Promise<Awaited<ReturnType<ToolHost["call"]>>> {
+    const [result] = await this.callAll([call]);
+    return result as Awaited<ReturnType<ToolHost["call"]>>;
+  }
+
+  callAll(
+    calls: Parameters<ToolHost["callAll"]>[0],
+    options: Parameters<ToolHost["callAll"]>[1] = {},
+  ): ReturnType<ToolHost["callAll"]> {
+    const { ctx, extra } = this.#scope;
+    return ctx.tools(calls, extra.length === 0 ? options : { ...options, extra });
+  }
+}
+
+export function specOf({ name, description, inputSchema }: Tool): ToolSpec {
+  return { name, description, inputSchema };
+}
+
+/** A model that is asked through the journal. Messages are a conversation of their own: nothing is added to any session. */
+class JournaledModel implements Model {
+  readonly provider: string;
+  readonly modelId: string;
+  readonly #scope: Scope;
+
+  constructor(agent: Agent, scope: Scope) {
+    const { provider = "", modelId = "" } = modelFor(agent, scope.role) ?? {};
+    this.provider = provider;
+    this.modelId = modelId;
+    this.#scope = scope;
+  }
+
+  async generate({ messages, ...rest }: ModelRequest): Promise<ModelResponse> {
+    const { ctx, role } = this.#scope;
+    const [first, ...others] = messages;
+    const instructions = first?.role === "system" ? { instructions: first.content } : {};
+    const transcript = Transcript.of(first?.role === "system" ? others : messages);
+    const reply = await ctx.llm({ ...rest, ...instructions, transcript, role });
+    const { costUsd, ...usage } = reply.usage;
+    return {
+      message: reply.message,
+      stopReason: reply.stopReason,
+      usage: { ...usage, ...(costUsd !== null && { costUsd }) },
+      modelId: reply.model.modelId,
+    };
+  }
+
+  /** Whoever watches the run has seen the pieces when the answer is there; here it comes in one. */
+  async *stream(request: ModelRequest): AsyncIterable<ModelStreamPart> {
+    const response = await this.generate(request);
+    const text = messageText(response.message);
+    if (text !== "") yield { type: "text_delta", text };
+    for (const { callId, toolName, input } of toolCallsOf(response.message))
+      yield { type: "tool_input_delta", callId, toolName, text: JSON.stringify(input) };
+    yield { type: "finish", ...response };
+  }
+}

@@ -1,0 +1,278 @@
+import {
+  agentSession,
+  assistantMessage,
+  eventDraft,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EphemeralSource,
+  type Guardrail,
+  type HistoryProvider,
+  type JsonValue,
+  type PromptSource,
+  type RunContext,
+  type Tool,
+  type Transcript,
+  type Turn,
+} from "../kernel/index.ts";
+import { opening, type ReadInput } from "./agent-input.ts";
+import { fitAnswer, formatOf, withFormat, type SchemaCheck } from "./answer-format.ts";
+import { closeInvocation, stopOf, type Place } from "./closing.ts";
+import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
+import { InvocationDependencies, specOf, type InvocationParts } from "./invocation-dependencies.ts";
+import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
+import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import type { PromptWindow } from "./compaction/prompt-window.ts";
+import { OpenSessions, PromptHistory } from "./prompt-history.ts";
+import { unanswered } from "./said-entries.ts";
+import { heardFromHooks, hookEvent, type StopHook } from "./stop-hook.ts";
+import { TaskBudget } from "./task-budget.ts";
+
+/** What an agent goes by in each of its invocations. */
+export interface InvocationPlan extends Pick<
+  InvocationParts,
+  "agent" | "memory" | "permissions" | "hooks" | "telemetry" | "auditLog" | "steering" | "followUps"
+> {
+  readonly architecture: Architecture;
+  readonly instructions: string | Pick<PromptSource, "build">;
+  readonly tools: readonly Tool[];
+  readonly maxTurns: number;
+  readonly ephemeral: readonly EphemeralSource[];
+  readonly guardrails: readonly Guardrail[];
+  readonly pipeline: MiddlewarePipeline;
+  readonly stopHooks: readonly StopHook[];
+  readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
+  readonly history: HistoryProvider | undefined;
+  readonly check: SchemaCheck;
+}
+
+/** How often stop hooks may send an invocation on. */
+const maxContinuations = 15;
+
+/** One invocation, from what is asked to what is said. `place` tells those of one task apart. */
+export async function invokeIn(
+  plan: InvocationPlan,
+  ctx: RunContext,
+  given: ReadInput,
+  place: Place = { number: 0, kept: [] },
+): Promise<JsonValue> {
+  const turn = await beginTurn(plan, ctx, given);
+  return new Invocation(plan, ctx, given, turn, place).run();
+}
+
+class Invocation {
+  readonly #plan: InvocationPlan;
+  readonly #ctx: RunContext;
+  readonly #given: ReadInput;
+  readonly #turn: Turn;
+  readonly #place: Place;
+  readonly #sessions = new OpenSessions();
+  readonly #deps: Dependencies;
+  #session: AgentSession;
+  #thought: AgentRunResult | undefined;
+
+  constructor(plan: InvocationPlan, ctx: RunContext, given: ReadInput, turn: Turn, place: Place) {
+    this.#plan = plan;
+    this.#ctx = ctx;
+    this.#given = given;
+    this.#turn = turn;
+    this.#place = place;
+    this.#session = this.#begin();
+    this.#deps = this.#dependencies();
+  }
+
+  async run(): Promise<JsonValue> {
+    const { guardrails, architecture, pipeline } = this.#plan;
+    const { input, instructionsHash } = this.#turn;
+    const ctx = this.#ctx;
+    ctx.tell(eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash }));
+    const guarded = new GuardedRun(guardrails, ctx);
+    try {
+      const refused = await guarded.input(this.#given.prompt);
+      let result =
+        refused === undefined
+          ? await runThrough(pipeline.agent, ctx, () => this.#thinking())
+          : tripped(refused, "");
+      if (refused === undefined) {
+        this.#adopt(result);
+        const withheld = await guarded.output(textOf(result.output));
+        if (withheld !== undefined) {
+          this.#session.messages = withAnswer(this.#session.messages, withheld.reason);
+          result = tripped(withheld, withheld.reason);
+        }
+      }
+      await this.#close(result);
+      return result.output;
+    } catch (error) {
+      const session = this.#session;
+      if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
+      const stop = stopOf(error);
+      if (stop !== undefined)
+        closeInvocation(ctx, session, this.#turn, this.#place, {
+          output: session.output,
+          isStopped: true,
+          ...stop,
+        });
+      throw error;
+    }
+  }
+
+  #begin(): AgentSession {
+    const { instructions, history } = this.#turn;
+    const { attachments } = this.#given;
+    const id = this.#ctx.facts.sessionId;
+    return this.#sessions.add(agentSession({ id, instructions, messages: history, attachments }));
+  }
+
+  async #thinking(): Promise<AgentRunResult> {
+    this.#session = this.#begin();
+    this.#thought = undefined;
+    this.#thought = await this.#think();
+    return this.#thought;
+  }
+
+  async #think(): Promise<AgentRunResult> {
+    const { architecture, stopHooks, check } = this.#plan;
+    const session = this.#session;
+    const ctx = this.#ctx;
+    let { prompt } = this.#given;
+    for (let continued = 0; ; continued++) {
+      for await (const draft of architecture.run(session, this.#deps, prompt)) {
+        ctx.tell(draft);
+        if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
+      }
+      if (session.interrupted || stopHooks.length === 0) break;
+      const said = await heardFromHooks(stopHooks, ctx, session, continued);
+      if (said === undefined) break;
+      if (continued === maxContinuations) {
+        ctx.tell(hookEvent("exhausted", { continued }));
+        session.interrupted = true;
+        session.interruptionReason = "max_continuations";
+        break;
+      }
+      this.#say(prompt);
+      prompt = said;
+    }
+    const { output: schema } = this.#given;
+    const { interrupted, interruptionReason } = session;
+    if (interrupted) {
+      const status = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";
+      return { output: session.output, status, interruptionReason };
+    }
+    const output =
+      schema === undefined ? session.output : await fitAnswer(session, this.#deps, schema, check);
+    return { output, status: "completed", interruptionReason: null };
+  }
+
+  /** An architecture may leave the conversation to its agent: then it was a question and an answer. */
+  #say(prompt: string): void {
+    const session = this.#session;
+    const last = session.messages.at(-1);
+    const isSaid = session.messages.length > this.#turn.history.length && last?.role === "assistant";
+    if (isSaid || session.output === "") return;
+    const asked =
+      session.messages.length === this.#turn.history.length ? [opening(prompt, session.attachments)] : [];
+    session.messages = session.messages.append(...asked, assistantMessage(session.output));
+  }
+
+  /** What a layer made of the answer is what was said. */
+  #adopt(result: AgentRunResult): void {
+    const session = this.#session;
+    this.#say(this.#given.prompt);
+    if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
+    else if (result.output !== this.#thought.output)
+      session.messages = withAnswer(session.messages, textOf(result.output));
+  }
+
+  /** A layer answered without letting the agent think, or when it had failed half way. */
+  #answeredInPlace({ output }: AgentRunResult): Transcript {
+    const { messages, settled } = this.#session;
+    const asked = messages.length === this.#turn.history.length ? [this.#given.message] : [];
+    const open = unanswered(messages.at(-1), { reason: "answered in its place", settled });
+    return messages.append(...asked, ...(open === undefined ? [] : [open]), assistantMessage(textOf(output)));
+  }
+
+  async #close(result: AgentRunResult): Promise<void> {
+    const ctx = this.#ctx;
+    const { status, interruptionReason } = result;
+    const { metadata, messages } = this.#session;
+    if (status === "max_turns" || status === "guardrail_tripped" || status === "failed")
+      ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
+    if (Object.keys(metadata).length > 0) ctx.report({ metadata: { ...metadata } });
+    const { history: kept } = this.#plan;
+    if (kept !== undefined) {
+      const { agentId, facts } = ctx;
+      const said = messages.slice(this.#turn.history.length);
+      await ctx.step("history", async () => {
+        await kept.append({ agentId, sessionId: facts.sessionId }, facts.runId, said);
+        return null;
+      });
+    }
+    closeInvocation(ctx, this.#session, this.#turn, this.#place, result);
+  }
+
+  /** What has not been looked at yet is not given out. */
+  get #guardsOutput(): boolean {
+    return this.#plan.guardrails.some((guardrail) => guardrail.onOutput !== undefined);
+  }
+
+  #dependencies(): Dependencies {
+    const { window, maxTurns, ...parts } = this.#plan;
+    const ctx = this.#ctx;
+    const { output: schema } = this.#given;
+    const history = new PromptHistory({
+      agentId: ctx.agentId,
+      history: this.#sessions,
+      ...(window && { window: () => window(ctx) }),
+    });
+    return new InvocationDependencies(
+      {
+        ...parts,
+        history,
+        sessionId: ctx.facts.sessionId,
+        sessions: this.#sessions,
+        budget: new TaskBudget(ctx),
+        specs: this.#turn.tools,
+        streaming: ctx.streaming,
+        outputFormat: schema === undefined ? null : formatOf(schema),
+      },
+      { ctx, role: "main", extra: [], maxTurns },
+    );
+  }
+}
+
+function beginTurn(
+  { instructions, tools, history, agent }: InvocationPlan,
+  ctx: RunContext,
+  given: ReadInput,
+): Promise<Turn> {
+  const isRoot = ctx.meta.supervision?.parentId == null;
+  return ctx.turn(async ({ input, sessionId }) => {
+    const specs = tools.map(specOf);
+    const toolNames = specs.map(({ name }) => name);
+    const built =
+      typeof instructions === "string"
+        ? { text: instructions, fromCache: false }
+        : await instructions.build({ channel: null, sessionId, toolNames });
+    // A user's input is no place for orders to the agent; its employer's is.
+    const brief = isRoot ? undefined : given;
+    const text = [built.text, brief?.instructions ?? ""].filter((part) => part !== "").join("\n\n");
+    const key = { agentId: agent.id, sessionId: ctx.facts.sessionId };
+    const before = brief?.history ?? (await history?.read(key));
+    return {
+      input,
+      instructions: given.output === undefined ? text : withFormat(text, given.output),
+      fromCache: built.fromCache,
+      tools: specs,
+      ...(before && { history: [...before] }),
+    };
+  });
+}
+
+function tripped({ reason }: Tripped, output: string): AgentRunResult {
+  return { output, status: "guardrail_tripped", interruptionReason: reason };
+}
+
+function textOf(output: JsonValue): string {
+  return typeof output === "string" ? output : JSON.stringify(output);
+}

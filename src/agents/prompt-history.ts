@@ -1,0 +1,67 @@
+import {
+  Transcript,
+  type AgentContext,
+  type AgentId,
+  type AgentSession,
+  type ChatMessage,
+  type HistoryKey,
+  type SessionId,
+} from "../kernel/index.ts";
+import type { PromptWindow } from "./compaction/prompt-window.ts";
+
+export interface PromptHistoryOptions {
+  readonly agentId: AgentId;
+  /** Where the messages are: a `HistoryProvider`, or the sessions of an invocation. */
+  readonly history: {
+    read(key: HistoryKey): Transcript | Promise<Transcript | readonly ChatMessage[]>;
+  };
+  /** What is shown of each session that grows; all of it where there is none (F1). */
+  readonly window?: () => PromptWindow;
+}
+
+/** `AgentContext` as it is meant to be: a history somebody keeps, and a strategy that trims what is shown of it. */
+export class PromptHistory implements AgentContext {
+  readonly agentId: AgentId;
+  readonly #options: PromptHistoryOptions;
+  readonly #windows = new Map<SessionId, PromptWindow>();
+
+  constructor(options: PromptHistoryOptions) {
+    this.agentId = options.agentId;
+    this.#options = options;
+  }
+
+  getPromptWindow(sessionId: SessionId): Transcript | Promise<Transcript> {
+    const { agentId } = this;
+    const { history, window } = this.#options;
+    const said = history.read({ agentId, sessionId });
+    if (window === undefined && said instanceof Transcript) return said;
+    return this.#shown(sessionId, said);
+  }
+
+  async #shown(
+    sessionId: SessionId,
+    said: Transcript | Promise<Transcript | readonly ChatMessage[]>,
+  ): Promise<Transcript> {
+    const read = await said;
+    const whole = read instanceof Transcript ? read : Transcript.of(read);
+    const { window: open } = this.#options;
+    if (open === undefined) return whole;
+    let window = this.#windows.get(sessionId);
+    if (window === undefined) this.#windows.set(sessionId, (window = open()));
+    return window.of(whole);
+  }
+}
+
+/** The sessions of one invocation: its own, and those in roles of their own. */
+export class OpenSessions {
+  readonly #sessions = new Map<SessionId, AgentSession>();
+
+  add(session: AgentSession): AgentSession {
+    this.#sessions.set(session.id, session);
+    return session;
+  }
+
+  read({ sessionId }: HistoryKey): Transcript {
+    return this.#sessions.get(sessionId)?.messages ?? Transcript.empty;
+  }
+}

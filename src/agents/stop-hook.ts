@@ -1,0 +1,60 @@
+import {
+  eventDraft,
+  Fault,
+  type AgentSession,
+  type EventDraft,
+  type RunContext,
+  type RunFacts,
+  type Usage,
+} from "../kernel/index.ts";
+
+/** What a stop hook is shown of an invocation that would end. */
+export interface StopState {
+  readonly output: string;
+  readonly turns: number;
+  readonly usage: Usage;
+  /** How often it has been sent on, from 0. */
+  readonly continued: number;
+  readonly facts: RunFacts;
+}
+
+/**
+ * A vote to go on: what it returns is said to the agent, which works on in the same session; nothing lets it end. Journaled, so asked
+ * once (J1). What it throws is recorded, and counts as nothing (S4).
+ */
+export interface StopHook {
+  readonly name: string;
+  shouldContinue(state: StopState): string | undefined | Promise<string | undefined>;
+}
+
+/** The first hook that wants to go on has the word. */
+export async function heardFromHooks(
+  hooks: readonly StopHook[],
+  ctx: RunContext,
+  { output, turns, cumulativeUsage: usage }: AgentSession,
+  continued: number,
+): Promise<string | undefined> {
+  const state: StopState = { output, turns, usage, continued, facts: ctx.facts };
+  for (const hook of hooks) {
+    const said = await ctx.step<string | null>(`stop hook ${hook.name}`, async (step) => {
+      try {
+        return (await hook.shouldContinue(state)) ?? null;
+      } catch (error) {
+        const failure = Fault.from(error).toJSON();
+        step.ctx.tell(eventDraft("hook_error", { hook: hook.name, failure }));
+        return null;
+      }
+    });
+    if (said === null) continue;
+    ctx.tell(hookEvent("fired", { hook: hook.name, message: said, continued: continued + 1 }));
+    return said;
+  }
+  return undefined;
+}
+
+export function hookEvent(
+  name: "fired" | "exhausted",
+  data: EventDraft<"architecture_event">["data"]["data"],
+): EventDraft {
+  return eventDraft("architecture_event", { architecture: "agent", name: `stop_hook.${name}`, data });
+}

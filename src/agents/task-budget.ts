@@ -1,0 +1,60 @@
+import {
+  fromNanoUsd,
+  type Account,
+  type Budget,
+  type BudgetVerdict,
+  type RunContext,
+} from "../kernel/index.ts";
+import { ExecutionTracker, type Amounts } from "./policy/execution-tracker.ts";
+
+/** A task's purse, to look at. */
+export class TaskBudget implements Budget {
+  readonly #ctx: RunContext;
+  readonly #tracker: ExecutionTracker;
+
+  constructor(ctx: RunContext) {
+    this.#ctx = ctx;
+    this.#tracker = new ExecutionTracker(ctx);
+  }
+
+  get limits(): Budget["limits"] {
+    return this.#tracker.limits;
+  }
+
+  spent(): Amounts {
+    return this.#tracker.spent;
+  }
+
+  allowsTurn(): BudgetVerdict {
+    const { accounts } = this.#ctx.standing.ledger;
+    for (let account = accounts[this.#ctx.taskId]; account !== undefined;) {
+      const spentUp = usedUp(account);
+      if (spentUp !== undefined) return { allowed: false, exhaustion: spentUp };
+      account = account.parentId === null ? undefined : accounts[account.parentId];
+    }
+    return { allowed: true };
+  }
+}
+
+function usedUp({
+  taskId,
+  caps,
+  spent,
+}: Account): Extract<BudgetVerdict, { allowed: false }>["exhaustion"] | undefined {
+  if (isUsed(caps.tokens, spent.tokens))
+    return { taskId, dimension: "tokens", limit: caps.tokens ?? 0, used: spent.tokens };
+  if (isUsed(caps.turns, spent.turns))
+    return { taskId, dimension: "turns", limit: caps.turns ?? 0, used: spent.turns };
+  if (isUsed(caps.nanoUsd, spent.nanoUsd))
+    return {
+      taskId,
+      dimension: "costUsd",
+      limit: fromNanoUsd(caps.nanoUsd ?? 0),
+      used: fromNanoUsd(spent.nanoUsd),
+    };
+  return undefined;
+}
+
+function isUsed(cap: number | null, amount: number): boolean {
+  return cap !== null && amount >= cap;
+}

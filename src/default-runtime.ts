@@ -1,0 +1,22 @@
+import { priceCatalog } from "./capabilities/index.ts";
+import type { Runtime } from "./kernel/index.ts";
+import { openRuntime as openBareRuntime, type RuntimeOptions } from "./runtime/index.ts";
+
+/** Opens a runtime on a store and goes on with whatever was left there. Prices are those of `priceCatalog()` unless told. */
+export function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  return openBareRuntime({ prices: priceCatalog(), ...options });
+}
+
+let opened: Promise<Runtime> | undefined;
+
+/**
+ * Where agents run that are not told where: in memory, for as long as the process lives. Opened by the first that needs it. A run that
+ * only waits is not dropped: it would be found again by a look round that does not keep the process alive.
+ */
+export function defaultRuntime(): Promise<Runtime> {
+  return (opened ??= openRuntime({
+    keepAlive: false,
+    sameName: "replace",
+    suspendAfterMs: Number.MAX_SAFE_INTEGER,
+  }));
+}

@@ -1,0 +1,43 @@
+import { Agent } from "../../../agent.ts";
+import { permissions } from "../../../agents/index.ts";
+import { namedModel, type ModelName } from "../../../capabilities/index.ts";
+import { bashTool, fetchTool, fileTools, todoTool } from "../../../capabilities/tools/index.ts";
+import type { SessionId, Tool } from "../../../kernel/index.ts";
+import type { RunSettings } from "./run-settings.ts";
+
+export const agentName = "assistant";
+
+/**
+ * The agent of one session. It has the session in its id: a process that hosts it drives the runs of this session and none that others
+ * left in the same file.
+ */
+export function runAgent(
+  settings: RunSettings,
+  sessionId: SessionId,
+  { yes = false }: { readonly yes?: boolean } = {},
+): Agent {
+  const { model, baseUrl, instructions, maxTurns } = settings;
+  return new Agent({
+    name: agentName,
+    key: sessionId.replaceAll("/", ":"),
+    model: namedModel(model as ModelName, baseUrl === undefined ? {} : { baseUrl }),
+    instructions: instructions ?? usualInstructions(settings),
+    tools: toolsOf(settings),
+    permissions: permissions({ mode: yes ? "bypass" : "default", onAsk: "wait" }),
+    ...(maxTurns !== undefined && { maxTurns }),
+  });
+}
+
+function toolsOf({ tools, root }: RunSettings): readonly Tool[] {
+  if (tools === "none") return [];
+  if (tools === "read") return fileTools({ root, readOnly: true });
+  return [...fileTools({ root }), bashTool({ root }), fetchTool(), todoTool()];
+}
+
+function usualInstructions({ tools, root }: RunSettings): string {
+  const able =
+    tools === "none"
+      ? "You have no tools."
+      : `You work in the folder ${root}; paths are relative to it. Use your tools rather than guess.`;
+  return `You are a capable assistant at a command line. ${able} Answer briefly, in plain text.`;
+}

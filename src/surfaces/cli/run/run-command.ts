@@ -1,0 +1,292 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { openRuntime } from "../../../default-runtime.ts";
+import {
+  Fault,
+  formatSessionId,
+  parseRunId,
+  parseSessionId,
+  type ApprovalRequest,
+  type Event,
+  type ExecutionBudget,
+  type RunHandle,
+  type RunStanding,
+  type SessionId,
+  type Store,
+} from "../../../kernel/index.ts";
+import { openStore } from "../../../runtime/index.ts";
+import { exitKindOfRun, type ExitKind } from "../exit-code.ts";
+import { printable, type Terminal } from "../terminal.ts";
+import { agentName, runAgent } from "./run-agent.ts";
+import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
+import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
+
+/** As the command line gives them: texts. */
+export interface RunCommandOptions {
+  readonly store: string;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  readonly mode: string;
+  readonly tools: string;
+  readonly root: string;
+  readonly instructions?: string;
+  readonly maxTurns?: string;
+  readonly maxTokens?: string;
+  readonly maxBudgetUsd?: string;
+  readonly timeout?: string;
+  readonly session?: string;
+  readonly continue?: boolean;
+  readonly resume?: string;
+  readonly yes?: boolean;
+}
+
+/** Runs an agent on a prompt, or goes on with a run that stopped, and follows it to its end. */
+export async function runCommand(
+  words: readonly string[],
+  options: RunCommandOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const watcher = watcherOf(options, terminal);
+  const budget = budgetOf(options);
+  const { resume } = options;
+  const prompt = resume === undefined ? await promptOf(words, terminal) : "";
+  const settings = resume === undefined ? settingsOf(options, terminal) : undefined;
+  if (resume !== undefined && words.length > 0)
+    throw new Fault("invalid_argument", "--resume goes on with what was asked: give it no prompt");
+  const store = await openOwnStore(options.store);
+  const runtime = await openRuntime({ store });
+  try {
+    const { run, fromSeq } =
+      settings === undefined
+        ? await resumed(store, runtime, parseRunId(resume ?? ""), { ...options, budget })
+        : { run: await started(store, runtime, prompt, { ...options, settings, budget }), fromSeq: 0 };
+    const { status } = await follow(run, fromSeq, watcher, terminal);
+    return exitKindOfRun(status);
+  } finally {
+    await runtime.close();
+    await store.close();
+  }
+}
+
+interface Starting extends RunCommandOptions {
+  readonly settings: RunSettings;
+  readonly budget: Partial<ExecutionBudget>;
+}
+
+type OpenRuntime = Awaited<ReturnType<typeof openRuntime>>;
+
+async function started(
+  store: Store,
+  runtime: OpenRuntime,
+  prompt: string,
+  { settings, budget, yes = false, ...options }: Starting,
+): Promise<RunHandle> {
+  const sessionId = await sessionOf(store, options);
+  const agent = runAgent(settings, sessionId, { yes });
+  return agent.submit(prompt, {
+    runtime,
+    sessionId,
+    budget,
+    metadata: toMetadata(settings),
+    userId: "person",
+    streaming: true,
+  });
+}
+
+const unfinished: readonly RunStanding[] = ["pending", "running", "suspended"];
+
+/** Registering its agent is what sets an unfinished run going again; one that ended is told to. */
+async function resumed(
+  store: Store,
+  runtime: OpenRuntime,
+  runId: ReturnType<typeof parseRunId>,
+  { budget, yes = false }: Omit<Starting, "settings">,
+): Promise<{ readonly run: RunHandle; readonly fromSeq: number }> {
+  const run = await runtime.find(runId);
+  if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this store`);
+  const fromSeq = (await store.events.lastSeq(runId)) + 1;
+  const settings = fromMetadata((await beginning(store, runId)).data.metadata, runId);
+  const status = await statusOf(runtime, run);
+  if (status === "completed") return { run, fromSeq: fromSeq - 1 };
+  if (status === "max_turns" || status === "guardrail_tripped") {
+    throw new Fault(
+      "invalid_argument",
+      `${runId} came to its end (${status}): go on with its conversation, reeve run "go on" --session ${run.sessionId}`,
+    );
+  }
+  runtime.register(runAgent(settings, run.sessionId, { yes }));
+  const { maxTokens, maxCostUsd, maxTurns } = budget;
+  const add = {
+    ...(maxTokens != null && { maxTokens }),
+    ...(maxCostUsd != null && { maxCostUsd }),
+    ...(maxTurns != null && { maxTurns }),
+  };
+  if (status === "budget_exhausted" && Object.keys(add).length === 0) {
+    throw new Fault(
+      "invalid_argument",
+      `${runId} used up its budget: say how much more it may use, with --max-budget-usd, --max-tokens or --max-turns`,
+    );
+  }
+  if (Object.keys(add).length > 0) await run.topUp(add);
+  if (!unfinished.includes(status)) await run.resume();
+  return { run, fromSeq };
+}
+
+async function statusOf(runtime: OpenRuntime, { runId, sessionId }: RunHandle): Promise<RunStanding> {
+  let after: string | null = null;
+  do {
+    const page: Awaited<ReturnType<OpenRuntime["list"]>> = await runtime.list({
+      sessionId,
+      ...(after === null ? {} : { after }),
+    });
+    const found = page.runs.find((each) => each.runId === runId);
+    if (found !== undefined) return found.status;
+    after = page.next;
+  } while (after !== null);
+  throw new Fault("not_found", `there is no run ${runId} in this store`);
+}
+
+async function beginning(store: Store, runId: RunHandle["runId"]): Promise<Event<"run_start">> {
+  for await (const event of store.events.read(runId)) if (event.type === "run_start") return event;
+  throw new Fault("store_corrupt", `${runId} has no beginning`);
+}
+
+/** Shows what happens, asks the person what the run asks, and hears when the person has enough. */
+async function follow(
+  run: RunHandle,
+  fromSeq: number,
+  watcher: RunWatcher,
+  terminal: Terminal,
+): Promise<Awaited<ReturnType<RunHandle["result"]>>> {
+  const { runId } = run;
+  let isStopping = false;
+  const forget = terminal.onInterrupt(() => {
+    if (isStopping) process.kill(process.pid, "SIGKILL");
+    isStopping = true;
+    terminal.say(`reeve: stopping ${runId}; once more leaves it as it is, for --resume`);
+    run
+      .as("person")
+      .cancel("stopped at the terminal")
+      .catch((error: unknown) => {
+        terminal.say(`reeve: it could not be told to stop: ${Fault.from(error).message}`);
+      });
+  });
+  try {
+    for await (const event of run.events({ fromSeq })) {
+      await watcher.see(event);
+      if (event.type === "approval_request") await decide(run, event.data, terminal);
+    }
+    const result = await run.result();
+    await watcher.end(result);
+    return result;
+  } finally {
+    forget();
+  }
+}
+
+async function decide(run: RunHandle, request: ApprovalRequest, terminal: Terminal): Promise<void> {
+  const { approvalId, toolName, input, reason } = request;
+  const shown = printable(JSON.stringify(input));
+  const answer = await terminal.ask(
+    `  ${printable(toolName)} ${shown}\n  ${printable(reason)}. Allow it? [y/N/a(lways)] `,
+  );
+  const said = answer?.trim().toLowerCase() ?? "";
+  const isAlways = said === "a" || said === "always";
+  if (isAlways || said === "y" || said === "yes") {
+    await run.as("person").approve(approvalId, { decision: "approved", ...(isAlways && { remember: true }) });
+    return;
+  }
+  const why =
+    answer === undefined ? "there is nobody at the terminal; --yes allows everything" : "by the person";
+  if (answer === undefined) terminal.say(`  denied ${printable(toolName)}: ${why}`);
+  await run.as("person").approve(approvalId, { decision: "denied", reason: why });
+}
+
+async function sessionOf(
+  { journal }: Store,
+  { session, continue: goesOn = false }: Pick<RunCommandOptions, "session" | "continue">,
+): Promise<SessionId> {
+  if (session !== undefined) return parseSessionId(session);
+  if (!goesOn) return formatSessionId(randomUUID());
+  const { runs } = await journal.list({ limit: 500 });
+  const last = runs.find(({ agentId }) => agentId.startsWith(`${agentName}/`));
+  if (last !== undefined) return last.sessionId;
+  throw new Fault("not_found", "there is no session to continue in this store");
+}
+
+async function openOwnStore(address: string): Promise<Store> {
+  const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : "";
+  if (path !== "" && path !== ":memory:") mkdirSync(dirname(resolve(path)), { recursive: true });
+  return openStore(address);
+}
+
+async function promptOf(words: readonly string[], terminal: Terminal): Promise<string> {
+  const piped = words.length === 0 || words.includes("-") ? await terminal.input() : "";
+  const prompt = [words.filter((word) => word !== "-").join(" "), piped]
+    .filter((part) => part !== "")
+    .join("\n\n");
+  if (prompt !== "") return prompt;
+  throw new Fault("invalid_argument", 'say what is to be done: reeve run "..." --model provider/id');
+}
+
+function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings {
+  const { tools, instructions, baseUrl } = options;
+  const model = options.model ?? env["REEVE_MODEL"];
+  if (model === undefined || model === "") {
+    throw new Fault(
+      "invalid_argument",
+      "say which model: --model provider/id, such as anthropic/claude-sonnet-5, or the variable REEVE_MODEL",
+    );
+  }
+  if (!toolSets.includes(tools as ToolSet))
+    throw new Fault("invalid_argument", `--tools ${tools}: it must be one of ${toolSets.join(", ")}`);
+  const maxTurns = numberOf("--max-turns", options.maxTurns, { whole: true });
+  return {
+    model,
+    tools: tools as ToolSet,
+    root: resolve(options.root),
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(instructions !== undefined && { instructions }),
+    ...(maxTurns !== undefined && { maxTurns }),
+  };
+}
+
+function budgetOf({
+  maxTurns,
+  maxTokens,
+  maxBudgetUsd,
+  timeout,
+}: RunCommandOptions): Partial<ExecutionBudget> {
+  const turns = numberOf("--max-turns", maxTurns, { whole: true });
+  const tokens = numberOf("--max-tokens", maxTokens, { whole: true });
+  const usd = numberOf("--max-budget-usd", maxBudgetUsd, {});
+  const seconds = numberOf("--timeout", timeout, {});
+  return {
+    ...(turns !== undefined && { maxTurns: turns }),
+    ...(tokens !== undefined && { maxTokens: tokens }),
+    ...(usd !== undefined && { maxCostUsd: usd }),
+    ...(seconds !== undefined && { deadlineMs: Math.round(seconds * 1000) }),
+  };
+}
+
+function numberOf(
+  option: string,
+  text: string | undefined,
+  { whole = false }: { readonly whole?: boolean },
+): number | undefined {
+  if (text === undefined) return undefined;
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  const fits = Number.isFinite(value) && value > 0 && (!whole || Number.isSafeInteger(value));
+  if (fits) return value;
+  throw new Fault(
+    "invalid_argument",
+    `${option} ${text}: it must be ${whole ? "an integer from 1" : "a number above 0"}`,
+  );
+}
+
+function watcherOf({ mode }: RunCommandOptions, terminal: Terminal): RunWatcher {
+  if (mode === "text") return new TextWatcher(terminal);
+  if (mode === "json") return new JsonWatcher(terminal);
+  throw new Fault("invalid_argument", `--mode ${mode}: it must be text or json`);
+}

@@ -1,0 +1,133 @@
+import {
+  formatTaskId,
+  messageText,
+  type Delta,
+  type Event,
+  type JsonValue,
+  type RunResult,
+} from "../../../kernel/index.ts";
+import { printable, type Terminal } from "../terminal.ts";
+
+/** What becomes of a run's events, as they come. */
+export interface RunWatcher {
+  see(event: Event | Delta): Promise<void>;
+  end(result: RunResult<JsonValue>): Promise<void>;
+}
+
+/** A JSON object for each event, and the result as the last line. */
+export class JsonWatcher implements RunWatcher {
+  readonly #terminal: Terminal;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  async see(event: Event | Delta): Promise<void> {
+    await this.#terminal.out(JSON.stringify(event));
+  }
+
+  async end(result: RunResult<JsonValue>): Promise<void> {
+    await this.#terminal.out(JSON.stringify({ type: "result", ...result }));
+  }
+}
+
+const root = formatTaskId(0);
+
+/** The answer on stdout; beside it what is being done. Where a person watches, the answer comes as it is written. */
+export class TextWatcher implements RunWatcher {
+  readonly #terminal: Terminal;
+  /** What of the answer's text is on the screen, while it is being written. */
+  #shown = "";
+  #lastText = "";
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  async see(event: Event | Delta): Promise<void> {
+    if (event.type === "message_update") this.#write(event);
+    else if (event.type === "message_reset") this.#breakOff();
+    else if (event.type === "message_end") this.#finish(event);
+    else if ("seq" in event) {
+      const line = progressLine(event);
+      if (line === undefined) return;
+      this.#breakOff();
+      this.#terminal.say(line);
+    }
+  }
+
+  async end({
+    output,
+    status,
+    turns,
+    usage,
+    costUsd,
+    runId,
+    failure,
+    interruptionReason,
+  }: RunResult<JsonValue>): Promise<void> {
+    this.#breakOff();
+    const text = output === null ? "" : typeof output === "string" ? output : JSON.stringify(output);
+    if (text !== "" && !(this.#terminal.isWatched && text === this.#lastText)) await this.#terminal.out(text);
+    const why = failure?.message ?? interruptionReason;
+    if (status !== "completed" && why !== null && why !== undefined)
+      this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
+    const tokens = (usage.inputTokens + usage.outputTokens).toLocaleString("en");
+    const cost = costUsd === null ? "price unknown" : `$${costUsd.toFixed(4)}`;
+    this.#terminal.say(
+      `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens} tokens · ${cost} · ${runId}`,
+    );
+  }
+
+  #write({ taskId, kind, text }: Extract<Delta, { type: "message_update" }>): void {
+    if (!this.#terminal.isWatched || taskId !== root || kind !== "text") return;
+    this.#shown += text;
+    this.#terminal.put(shownText(text));
+  }
+
+  #finish({ taskId, data: { message } }: Event<"message_end">): void {
+    if (taskId !== root) return;
+    this.#lastText = this.#shown === "" ? "" : messageText(message);
+    this.#breakOff();
+  }
+
+  #breakOff(): void {
+    if (this.#shown !== "") this.#terminal.put("\n");
+    this.#shown = "";
+  }
+}
+
+/** Line breaks are the model's to make; anything else that steers a terminal is not. */
+function shownText(text: string): string {
+  return text
+    .split(/(\n|\t)/u)
+    .map((piece) => (piece === "\n" || piece === "\t" ? piece : printable(piece)))
+    .join("");
+}
+
+function progressLine(event: Event): string | undefined {
+  const who = event.taskId === root ? "" : `${printable(event.agentId)}: `;
+  switch (event.type) {
+    case "tool_execution_start":
+      return `  ${who}${printable(event.data.toolName)} ${short(event.data.input)}`;
+    case "tool_execution_end":
+      return event.data.result.isError
+        ? `  ${who}! ${printable(event.data.toolName)}: ${short(event.data.result.output)}`
+        : undefined;
+    case "spawn_start":
+      return `  ${who}hires ${printable(event.data.agentId)}`;
+    case "retry_start":
+      return `  ${who}the model failed (${event.data.kind}); attempt ${event.data.attempt} of ${event.data.maxAttempts} in ${(event.data.delayMs / 1000).toFixed(1)} s`;
+    case "budget_warning":
+      return `  ${who}${event.data.used} of ${event.data.limit} ${event.data.dimension} are used`;
+    case "run_recover":
+      return `  goes on from where it stopped: what was answered is not asked again`;
+    default:
+      return undefined;
+  }
+}
+
+function short(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return printable(text.length > 100 ? `${text.slice(0, 99)}…` : text);
+}

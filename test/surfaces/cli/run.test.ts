@@ -1,0 +1,247 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { JsonObject } from "../../../src/kernel/index.ts";
+import { repository } from "../../gates/run-node.ts";
+import { reeve } from "./reeve-process.ts";
+
+type Answer = { readonly text: string } | { readonly tool: string; readonly input: JsonObject };
+
+/** What the n-th request is answered with; `undefined` leaves it open. */
+type Script = (request: number, body: JsonObject) => Answer | undefined;
+
+interface Setup {
+  readonly folder: string;
+  readonly url: string;
+  readonly requests: JsonObject[];
+  /** Resolves when so many requests have come in. */
+  readonly asked: (count: number) => Promise<void>;
+  readonly run: (...args: string[]) => ReturnType<typeof reeve>;
+}
+
+/** A real HTTP server that speaks the chat protocol, and a folder to work in. */
+async function setUp(script: Script, inputTokens = 1_000): Promise<Setup> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-run-"));
+  const requests: JsonObject[] = [];
+  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
+  const server = createServer((request, response) => {
+    void answer(request, response);
+  });
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = "";
+    for await (const piece of request) text += String(piece);
+    const body = JSON.parse(text) as JsonObject;
+    requests.push(body);
+    for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
+    const said = script(requests.length, body);
+    if (said !== undefined) stream(response, said, inputTokens);
+  }
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  await writeFile(join(folder, "notes.txt"), "The lamp is green.\n");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const asked = (count: number): Promise<void> =>
+    new Promise((resolve) => {
+      if (requests.length >= count) resolve();
+      else waiting.push({ count, resolve });
+    });
+  const run = (...args: string[]): ReturnType<typeof reeve> =>
+    reeve(["run", ...args], { cwd: folder, env: env(url) });
+  return { folder, url, requests, asked, run };
+}
+
+function env(url: string): Record<string, string> {
+  return {
+    REEVE_MODEL: "openai-compatible/gpt-4o",
+    OPENAI_COMPATIBLE_BASE_URL: url,
+    OPENAI_COMPATIBLE_API_KEY: "k",
+  };
+}
+
+function stream(response: ServerResponse, said: Answer, inputTokens: number): void {
+  const usage = { prompt_tokens: inputTokens, completion_tokens: 100, total_tokens: inputTokens + 100 };
+  const delta =
+    "text" in said
+      ? { role: "assistant", content: said.text }
+      : {
+          role: "assistant",
+          tool_calls: [
+            {
+              index: 0,
+              id: "c1",
+              type: "function",
+              function: { name: said.tool, arguments: JSON.stringify(said.input) },
+            },
+          ],
+        };
+  const common = { id: "x", object: "chat.completion.chunk", created: 1, model: "gpt-4o" };
+  const chunks = [
+    { ...common, choices: [{ index: 0, delta, finish_reason: null }] },
+    { ...common, choices: [{ index: 0, delta: {}, finish_reason: "text" in said ? "stop" : "tool_calls" }] },
+    { ...common, choices: [], usage },
+  ];
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  for (const chunk of chunks) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+  response.end("data: [DONE]\n\n");
+}
+
+const looksThenAnswers: Script = (request) =>
+  request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: "It is green." };
+
+describe("reeve run", () => {
+  test("prints the answer on stdout, and what it did and cost on stderr", async () => {
+    const { run, requests } = await setUp(looksThenAnswers);
+    const { code, out, talk } = await run("Which colour is the lamp?");
+    expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
+    expect(talk).toContain('read {"path":"notes.txt"}');
+    expect(talk).toMatch(/completed · 2 turns · 2,200 tokens · .* · run_/);
+    expect(JSON.stringify(requests[1])).toContain("The lamp is green.");
+  });
+
+  test("--mode json: every event is a line, and the last is the result", async () => {
+    const { run } = await setUp(looksThenAnswers);
+    const { code, out } = await run("Which colour?", "--mode", "json");
+    const lines = out.map(
+      (line) => JSON.parse(line) as { type: string; seq?: number; status?: string; output?: string },
+    );
+    const seqs = lines.flatMap(({ seq }) => (seq === undefined ? [] : [seq]));
+    expect(code).toBe(0);
+    expect(seqs).toEqual(seqs.map((_, index) => index));
+    expect(lines.map(({ type }) => type)).toContain("message_update");
+    expect(lines.at(-1)).toMatchObject({ type: "result", status: "completed", output: "It is green." });
+  });
+
+  test("--continue goes on with the last conversation", async () => {
+    const { run, requests } = await setUp((request) => ({ text: `answer ${request}` }));
+    await run("first question");
+    const { out } = await run("--continue", "second question");
+    expect(out).toEqual(["answer 2"]);
+    const said = JSON.stringify(requests[1]);
+    expect(said.indexOf("first question")).toBeGreaterThan(0);
+    expect(said.indexOf("answer 1")).toBeGreaterThan(said.indexOf("first question"));
+  });
+
+  test("a prompt that is piped in", async () => {
+    const { folder, url, requests } = await setUp(() => ({ text: "ok" }));
+    const child = spawn(
+      process.execPath,
+      [join(repository, "src/surfaces/cli/main.ts"), "run", "Review", "-"],
+      {
+        cwd: folder,
+        env: { ...process.env, ...env(url) },
+      },
+    );
+    child.stdin.end("the diff\n");
+    const [code] = (await once(child, "exit")) as [number];
+    expect(code).toBe(0);
+    expect(JSON.stringify(requests[0])).toContain(String.raw`Review\n\nthe diff`);
+  });
+
+  test("--max-turns ends with a code of its own", async () => {
+    const { run, requests } = await setUp(() => ({ tool: "ls", input: {} }));
+    const { code, talk } = await run("Look", "--max-turns", "2");
+    expect({ code, requests: requests.length }).toEqual({ code: 11, requests: 2 });
+    expect(talk).toContain("max_turns");
+  });
+
+  test("--max-tokens stops it, and --resume with more goes on without asking again", async () => {
+    const { run, requests } = await setUp(looksThenAnswers, 8_000);
+    const first = await run("Which colour? ".repeat(600), "--max-tokens", "15000", "--mode", "json");
+    const { runId, status } = JSON.parse(first.out.at(-1) ?? "") as { runId: string; status: string };
+    expect({ code: first.code, status }).toEqual({ code: 12, status: "budget_exhausted" });
+    expect(requests).toHaveLength(1);
+    const refused = await run("--resume", runId);
+    expect(refused.code).toBe(2);
+    expect(refused.talk).toContain("say how much more it may use");
+    const { code, out } = await run("--resume", runId, "--max-tokens", "100000");
+    expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
+    expect(requests).toHaveLength(2);
+  });
+
+  test("killed half way, --resume asks again only what was in flight", async () => {
+    let isKilled = false;
+    const { folder, url, run, requests, asked } = await setUp((request) => {
+      if (request === 1) return { tool: "read", input: { path: "notes.txt" } };
+      return isKilled ? { text: "It is green." } : undefined;
+    });
+    const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?", "--mode", "json"];
+    const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
+    let said = "";
+    child.stdout.on("data", (piece) => (said += String(piece)));
+    await asked(2);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    isKilled = true;
+    const runId = /run_[\w-]+/.exec(said)?.[0] ?? "";
+    const { code, out, talk } = await run("--resume", runId);
+    expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
+    expect(talk).toContain("what was answered is not asked again");
+    expect(requests).toHaveLength(3);
+  });
+
+  test("a tool that changes things is denied where nobody can be asked, and done with --yes", async () => {
+    const writes: Script = (request) =>
+      request % 2 === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" };
+    const { run, folder, requests } = await setUp(writes);
+    const denied = await run("Write it", "--tools", "all");
+    expect(denied.code).toBe(0);
+    expect(denied.talk).toContain("there is nobody at the terminal");
+    expect(JSON.stringify(requests[1])).toContain("[denied:");
+    await expect(readFile(join(folder, "new.txt"), "utf8")).rejects.toThrow("ENOENT");
+    const { code } = await run("Write it", "--tools", "all", "--yes");
+    expect(code).toBe(0);
+    expect(await readFile(join(folder, "new.txt"), "utf8")).toBe("hello");
+  });
+
+  test.for([
+    { args: ["x", "--max-turns", "0"], says: "--max-turns 0: it must be an integer from 1" },
+    { args: ["x", "--max-budget-usd", "lots"], says: "--max-budget-usd lots: it must be a number above 0" },
+    { args: ["x", "--mode", "xml"], says: "--mode xml: it must be text or json" },
+    { args: ["x", "--tools", "some"], says: "--tools some: it must be one of none, read, all" },
+    { args: ["x", "--model", "nobody/x"], says: 'no provider is called "nobody"' },
+    { args: ["x", "--session", "../up"], says: "is not a session id" },
+    { args: ["x", "--resume", "run_1"], says: "give it no prompt" },
+    { args: ["--resume", "what"], says: "is not a run id" },
+    { args: [], says: "say what is to be done" },
+  ])("$args is refused: $says", async ({ args, says }) => {
+    const { run, requests } = await setUp(() => ({ text: "never" }));
+    const { code, out, talk } = await run(...args);
+    expect({ code, out }).toEqual({ code: 2, out: [] });
+    expect(talk).toContain(says);
+    expect(requests).toEqual([]);
+  });
+
+  test("a run that is not there", async () => {
+    const { run } = await setUp(() => ({ text: "never" }));
+    expect(await run("--resume", "run_7")).toMatchObject({ code: 3, out: [] });
+  });
+
+  test("a model that fails for good: the run can be resumed", async () => {
+    let works = false;
+    const { folder, url, run } = await setUp(() => (works ? { text: "It works." } : undefined));
+    const broken = createServer((_request, response) => {
+      response.writeHead(401, { "content-type": "application/json" });
+      response.end('{"error":{"message":"bad key"}}');
+    });
+    broken.listen(0, "127.0.0.1");
+    await once(broken, "listening");
+    onTestFinished(() => void broken.close());
+    const at = `http://127.0.0.1:${(broken.address() as AddressInfo).port}/v1`;
+    const failed = await reeve(["run", "Say it", "--mode", "json"], { cwd: folder, env: env(at) });
+    expect(failed.code).toBe(10);
+    const { runId } = JSON.parse(failed.out.at(-1) ?? "") as { runId: string };
+    works = true;
+    expect(await run("--resume", runId)).toMatchObject({ code: 0, out: ["It works."] });
+    expect(url).toContain("127.0.0.1");
+  });
+});
