@@ -48,7 +48,6 @@ import { drainInput } from "./input-drain.ts";
 import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
 import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
-import { assertReported } from "./reported-entries.ts";
 import { RunningStep } from "./running-step.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { settle } from "./settled.ts";
@@ -57,6 +56,7 @@ import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
 import { callTool, findTool, type ToolStep } from "./tool-call.ts";
+import { assertReported } from "./task-report.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
 
@@ -123,10 +123,7 @@ export class TaskContext implements RunContext {
 
   /** J10: refused here, since at the end of the task nobody could be told. */
   report(report: TaskReport): void {
-    const { output, sessions, interruption } = report;
-    if (typeof output !== "string") sealJson(output ?? null, "the output that the task reports");
-    if (interruption !== undefined) sealJson(interruption, "the interruption that the task reports");
-    if (sessions !== undefined) assertReported(sessions);
+    assertReported(report);
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 
@@ -406,23 +403,15 @@ export class TaskContext implements RunContext {
     return this.#noteCalls(calls, this.#valuesOf(ends));
   }
 
-  #callTool(
-    address: StepAddress,
-    call: ToolCall,
-    options: ToolsOptions,
-  ): ToolResult | Promise<ToolResult> {
+  #callTool(address: StepAddress, call: ToolCall, options: ToolsOptions): ToolResult | Promise<ToolResult> {
     const { step, body, start } = this.#toolStep(address, call, options);
     return this.#steps.recorded<ToolResult>(step, body, start);
   }
 
   #toolStep(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolStep {
-    const step: StepIdentity = {
-      address,
-      kind: "tool",
-      name: call.toolName,
-      digest: new JsonDigest(call.input),
-    };
     const { callId, toolName, input } = call;
+    const digest = new JsonDigest(input);
+    const step: StepIdentity = { address, kind: "tool", name: toolName, digest };
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
     const body: Body<ToolResult> = (open) =>
       callTool({
