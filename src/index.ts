@@ -8,6 +8,16 @@ export {
   type StreamOptions,
   type ValueResult,
 } from "./agent.ts";
+export {
+  InformationAgent,
+  OrchestratorAgent,
+  ReActAgent,
+  UserProxyAgent,
+  type InformationAgentOptions,
+  type OrchestratorOptions,
+  type ReActAgentOptions,
+  type UserProxyOptions,
+} from "./agent-kinds.ts";
 export { openRuntime } from "./default-runtime.ts";
 export {
   CostTracker,
@@ -38,6 +48,7 @@ export {
   slidingWindow,
   ToolHooks,
   type GateParts,
+  type InformationItem,
   type InMemoryApprovals,
   type PermissionPolicy,
   type PermissionRule,
@@ -50,6 +61,7 @@ export {
   type RoundState,
   type RunUntilOptions,
   type StopHook,
+  type SubAgentConfig,
   type StopState,
   type PostToolHook,
   type PreToolHook,

@@ -4,6 +4,7 @@ import type { Agent } from "./agent.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { Budget } from "./budget.ts";
 import type { ChatMessage } from "./chat-message.ts";
+import type { UserPart } from "./content.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { HookRegistry } from "./hook-registry.ts";
 import type { DrainMode } from "./input-queue.ts";
@@ -73,7 +74,8 @@ export interface Dependencies extends FastFlags {
 export type WorkerInput = string | WorkerBrief;
 
 export interface WorkerBrief {
-  readonly prompt: string;
+  /** With images and files where there are some. */
+  readonly prompt: string | readonly UserPart[];
   /** Beside its own instructions. */
   readonly instructions?: string;
   /** What was said before, in place of its own history. */
