@@ -5,7 +5,7 @@ export type { SchemaCheck } from "./answer-format.ts";
 export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
 export { orchestration, type SubAgentConfig } from "./orchestrator.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
-export type { RoundState, RunUntilOptions } from "./run-until.ts";
+export { runUntil, type RoundState, type RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
 export { userProxy } from "./user-proxy.ts";
 export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";
