@@ -149,12 +149,14 @@ export type { DrainMode, InputQueue } from "./input-queue.ts";
 export type { Creation, Journal, RunRecord, SingleFlight, Submission } from "./journal.ts";
 export {
   assertJson,
+  assertMadeJson,
   canonicalJson,
   copyJson,
   isJson,
   type JsonObject,
   type JsonValue,
   sealJson,
+  sealMadeJson,
 } from "./json.ts";
 export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./lease.ts";
