@@ -4,6 +4,19 @@ export { AgentStream } from "./agent-stream.ts";
 export type { SchemaCheck } from "./answer-format.ts";
 export { ReAct, react, type ReActOptions } from "./architectures/react.ts";
 export { registerArchitecture } from "./architectures/registry.ts";
+export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
+export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";
+export { SequentialFlow } from "./flows/sequential.ts";
+export {
+  END,
+  START,
+  type NodeContext,
+  type NodeFunction,
+  type WorkflowEdge,
+  type WorkflowNode,
+  type WorkflowRouter,
+} from "./flows/workflow-graph.ts";
+export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
 export type { RoundState, RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";

@@ -4,6 +4,7 @@ import type { Agent } from "./agent.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { Budget } from "./budget.ts";
 import type { ChatMessage } from "./chat-message.ts";
+import type { UserPart } from "./content.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { HookRegistry } from "./hook-registry.ts";
 import type { DrainMode } from "./input-queue.ts";
@@ -71,6 +72,8 @@ export type WorkerInput = string | WorkerBrief;
 
 export interface WorkerBrief {
   readonly prompt: string;
+  /** What was given besides words: said with the prompt. */
+  readonly attachments?: readonly UserPart[];
   /** Beside its own instructions. */
   readonly instructions?: string;
   /** What was said before, in place of its own history. */

@@ -250,6 +250,7 @@ export type {
   LlmRequest,
   OnParentEnd,
   OnPause,
+  ParallelOptions,
   RunContext,
   SpawnOptions,
   SpawnOutcome,

@@ -129,6 +129,8 @@ export class ScopeSteps {
         outcome = outcomeOf(step, done);
       } catch (error) {
         if (runner.dropped) return await never();
+        // What a stop made of it is not what it came to: whoever goes on begins it anew.
+        if (strand.givenUp) throw error;
         outcome = failureOf(error);
       }
       runner.record(step, outcome, open.told);

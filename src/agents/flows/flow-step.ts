@@ -1,0 +1,69 @@
+import {
+  Fault,
+  type Agent,
+  type AgentSession,
+  type Dependencies,
+  type RunStatus,
+  type WorkerInput,
+} from "../../kernel/index.ts";
+import { answerOf, type WorkerEnd } from "../architectures/hire.ts";
+
+/** An agent at its place in a flow. */
+export interface FlowStep {
+  /** What its events call it: the agent's name, numbered from its second place on. */
+  readonly name: string;
+  readonly worker: Agent;
+}
+
+/** `what`: how the flow calls them. */
+export function flowSteps(flow: string, what: string, workers: readonly Agent[]): readonly FlowStep[] {
+  if (workers.length === 0)
+    throw new Fault("invalid_argument", `a ${flow} flow needs at least one agent in ${what}`);
+  const places = new Map<string, Agent[]>();
+  return workers.map((worker) => {
+    const { id } = worker;
+    const before = places.get(id) ?? [];
+    refuseNamesakes(flow, [...before, worker]);
+    places.set(id, [...before, worker]);
+    return { name: before.length === 0 ? id : `${id}.${before.length + 1}`, worker };
+  });
+}
+
+/** Agents are found by their id, so two that share one could not be told apart. */
+export function refuseNamesakes(flow: string, workers: readonly Agent[]): void {
+  const known = new Map<string, Agent>();
+  for (const worker of workers) {
+    const { id } = worker;
+    if ((known.get(id) ?? worker) !== worker)
+      throw new Fault(
+        "invalid_argument",
+        `a ${flow} flow has two agents named ${id}: give one of them another name`,
+      );
+    known.set(id, worker);
+  }
+}
+
+export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, Agent>> {
+  return Object.fromEntries(steps.map(({ name, worker }) => [name, worker]));
+}
+
+/** What a step is told: a text, and what the user gave the flow besides words. */
+export function briefOf(prompt: string, { attachments }: AgentSession): WorkerInput {
+  return attachments.length === 0 ? prompt : { prompt, attachments };
+}
+
+/** What a step said. One that did not answer stops the flow: by the flow's own stop, if there is one, or as it was stopped itself. */
+export function saidBy({ ctx }: Dependencies, name: string, end: WorkerEnd): string {
+  if (end.kind !== "answered") ctx.check();
+  return answerOf(name, end);
+}
+
+export function endStatus(end: WorkerEnd | undefined): RunStatus {
+  if (end?.kind === "answered") return "completed";
+  return end?.kind === "stopped" ? end.status : "failed";
+}
+
+/** One text after another, with a blank line between. */
+export function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n\n");
+}
