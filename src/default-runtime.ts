@@ -14,5 +14,9 @@ let opened: Promise<Runtime> | undefined;
  * only waits is not dropped: it would be found again by a look round that does not keep the process alive.
  */
 export function defaultRuntime(): Promise<Runtime> {
-  return (opened ??= openRuntime({ keepAlive: false, suspendAfterMs: Number.MAX_SAFE_INTEGER }));
+  return (opened ??= openRuntime({
+    keepAlive: false,
+    sameName: "replace",
+    suspendAfterMs: Number.MAX_SAFE_INTEGER,
+  }));
 }

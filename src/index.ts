@@ -8,6 +8,16 @@ export {
   type StreamOptions,
   type ValueResult,
 } from "./agent.ts";
+export {
+  InformationAgent,
+  OrchestratorAgent,
+  ReActAgent,
+  UserProxyAgent,
+  type InformationAgentOptions,
+  type OrchestratorOptions,
+  type ReActAgentOptions,
+  type UserProxyOptions,
+} from "./agent-kinds.ts";
 export { openRuntime } from "./default-runtime.ts";
 export {
   Conditional,
@@ -46,13 +56,12 @@ export {
   modelBudget,
   PromptHistory,
   PromptWindow,
-  react,
-  registerArchitecture,
   selectiveToolCalls,
   sessionCompaction,
   slidingWindow,
   ToolHooks,
   type GateParts,
+  type InformationItem,
   type InMemoryApprovals,
   type PermissionPolicy,
   type PermissionRule,
@@ -71,6 +80,7 @@ export {
   type RoundState,
   type RunUntilOptions,
   type StopHook,
+  type SubAgentConfig,
   type StopState,
   type PostToolHook,
   type PreToolHook,
@@ -85,8 +95,6 @@ export {
   withGuardrailModels,
   type FileUse,
   type ModelBudgetOptions,
-  type ReAct,
-  type ReActOptions,
   type SelectiveToolCallsOptions,
   type SessionCompactionOptions,
   type SlidingWindowOptions,

@@ -34,10 +34,8 @@ export function readInput(input: JsonValue): ReadInput | undefined {
   if (typeof input === "string") return ofParts(input);
   if (isParts(input)) return ofParts(input);
   if (typeof input !== "object" || input === null) return undefined;
-  const { prompt, attachments, output, instructions, history } = input as Partial<AgentRequest & WorkerBrief>;
-  const asked =
-    typeof prompt === "string" && isParts(attachments) ? [textPart(prompt), ...attachments] : prompt;
-  const read = typeof asked === "string" || isParts(asked) ? ofParts(asked) : undefined;
+  const { prompt, output, instructions, history } = input as Partial<AgentRequest & WorkerBrief>;
+  const read = typeof prompt === "string" || isParts(prompt) ? ofParts(prompt) : undefined;
   return (
     read && {
       ...read,
@@ -69,11 +67,9 @@ function ofParts(content: string | readonly UserPart[]): ReadInput {
 
 /** The first message of an invocation. */
 export function opening(prompt: string, attachments: readonly UserPart[]): UserMessage {
-  return attachments.length === 0 ? userMessage(prompt) : userMessage([textPart(prompt), ...attachments]);
-}
-
-function textPart(text: string): UserPart {
-  return { type: "text", text };
+  return attachments.length === 0
+    ? userMessage(prompt)
+    : userMessage([{ type: "text", text: prompt }, ...attachments]);
 }
 
 function isParts(value: unknown): value is readonly UserPart[] {

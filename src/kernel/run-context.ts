@@ -55,6 +55,11 @@ export interface SpawnOptions {
   readonly budget?: Partial<ExecutionBudget>;
   /** RUN unless told. */
   readonly retention?: HistoryRetention;
+  /**
+   * As what its employer hires it, where it is to remember: each role has a session of its own, and each user has one in it. Absent: all
+   * it does in the run's session under its own name is one conversation, of each user.
+   */
+  readonly role?: string;
   /** `cancel` unless told. */
   readonly onParentEnd?: OnParentEnd;
   readonly onPause?: OnPause;
@@ -120,7 +125,10 @@ export interface StepContext {
 export interface ToolsOptions {
   /** Tools beside the agent's own, found first. They pass the same gate. */
   readonly extra?: readonly Tool[];
-  /** For each call that has its result, by its place, before `tools` settles: what was done is known also when a stop ends the rest. */
+  /**
+   * For each call that has its result, by its place, as soon as it has: what was done is known to the calls that come after it, and also
+   * when a stop ends the rest.
+   */
   readonly onResult?: (result: ToolResult, index: number) => void;
 }
 
@@ -199,7 +207,10 @@ export interface RunContext {
     branches: Readonly<Record<string, Branch<Value>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
 
-  /** Sends and waits; on a spawned handle, waits only. A timed-out ask of a child cancels it (H5). */
+  /**
+   * Sends and waits; on a spawned handle, waits only. H5: a timed-out ask of a child cancels it; its time is the child's, which stands
+   * still while the child is paused or waits for a person.
+   */
   ask(
     target: AgentId | TaskHandle,
     body: JsonValue,

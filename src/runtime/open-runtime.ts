@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import {
   defaultRetrySettings,
   Fault,
+  formatRunId,
   type Agent,
   type AgentId,
   type Clock,
@@ -25,6 +26,7 @@ import {
   type UnknownPrice,
 } from "../kernel/index.ts";
 import { activate } from "./activation.ts";
+import { CallTimers } from "./call-timers.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
@@ -64,6 +66,11 @@ export interface RuntimeOptions {
   readonly pollMs?: number;
   /** Whether it keeps the process alive until it is closed, as a worker's is to. `true` unless told; a run under way always does. */
   readonly keepAlive?: boolean;
+  /**
+   * What registering another agent under a name that is taken does: `refuse`, unless told; `replace` is for programs that make agents
+   * as they go, and each run keeps the agents it was submitted with while this process drives it.
+   */
+  readonly sameName?: "refuse" | "replace";
   /** How long `close` waits for calls that are open; what is open then is charged as lost. 10,000 unless told. */
   readonly closeGraceMs?: number;
   /** Signals of the process on which it closes by itself, such as `["SIGTERM"]`. None unless told. */
@@ -105,6 +112,9 @@ class LocalRuntime implements Runtime {
   readonly #store: Store;
   readonly #engine: LocalEngine;
   readonly #agents = new Map<AgentId, Agent>();
+  readonly #sameName: "refuse" | "replace";
+  /** Where names may be taken again: the agents of runs that have not ended. */
+  readonly #casts = new Map<RunId, ReadonlyMap<AgentId, Agent>>();
   readonly #owned = new Map<RunId, RunOwner>();
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new Map<RunId, Promise<void>>();
@@ -126,6 +136,7 @@ class LocalRuntime implements Runtime {
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
     this.#closeOn = options.closeOn ?? [];
+    this.#sameName = options.sameName ?? "refuse";
     const { keepEndedRunsMs: keepMs } = options;
     const onError = (error: unknown): void => this.#report(error);
     if (keepMs !== undefined)
@@ -144,6 +155,7 @@ class LocalRuntime implements Runtime {
       retry: { ...defaultRetrySettings, ...options.retry },
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
+      callTimers: new CallTimers(clock),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
       findAgent: (agentId) => this.#agents.get(agentId),
@@ -175,7 +187,8 @@ class LocalRuntime implements Runtime {
   register(agent: Agent): void {
     const known = this.#agents.get(agent.id);
     if (known === agent) return;
-    if (known !== undefined) throw new Fault("already_exists", `another agent is registered as ${agent.id}`);
+    if (known !== undefined && this.#sameName === "refuse")
+      throw new Fault("already_exists", `another agent is registered as ${agent.id}`);
     this.#agents.set(agent.id, agent);
     for (const colleague of agent.colleagues ?? []) this.register(colleague);
     this.#engine.hostsChanged();
@@ -184,7 +197,13 @@ class LocalRuntime implements Runtime {
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.register(agent);
-    return this.#handle(await submitRun(this.#owner, agent, input, options), options.userId);
+    if (this.#sameName === "refuse")
+      return this.#handle(await submitRun(this.#owner, agent, input, options), options.userId);
+    const runId = options.runId ?? formatRunId(this.#owner.ids.next());
+    if (!this.#casts.has(runId)) this.#casts.set(runId, castOf(agent));
+    const record = await submitRun(this.#owner, agent, input, { ...options, runId });
+    if (record.runId !== runId) this.#casts.delete(runId);
+    return this.#handle(record, options.userId);
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
@@ -224,18 +243,26 @@ class LocalRuntime implements Runtime {
   }
 
   async #drive(lease: Lease): Promise<Rest> {
-    const owner = await RunOwner.load(this.#owner, lease);
+    const owner = await RunOwner.load(this.#ownerOf(lease.runId), lease);
     // Whoever closes lets go of what is owned by then, and waits for the rest.
     if (this.#closing !== undefined) return { kind: "ready" };
     this.#owned.set(lease.runId, owner);
     try {
-      return await owner.drive(this.#refused.get(lease.runId));
+      const rest = await owner.drive(this.#refused.get(lease.runId));
+      if (rest.kind === "ended") this.#casts.delete(lease.runId);
+      return rest;
     } finally {
       if (owner.refusal === undefined) this.#refused.delete(lease.runId);
       else this.#refused.set(lease.runId, owner.refusal);
       this.#owned.delete(lease.runId);
       this.#letSettle(lease.runId, owner);
     }
+  }
+
+  #ownerOf(runId: RunId): OwnerContext {
+    const cast = this.#casts.get(runId);
+    if (cast === undefined) return this.#owner;
+    return { ...this.#owner, findAgent: (agentId) => cast.get(agentId) ?? this.#agents.get(agentId) };
   }
 
   #letSettle(runId: RunId, owner: RunOwner): void {
@@ -303,4 +330,12 @@ function hostedAgents(agents: Iterable<Agent>, policy: VersionPolicy = "resume")
 
 function warn(error: Fault): void {
   process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
+}
+
+/** An agent and all it may hire. */
+function castOf(agent: Agent, cast = new Map<AgentId, Agent>()): ReadonlyMap<AgentId, Agent> {
+  if (cast.has(agent.id)) return cast;
+  cast.set(agent.id, agent);
+  for (const colleague of agent.colleagues ?? []) castOf(colleague, cast);
+  return cast;
 }

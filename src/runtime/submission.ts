@@ -11,7 +11,7 @@ import {
 } from "../kernel/index.ts";
 import { newRun } from "./activation.ts";
 import type { OwnerContext } from "./owner-context.ts";
-import { unnamed } from "./run-handle.ts";
+import { unnamed } from "./unnamed-user.ts";
 import { RunState } from "./run-state.ts";
 import { callOfApproval } from "./tool-approval.ts";
 import { asksPerson, isCall } from "./wait-name.ts";

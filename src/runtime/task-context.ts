@@ -48,6 +48,7 @@ import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
+import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { RunningStep } from "./running-step.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
@@ -56,7 +57,8 @@ import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
-import { callTool, findTool } from "./tool-call.ts";
+import { callTool, findTool, type ToolStep } from "./tool-call.ts";
+import { assertReported } from "./task-report.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
 
@@ -69,6 +71,7 @@ export class TaskContext implements RunContext {
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
   readonly #sent = new Map<string, SentPrefix>();
+  readonly #starts: MessageStarts;
   /** Empty without a gate (F1). */
   readonly #history: CallHistory;
 
@@ -80,6 +83,7 @@ export class TaskContext implements RunContext {
   ) {
     this.#history = new CallHistory(around);
     this.#runner = runner;
+    this.#starts = new MessageStarts(runner);
     this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
   }
 
@@ -121,8 +125,7 @@ export class TaskContext implements RunContext {
 
   /** J10: refused here, since at the end of the task nobody could be told. */
   report(report: TaskReport): void {
-    const reported: unknown = report;
-    sealJson(reported, "what the task reports");
+    assertReported(report);
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 
@@ -144,25 +147,31 @@ export class TaskContext implements RunContext {
     return takeTurn(this.#steps, plan);
   }
 
-  async llm(request: LlmRequest): Promise<LlmReply> {
+  llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
-    const start = this.#messageStart(role);
+    const start = this.#starts.of(role);
     // Of a recorded answer it is not known what middleware had made of its request.
     const { agent } = this.#runner;
     const { callPath } = agent;
     const model = modelFor(agent, role);
     const countedBy = callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
     const call: ModelCall = { request, role, sent: this.#sent.get(role), countedBy };
-    const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
-    this.#lastLlm = address;
-    this.#toolsCalled = 0;
-    // What it thought goes back with the next request, seen or not.
-    const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
-    if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
-    else this.#sent.delete(role);
-    return reply;
+    return this.#steps.journaled(
+      step,
+      (open) => callModel(open, call),
+      start,
+      (reply: LlmReply) => {
+        this.#lastLlm = address;
+        this.#toolsCalled = 0;
+        // What it thought goes back with the next request, seen or not.
+        const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
+        if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
+        else this.#sent.delete(role);
+        return reply;
+      },
+    );
   }
 
   async tool(call: ToolCall): Promise<ToolResult> {
@@ -178,12 +187,11 @@ export class TaskContext implements RunContext {
     const [only] = calls;
     if (only === undefined || calls.length > 1)
       return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, options));
-    return this.#steps
-      .alone("tools", () => this.#callTool(stepAt(scope, first), only, options))
-      .then((result) => {
-        options.onResult?.(result, 0);
-        return this.#noteCalls(calls, [result]);
-      });
+    const { step, body, start } = this.#toolStep(stepAt(scope, first), only, options);
+    return this.#steps.journaled(step, body, start, (result: ToolResult) => {
+      options.onResult?.(result, 0);
+      return this.#noteCalls(calls, [result]);
+    });
   }
 
   steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
@@ -373,7 +381,10 @@ export class TaskContext implements RunContext {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(() => this.#callTool(stepAt(scope, first + index), call, options));
+        settle(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
+          if (end.status === "fulfilled") options.onResult?.(end.value, index);
+          return end;
+        });
       // A sequential tool waits for those before it, and those after it wait for it.
       if (findTool(this.#runner.agent, call.toolName, options.extra)?.concurrency !== "sequential")
         settled.push(run());
@@ -385,37 +396,30 @@ export class TaskContext implements RunContext {
         if ((await own).status === "rejected") break;
       }
     }
-    const ends = await Promise.all(settled);
-    for (const [index, end] of ends.entries())
-      if (end.status === "fulfilled") options.onResult?.(end.value, index);
-    return this.#noteCalls(calls, this.#valuesOf(ends));
+    return this.#noteCalls(calls, this.#valuesOf(await Promise.all(settled)));
   }
 
-  #callTool(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolResult | Promise<ToolResult> {
-    const step: StepIdentity = {
-      address,
-      kind: "tool",
-      name: call.toolName,
-      digest: new JsonDigest(call.input),
-    };
+  #callTool(address: StepAddress, call: ToolCall, options: ToolsOptions): ToolResult | Promise<ToolResult> {
+    const { step, body, start } = this.#toolStep(address, call, options);
+    return this.#steps.recorded<ToolResult>(step, body, start);
+  }
+
+  #toolStep(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolStep {
     const { callId, toolName, input } = call;
+    const digest = new JsonDigest(input);
+    const step: StepIdentity = { address, kind: "tool", name: toolName, digest };
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
-    const idempotencyKey = this.#steps.idempotencyKey(address);
-    return this.#steps.recorded<ToolResult>(
-      step,
-      (open) =>
-        callTool({
-          open,
-          call,
-          idempotencyKey,
-          steps: this.#steps,
-          history: this.#history,
-          extra,
-          scoped: (strand, branch) =>
-            this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
-        }),
-      start,
-    );
+    const body: Body<ToolResult> = (open) =>
+      callTool({
+        open,
+        call,
+        steps: this.#steps,
+        history: this.#history,
+        extra,
+        scoped: (strand, branch) =>
+          this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
+      });
+    return { step, body, start };
   }
 
   /** In the order of the calls. */
@@ -444,19 +448,12 @@ export class TaskContext implements RunContext {
     return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   }
 
-  #messageStart(role: string): EventDraft {
-    const model = modelFor(this.#runner.agent, role);
-    const named = model && { model: { provider: model.provider, modelId: model.modelId } };
-    const modelRole = role === "main" ? undefined : { modelRole: role };
-    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named, ...modelRole } };
-  }
-
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
     const step = this.#steps.identify("wait", name, null);
     return this.#steps.journaled<Value>(step, ({ strand }) => this.#runner.waiting(strand, work(), { name }));
   }
 
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
-    return this.#steps.journaled<Value>(this.#steps.identify("value", name, null), async () => read);
+    return this.#steps.breath<Value>(this.#steps.identify("value", name, null), read);
   }
 }

@@ -78,8 +78,10 @@ export function resolutionsTaken({
   | undefined {
   if (outcome.kind === "failed") return undefined;
   if (kind === "approval") return { wait: name, count: 1 };
-  if (kind === "drain" && name !== inboxDrain)
-    return { wait: name, count: (outcome.value as readonly unknown[]).length };
+  if (kind === "drain") {
+    const { length: count } = outcome.value as readonly unknown[];
+    return count === 0 || name === inboxDrain ? undefined : { wait: name, count };
+  }
   if (kind !== "wait") return undefined;
   const value = outcome.value as { readonly kind?: string; readonly value?: unknown } | null;
   if (name.startsWith("ask ")) {

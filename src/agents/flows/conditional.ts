@@ -8,7 +8,7 @@ import {
   type EventDraft,
 } from "../../kernel/index.ts";
 import { hire } from "../architectures/hire.ts";
-import { briefOf, endStatus, refuseNamesakes, saidBy } from "./flow-step.ts";
+import { briefOf, endStatus, refuseNamesakes, saidBy, surroundingsOf } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 export interface ConditionalFlowOptions {
@@ -41,10 +41,11 @@ export class ConditionalFlow implements Architecture {
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const { ifTrue, ifFalse } = this.#options;
     const flow = this.name;
+    const around = await surroundingsOf(session, deps);
     const worker = (await this.#holds(deps, prompt)) ? ifTrue : ifFalse;
     const step = worker.id;
     yield stepStart({ flow, step });
-    const end = await hire(deps, { worker, input: briefOf(prompt, session) });
+    const end = await hire(deps, { worker, input: briefOf(prompt, around) });
     if (end.kind !== "refused") session.output = end.text;
     yield stepEnd({ flow, step, status: endStatus(end) });
     session.output = saidBy(deps, step, end);

@@ -9,7 +9,16 @@ import {
   type RunContext,
 } from "../../kernel/index.ts";
 import { hire, type WorkerEnd } from "../architectures/hire.ts";
-import { briefOf, endStatus, flowSteps, joined, saidBy, workersOf, type FlowStep } from "./flow-step.ts";
+import {
+  briefOf,
+  endStatus,
+  flowSteps,
+  joined,
+  saidBy,
+  surroundingsOf,
+  workersOf,
+  type FlowStep,
+} from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 /** What becomes of several texts: one after another, the one said most often, or what a function makes of them, in branch order. */
@@ -51,12 +60,13 @@ export class ParallelFlow implements Architecture {
 
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const flow = this.name;
+    const around = await surroundingsOf(session, deps);
     const texts = this.#branches.map(() => "");
     const branches = this.#branches.map(({ name: step, worker }, index) => {
       const branch = async (ctx: RunContext): Promise<WorkerEnd> => {
         ctx.tell(stepStart({ flow, step }));
         const own = deps.scopeForWorker(deps.role, ctx);
-        const end = await hire(own, { worker, input: briefOf(prompt, session) });
+        const end = await hire(own, { worker, input: briefOf(prompt, around) });
         texts[index] = end.kind === "refused" ? "" : end.text;
         session.output = joined(texts);
         return end;

@@ -8,7 +8,7 @@ import {
   type StepContext,
 } from "../../kernel/index.ts";
 import { hire } from "../architectures/hire.ts";
-import { briefOf, joined, saidBy } from "./flow-step.ts";
+import { briefOf, joined, saidBy, surroundingsOf, type Surroundings } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
 import { START, type WorkflowGraph } from "./workflow-graph.ts";
 import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
@@ -23,6 +23,8 @@ export class WorkflowWalk {
   readonly #deps: Dependencies;
   readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
 
+  #around: Surroundings = { history: [], attachments: [] };
+
   constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
     this.#graph = graph;
     this.#schedule = schedule;
@@ -34,6 +36,7 @@ export class WorkflowWalk {
   /** Gives the bound that ended it before its end, if one did. */
   async toTheEnd(prompt: string): Promise<BoundMet | undefined> {
     const { ctx } = this.#deps;
+    this.#around = await surroundingsOf(this.#session, this.#deps);
     this.#schedule.pass(START, prompt, await this.#choose(ctx, START, prompt));
     try {
       this.#callOn();
@@ -109,11 +112,12 @@ export class WorkflowWalk {
     return node(visit.input, context);
   }
 
-  async #hire(worker: Agent, { node, visit, input }: Visit, { ctx }: StepContext): Promise<JsonValue> {
+  async #hire(worker: Agent, { node, visit, input: given }: Visit, { ctx }: StepContext): Promise<JsonValue> {
     const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
-    const prompt = textOf(input);
+    const prompt = textOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
-    const end = await hire(deps, { worker, input: isFirst ? briefOf(prompt, this.#session) : prompt });
+    const input = isFirst ? briefOf(prompt, this.#around) : prompt;
+    const end = await hire(deps, { worker, input });
     if (end.kind === "stopped" && this.#session.output === "") this.#session.output = end.text;
     const text = saidBy(deps, node, end);
     return end.kind === "answered" ? end.output : text;

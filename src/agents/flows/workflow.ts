@@ -1,11 +1,5 @@
-import {
-  Fault,
-  type Agent,
-  type AgentSession,
-  type Architecture,
-  type Dependencies,
-  type EventDraft,
-} from "../../kernel/index.ts";
+import type { Agent, AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
+import { countOf } from "../architectures/bound.ts";
 import { note } from "../architectures/role-call.ts";
 import { toldFlow } from "./told-flow.ts";
 import { mermaidOf } from "./workflow-drawing.ts";
@@ -31,14 +25,11 @@ export class WorkflowFlow implements Architecture {
 
   constructor({ maxSteps = 100, maxVisits = 25, maxConcurrency = 8, ...graph }: WorkflowFlowOptions) {
     this.graph = new WorkflowGraph(graph);
-    this.#bounds = { maxSteps, maxVisits, maxConcurrency };
-    for (const [bound, value] of Object.entries(this.#bounds)) {
-      if (!Number.isSafeInteger(value) || value < 1)
-        throw new Fault(
-          "invalid_argument",
-          `${bound} of the workflow is ${value}: it must be an integer from 1`,
-        );
-    }
+    this.#bounds = {
+      maxSteps: countOf("the workflow", "maxSteps", maxSteps),
+      maxVisits: countOf("the workflow", "maxVisits", maxVisits),
+      maxConcurrency: countOf("the workflow", "maxConcurrency", maxConcurrency),
+    };
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {

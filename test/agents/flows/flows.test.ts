@@ -169,6 +169,19 @@ describe("a sequential flow", () => {
     await runtime.close();
   });
 
+  test("in a session that goes on, every step knows the conversation before the input", async () => {
+    const [one, two] = [speaker("one", "1", "3"), speaker("two", "2", "4")];
+    const flow = new Sequential({ name: "s", steps: [one.agent, two.agent] });
+    const runtime = await openBench();
+    const { sessionId } = await (await runtime.submit(flow, "First.")).result();
+    const { output } = await (await runtime.submit(flow, "Then?", { sessionId })).result();
+    expect(output).toBe("Then?\n\n3\n\n4");
+    const heard = ({ model }: typeof one) => model.calls[1]?.messages.map((message) => messageText(message));
+    expect(heard(one)).toEqual(["First.", "First.\n\n1\n\n2", "Then?"]);
+    expect(heard(two)).toEqual(["First.", "First.\n\n1\n\n2", "Then?\n\n3"]);
+    await runtime.close();
+  });
+
   test("no steps, or two agents of one name, are refused when it is made", () => {
     expect(() => new Sequential({ name: "s", steps: [] })).toThrow("at least one agent in steps");
     const steps = [speaker("twin", "1").agent, speaker("twin", "2").agent];

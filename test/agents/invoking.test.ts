@@ -1,0 +1,406 @@
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { registerArchitecture } from "../../src/agents/architectures/index.ts";
+import {
+  Agent,
+  HookEvent,
+  HookManager,
+  memoryStore,
+  openRuntime,
+  PromptHistory,
+  sha256,
+  tool,
+} from "../../src/index.ts";
+import {
+  agentSession,
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  messageText,
+  Transcript,
+  userMessage,
+  type Agent as HostedAgent,
+  type Architecture,
+  type ChatMessage,
+  type HistoryKey,
+  type HistoryProvider,
+  type Model,
+  type RunId,
+} from "../../src/kernel/index.ts";
+import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
+
+const look = tool({
+  name: "look",
+  description: "The weather in a town",
+  input: z.object({ town: z.string() }),
+  execute: ({ town }) => `rain in ${town}`,
+});
+const looks = { toolCalls: [{ name: "look", input: { town: "Sens" } }] };
+
+function scout(script: readonly ScriptStep[], options: Partial<ConstructorParameters<typeof Agent>[0]> = {}) {
+  const model = scriptedModel(script);
+  return { model, agent: new Agent({ name: "scout", model, tools: [look], ...options }) };
+}
+
+describe("invoke", () => {
+  test("runs without a runtime of the caller's, and gives what it came to", async () => {
+    const { agent } = scout([looks, "Take an umbrella."]);
+    const result = await agent.invoke("Where?");
+    expectTypeOf(result.output).toEqualTypeOf<string>();
+    expect(result).toMatchObject({
+      status: "completed",
+      output: "Take an umbrella.",
+      turns: 2,
+      agentId: "scout",
+    });
+  });
+
+  test("a second one in the session continues it; without a session each is new", async () => {
+    const { agent, model } = scout(["one", "two", "three"]);
+    const first = await agent.invoke("A");
+    const second = await agent.invoke("B", { sessionId: first.sessionId });
+    const third = await agent.invoke("C");
+    expect(second.sessionId).toBe(first.sessionId);
+    expect(third.sessionId).not.toBe(first.sessionId);
+    const said = (call: number) => model.calls[call]?.messages.map(messageText);
+    expect(said(1)).toEqual(["A", "one", "B"]);
+    expect(said(2)).toEqual(["C"]);
+  });
+
+  test("with images and files, which the session keeps", async () => {
+    const { agent, model } = scout(["red", "as I said"]);
+    const image = {
+      type: "image",
+      mediaType: "image/png",
+      source: { kind: "base64", data: "AAAA" },
+    } as const;
+    const { sessionId } = await agent.invoke([{ type: "text", text: "Which colour?" }, image]);
+    await agent.invoke("Sure?", { sessionId });
+    const [message] = model.calls[0]?.messages ?? [];
+    expect(message?.content).toEqual([{ type: "text", text: "Which colour?" }, image]);
+    expect(model.calls[1]?.messages[0]).toEqual(message);
+  });
+
+  test("what is no input is refused before a run exists", async () => {
+    const { agent } = scout([]);
+    await expect(agent.invoke({ question: 1 } as never)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("agent scout takes a text as its input"),
+    });
+  });
+
+  test("a failure is a result", async () => {
+    const { agent } = scout([{ error: Object.assign(new Error("no"), { statusCode: 401 }) }]);
+    expect(await agent.invoke("Where?")).toMatchObject({
+      status: "failed",
+      output: "",
+      failure: { code: "model_auth" },
+    });
+  });
+
+  test("timeoutMs is a deadline for the whole run", async () => {
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ clock });
+    const model = scriptedModel([{ text: "late", delayMs: 60_000 }], { clock });
+    const agent = new Agent({ name: "slow", model });
+    const coming = agent.invoke("Now", { runtime, timeoutMs: 1_000 });
+    await clock.advance(1_500);
+    expect(await coming).toMatchObject({ status: "deadline_exceeded" });
+    await runtime.close();
+  });
+
+  test("a model for each role, and the main one for the others", async () => {
+    const main = scriptedModel(["from main"]);
+    const critic = scriptedModel(["from critic"]);
+    const both: Architecture = {
+      name: "both",
+      declaredWorkers: () => ({}),
+      async *run(session, deps) {
+        for (const role of ["critic", "nobody"]) {
+          const { message } = await deps
+            .scopeForWorker(role)
+            .model.generate({ messages: [userMessage("hm")] });
+          session.output += `${messageText(message)}; `;
+          yield { type: "architecture_event", data: { architecture: "both", name: role, data: {} } };
+        }
+      },
+    };
+    const agent = new Agent({ name: "two", model: main, models: { critic }, architecture: both });
+    expect((await agent.invoke("?")).output).toBe("from critic; from main; ");
+  });
+
+  test("an architecture that only sets its output has asked and answered in the session", async () => {
+    const echo: Architecture = {
+      name: "echo",
+      thinks: false,
+      declaredWorkers: () => ({}),
+      async *run(session, deps, prompt) {
+        session.output = `${prompt} ${session.messages.length}`;
+        session.metadata["heard"] = prompt;
+        yield { type: "architecture_event", data: { architecture: "echo", name: "echo.heard", data: {} } };
+        deps.ctx.check();
+      },
+    };
+    const agent = new Agent({ name: "echo", architecture: echo });
+    const { sessionId, metadata } = await agent.invoke("one");
+    expect(metadata).toEqual({ heard: "one" });
+    expect((await agent.invoke("two", { sessionId })).output).toBe("two 2");
+  });
+});
+
+describe("an answer that fits a schema", () => {
+  const schema = z.object({ town: z.string(), days: z.number() });
+
+  test("is a value, with its type", async () => {
+    const { agent, model } = scout([looks, '{"town":"Sens","days":3}']);
+    const result = await agent.invoke("Where, how long?", { output: schema });
+    if (result.status !== "completed") throw new Error(result.status);
+    expectTypeOf(result.output).toEqualTypeOf<{ town: string; days: number }>();
+    expect(result.output).toEqual({ town: "Sens", days: 3 });
+    expect(model.calls[0]?.responseFormat).toMatchObject({ type: "json" });
+  });
+
+  test("is asked for again with what was wrong, twice at most", async () => {
+    const { agent, model } = scout([
+      "three days",
+      '{"town":"Sens"}',
+      '```json\n{"town":"Sens","days":3}\n```',
+    ]);
+    const result = await agent.invoke("Where?", { output: schema });
+    expect(result).toMatchObject({ status: "completed", output: { town: "Sens", days: 3 }, turns: 3 });
+    expect(messageText(model.calls[2]?.messages.at(-1) ?? userMessage(""))).toContain("days");
+    const stubborn = scout(["no", "no", "no", "never asked"]);
+    expect(await stubborn.agent.invoke("Where?", { output: schema })).toMatchObject({
+      status: "failed",
+      failure: { code: "model_format_error" },
+    });
+    expect(stubborn.model.calls).toHaveLength(3);
+  });
+
+  test("is text where the run did not complete", async () => {
+    const { agent } = scout([looks, looks], { maxTurns: 1 });
+    const result = await agent.invoke("Where?", { output: schema });
+    expect(result).toMatchObject({
+      status: "max_turns",
+      output: "",
+      interruptionReason: "max_turns_exceeded",
+    });
+  });
+});
+
+describe("stream", () => {
+  test("gives every event and the pieces of the text, in order", async () => {
+    const { agent } = scout([{ text: "Hello there", deltas: ["Hello", " there"] }]);
+    const stream = agent.stream("Hi");
+    const seqs: number[] = [];
+    let text = "";
+    for await (const event of stream) {
+      if ("seq" in event) seqs.push(event.seq);
+      else if (event.type === "message_update") text += event.text;
+    }
+    expect(seqs).toEqual(seqs.map((_, index) => index));
+    expect(text).toBe("Hello there");
+    expect(await stream.result()).toMatchObject({ status: "completed", output: "Hello there" });
+  });
+
+  /** Its model answers when told, or stops when the run does. */
+  function gated() {
+    const gate = Promise.withResolvers<void>();
+    const answer = scriptedModel(["done"]);
+    const model: Model = {
+      provider: "gated",
+      modelId: "gated",
+      generate: async (request, { signal } = {}) => {
+        const stopped = new Promise<never>((_resolve, reject) =>
+          signal?.addEventListener("abort", () => reject(new Error("stopped"))),
+        );
+        await Promise.race([gate.promise, stopped]);
+        return answer.generate(request);
+      },
+      async *stream(request, options) {
+        yield { type: "finish", ...(await this.generate(request, options)) };
+      },
+    };
+    return { gate, agent: new Agent({ name: "gated", model }) };
+  }
+
+  test("C3: whoever breaks out of it leaves the run alone", async () => {
+    const { gate, agent } = gated();
+    const stream = agent.stream("Hi");
+    for await (const event of stream) if (event.type === "message_start") break;
+    gate.resolve();
+    expect(await stream.result()).toMatchObject({ status: "completed", output: "done" });
+  });
+
+  test("C3: with cancelOnBreak it is cancelled", async () => {
+    const { agent } = gated();
+    const stream = agent.stream("Hi", { cancelOnBreak: true });
+    for await (const event of stream) if (event.type === "message_start") break;
+    expect(await stream.result()).toMatchObject({
+      status: "cancelled",
+      interruptionReason: "its reader left",
+    });
+  });
+
+  test("a run can be spoken to while it is watched", async () => {
+    const { agent, model } = scout([looks, "first", "second", "third"], {
+      steering: "all",
+      followUps: "one",
+    });
+    const stream = agent.stream("Hi");
+    const run = await stream.run();
+    await run.steer("hurry");
+    await run.steer("please");
+    await run.followUp("and then?");
+    expect(await stream.result()).toMatchObject({ status: "completed", output: "second" });
+    const said = model.calls.at(-1)?.messages.map(messageText) ?? [];
+    expect(said.filter((text) => ["hurry", "please", "and then?"].includes(text))).toEqual([
+      "hurry",
+      "please",
+      "and then?",
+    ]);
+  });
+});
+
+describe("what an agent is made of", () => {
+  test("nothing to think with is refused", () => {
+    expect(() => new Agent({ name: "empty" })).toThrow(
+      "agent empty thinks by react and has nothing to think with",
+    );
+  });
+
+  test("two tools of one name are refused, and turns below one", () => {
+    expect(() => scout([], { tools: [look, look] })).toThrow("agent scout has two tools named look");
+    expect(() => scout([], { maxTurns: 0 })).toThrow("maxTurns of agent scout is 0");
+  });
+
+  test("an architecture by its name; an unknown one says which there are", async () => {
+    registerArchitecture("parrot", () => ({
+      name: "parrot",
+      thinks: false,
+      declaredWorkers: () => ({}),
+      // oxlint-disable-next-line require-yield
+      async *run(session, _deps, prompt) {
+        session.output = prompt;
+      },
+    }));
+    expect((await new Agent({ name: "p", architecture: "parrot" }).invoke("Polly")).output).toBe("Polly");
+    expect(() => registerArchitecture("react", () => ({}) as never)).toThrow(
+      "there is an architecture react already",
+    );
+    expect(() => scout([], { architecture: "zen" })).toThrow(
+      /there is no architecture zen; there are: .*react.*parrot/,
+    );
+  });
+
+  test("with() makes one that is like it but for the changes", async () => {
+    const { agent } = scout(["never"]);
+    const other = agent.with({ name: "other", model: scriptedModel(["changed"]) });
+    expect(await other.invoke("?")).toMatchObject({ output: "changed", agentId: "other" });
+    expect(other.tools).toEqual(agent.tools);
+  });
+
+  test("hooks see every turn, also those of roles", async () => {
+    const hooks = new HookManager();
+    const seen: string[] = [];
+    hooks.on(HookEvent.STEP_START, ({ step }) => void seen.push(`start ${step}`));
+    hooks.on(HookEvent.STEP_END, ({ step }) => void seen.push(`end ${step}`));
+    const { agent } = scout([looks, "done"], { hooks });
+    await agent.invoke("Go");
+    expect(seen).toEqual(["start 1", "end 1", "start 2", "end 2"]);
+  });
+});
+
+describe("history", () => {
+  test("PromptHistory shows what a provider has, trimmed", async () => {
+    const sessionId = formatSessionId("one");
+    const said = ["a", "b", "c"].map((text) => userMessage(text));
+    const history = new PromptHistory({
+      agentId: formatAgentId({ name: "scout" }),
+      history: { read: async () => said },
+    });
+    expect([...(await history.getPromptWindow(sessionId))]).toEqual(said);
+    const live = agentSession({ id: sessionId, instructions: "", messages: Transcript.of(said) });
+    const open = new PromptHistory({
+      agentId: formatAgentId({ name: "scout" }),
+      history: { read: () => live.messages },
+    });
+    expect(open.getPromptWindow(sessionId)).toBe(live.messages);
+  });
+
+  test("a provider of the application's own is read before and written after, once for each run", async () => {
+    const table = new Map<string, readonly ChatMessage[]>();
+    const key = ({ agentId, sessionId }: HistoryKey) => `${agentId} ${sessionId}`;
+    const appended: RunId[] = [];
+    const provider: HistoryProvider = {
+      read: async (at) => table.get(key(at)) ?? [],
+      append: async (at, runId, messages) => {
+        appended.push(runId);
+        table.set(key(at), [...(table.get(key(at)) ?? []), ...messages]);
+      },
+      count: async (at) => table.get(key(at))?.length ?? 0,
+      clear: async (at) => void table.delete(key(at)),
+      clearRun: async () => undefined,
+    };
+    const { agent, model } = scout(["one", "two"], { history: provider });
+    const { sessionId } = await agent.invoke("A");
+    await agent.invoke("B", { sessionId });
+    expect(model.calls[1]?.messages.map(messageText)).toEqual(["A", "one", "B"]);
+    expect(appended).toHaveLength(2);
+    expect(await provider.count({ agentId: agent.id, sessionId })).toBe(4);
+  });
+});
+
+describe("messages and signals", () => {
+  test("an agent that is asked by another answers each asker, and none sees the other's words", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const runtime = await openRuntime({ store });
+    const { agent, model } = scout([
+      (request) => `re: ${messageText(request.messages.at(-1) ?? userMessage(""))}`,
+      (request) => `re: ${messageText(request.messages.at(-1) ?? userMessage(""))}`,
+    ]);
+    const asker = (name: string): HostedAgent => ({
+      id: formatAgentId({ name }),
+      run: async (ctx) => {
+        const outcome = await ctx.ask(agent.id, `from ${name}`);
+        return outcome.kind === "replied" ? outcome.body : outcome.kind;
+      },
+    });
+    runtime.register(agent);
+    const runs = [await runtime.submit(asker("one"), null), await runtime.submit(asker("two"), null)];
+    const outputs = await Promise.all(runs.map(async (run) => (await run.result()).output));
+    expect(outputs).toEqual(["re: from one", "re: from two"]);
+    for (const { messages } of model.calls) expect(messages).toHaveLength(1);
+    await runtime.close();
+  });
+
+  test("resume goes on with a run that failed; signal reaches one that waits", async () => {
+    const runtime = await openRuntime();
+    const { agent } = scout([{ error: Object.assign(new Error("no"), { statusCode: 401 }) }, "now it works"]);
+    const failed = await agent.invoke("Go", { runtime });
+    expect(failed.status).toBe("failed");
+    expect(await agent.resume(failed.runId, { runtime })).toMatchObject({
+      status: "completed",
+      output: "now it works",
+    });
+    const waits = tool({
+      name: "wait",
+      description: "Waits for the word",
+      input: {},
+      suspends: true,
+      execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("word")),
+    });
+    const waiter = new Agent({
+      name: "waiter",
+      model: scriptedModel([{ toolCalls: [{ name: "wait", input: {} }] }, "thanks"]),
+      tools: [waits],
+    });
+    const run = await waiter.submit("Go", { runtime });
+    await waiter.signal(run.runId, "word", "abracadabra", { runtime });
+    expect(await run.result()).toMatchObject({ output: "thanks" });
+    await expect(waiter.signal(formatRunId("none"), "word", 1, { runtime })).rejects.toMatchObject({
+      code: "not_found",
+    });
+    await runtime.close();
+  });
+});
