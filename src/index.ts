@@ -21,11 +21,24 @@ export {
 } from "./agent-kinds.ts";
 export { openRuntime } from "./default-runtime.ts";
 export {
+  Conditional,
+  Parallel,
+  Sequential,
+  Workflow,
+  type ConditionalOptions,
+  type FlowOptions,
+  type ParallelOptions,
+  type SequentialOptions,
+  type WorkflowOptions,
+} from "./flows.ts";
+export {
   CostTracker,
+  END,
   ExecutionTracker,
   HookManager,
   RunLogger,
   SpawnTracker,
+  START,
   type Amounts,
   type Cost,
   type ExecutionTrackerOptions,
@@ -55,6 +68,12 @@ export {
   type PermissionRule,
   type PermissionRules,
   type PermissionsOptions,
+  type Merge,
+  type NodeContext,
+  type NodeFunction,
+  type WorkflowEdge,
+  type WorkflowNode,
+  type WorkflowRouter,
   type AgentInput,
   type AgentRequest,
   type AgentStream,

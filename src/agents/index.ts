@@ -2,6 +2,19 @@ export { Agent, type AgentHome, type AgentOptions, type InvokeOptions, type Stre
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
 export type { SchemaCheck } from "./answer-format.ts";
+export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
+export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";
+export { SequentialFlow } from "./flows/sequential.ts";
+export {
+  END,
+  START,
+  type NodeContext,
+  type NodeFunction,
+  type WorkflowEdge,
+  type WorkflowNode,
+  type WorkflowRouter,
+} from "./flows/workflow-graph.ts";
+export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
 export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
 export { orchestration, type SubAgentConfig } from "./orchestrator.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";

@@ -252,6 +252,7 @@ export type {
   LlmRequest,
   OnParentEnd,
   OnPause,
+  ParallelOptions,
   RunContext,
   SpawnOptions,
   SpawnOutcome,
