@@ -79,11 +79,6 @@ async function readStream(agent: Agent, runtime: Runtime): Promise<void> {
 }
 
 function streamingModel(): Model {
-  const finish = (text: string): ModelResponse => ({
-    message: { role: "assistant", content: [{ type: "text", text }] },
-    stopReason: "stop",
-    usage: { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
-  });
   return {
     provider: "bench",
     modelId: "bench",
@@ -97,5 +92,13 @@ function streamingModel(): Model {
       }
       yield { type: "finish", ...finish(text) };
     },
+  };
+}
+
+function finish(text: string): ModelResponse {
+  return {
+    message: { role: "assistant", content: [{ type: "text", text }] },
+    stopReason: "stop",
+    usage: { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
   };
 }
