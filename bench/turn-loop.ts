@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { Agent, tool } from "reeve";
+import { Agent, HookEvent, HookManager, tool } from "reeve";
 import type {
   Agent as HostedAgent,
   JsonValue,
@@ -9,6 +9,7 @@ import type {
   Runtime,
 } from "reeve/kernel";
 
+const instructions = "You are a test agent.";
 const padding = "x".repeat(120);
 
 /** About 200 bytes, as a tool would return. */
@@ -66,6 +67,7 @@ export async function bareLoop(
     messages.push(message);
     keep(message, messages.length);
   };
+  push({ role: "system", content: instructions });
   push({ role: "user", content: [{ type: "text", text: "go" }] });
   for (;;) {
     const { message } = await model.generate({ messages });
@@ -107,8 +109,10 @@ export class BareSqliteLoop {
   }
 }
 
-/** The same loop as an agent. */
+/** The same loop as an agent: with a cap to hold, and somebody who watches each answer. */
 export function loopAgent(turns: number): Agent {
+  const hooks = new HookManager();
+  hooks.on(HookEvent.LLM_END, () => undefined);
   const lookup = tool({
     name: "lookup",
     description: "Looks something up",
@@ -118,8 +122,11 @@ export function loopAgent(turns: number): Agent {
   return new Agent({
     name: `loop-${turns}`,
     model: countingModel(turns),
+    instructions,
     tools: [lookup],
     maxTurns: turns + 1,
+    budget: { maxTokens: 1_000_000_000 },
+    hooks,
   });
 }
 

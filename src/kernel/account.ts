@@ -57,17 +57,25 @@ export function findExcess({ taskId, caps }: Account, used: Spend): Exhaustion |
 
 /** The soft thresholds that `account.spent` has crossed and nobody was told of. */
 export function findWarnings(account: Account): readonly Exhaustion[] {
-  const found: Exhaustion[] = [];
+  let found: Exhaustion[] | undefined;
   for (const { unit, dimension } of dimensions) {
     const cap = account.caps[unit];
+    if (cap === null) continue;
     const used = account.spent[unit];
     // A hair below, since the product of a whole number and a share may come out a hair above.
-    const threshold = (cap ?? 0) * account.warnAt * (1 - Number.EPSILON * 4);
-    if (cap === null || used === 0 || used < threshold || account.warned.includes(dimension)) continue;
-    found.push({ taskId: account.taskId, dimension, limit: shown(unit, cap), used: shown(unit, used) });
+    const threshold = cap * account.warnAt * (1 - Number.EPSILON * 4);
+    if (used === 0 || used < threshold || account.warned.includes(dimension)) continue;
+    (found ??= []).push({
+      taskId: account.taskId,
+      dimension,
+      limit: shown(unit, cap),
+      used: shown(unit, used),
+    });
   }
-  return found;
+  return found ?? none;
 }
+
+const none: readonly Exhaustion[] = [];
 
 /** The dimension, capped for the task or an ancestor, in which more was billed than held. Without a cap it is only a surprise. */
 export function findOverbilling(
@@ -76,8 +84,9 @@ export function findOverbilling(
   billed: Spend,
 ): Exhaustion | undefined {
   for (const { unit, dimension } of dimensions) {
+    if (billed[unit] <= held[unit]) continue;
     const capped = chain.find(({ caps }) => caps[unit] !== null);
-    if (capped === undefined || billed[unit] <= held[unit]) continue;
+    if (capped === undefined) continue;
     const { taskId } = capped;
     return { taskId, dimension, limit: shown(unit, held[unit]), used: shown(unit, billed[unit]) };
   }

@@ -1,5 +1,5 @@
 import type { Clock } from "./clock.ts";
-import type { Event, EventDraft } from "./event.ts";
+import type { Event, EventDraft, EventType } from "./event.ts";
 import type { RunId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
@@ -34,6 +34,8 @@ export interface ObservedTask {
  * replay writes none.
  */
 export interface EventObserver {
+  /** Whether events of this type are anything to it, now; absent: all are. Those that are not are not shown (F1). */
+  watches?(type: EventType): boolean;
   /** Returns at once and does not throw. */
   observe(event: Event, task: ObservedTask): void;
   /** Everything observed so far of the run has been dealt with. Its result is not given out before. */

@@ -55,7 +55,9 @@ export function toolResultPart(
 }
 
 export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
-  return content.filter((part) => part.type === "tool_call");
+  const calls: ToolCallPart[] = [];
+  for (const part of content) if (part.type === "tool_call") calls.push(part);
+  return calls;
 }
 
 export function messageText(message: ChatMessage): string {

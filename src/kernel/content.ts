@@ -74,5 +74,7 @@ export type ContentPart = UserPart | AssistantPart | ToolResultPart;
 
 /** The text of parts, joined; everything else left out. */
 export function textOf(parts: readonly ContentPart[]): string {
-  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  let text = "";
+  for (const part of parts) if (part.type === "text") text += part.text;
+  return text;
 }

@@ -65,8 +65,15 @@ export interface Journal {
   list(query?: RunQuery): Promise<RunPage>;
   /** The commit that stands under this number. With it, after all that it changes itself, what is submitted, in this order. */
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit>;
+  /**
+   * The same, over when it returns: where nothing has to be waited for, nobody waits. `undefined`: not at once, and nothing was done. Throws
+   * what `append` rejects with. A store that cannot do it has none.
+   */
+  appendNow?(lease: Lease, commit: Commit): Commit | undefined;
   /** What has been committed, from `number` on; ends there. */
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
+  /** The same, as many at a time as are read at once: for whoever wants all of them. */
+  readPages?(runId: RunId): AsyncIterable<Iterable<Commit>>;
   /**
    * With its events, mail and blobs. The session keeps what is visible there; what never became so goes, since nobody can go on with
    * it. Done nothing if it is not there.

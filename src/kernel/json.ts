@@ -1,5 +1,4 @@
 import { Fault } from "./fault.ts";
-import { deepFreeze } from "./frozen.ts";
 
 export type JsonValue =
   | null
@@ -21,10 +20,60 @@ export function assertJson(value: unknown, where = "value"): asserts value is Js
   if (found !== undefined) throw new Fault("not_json", `${where}${found.path} ${found.problem}`);
 }
 
-/** J1, J10: asserts, and freezes what it is given: it cannot become anything else. */
+/** J1, J10: asserts, and freezes what it is given: it cannot become anything else. What is refused stays as it is. */
 export function sealJson(value: unknown, where?: string): asserts value is JsonValue {
   assertJson(value, where);
-  deepFreeze(value);
+  freezeJson(value);
+}
+
+/**
+ * The same for what an adapter made: nobody hides things in it under symbols, or beside the items of an array, so nobody looks there.
+ * Parts of what is refused may be frozen.
+ */
+export function sealMadeJson(value: unknown, where?: string): asserts value is JsonValue {
+  if (!isMade(value, true)) sealJson(value, where);
+}
+
+/** As `sealMadeJson`, and nothing is frozen. */
+export function assertMadeJson(value: unknown, where?: string): asserts value is JsonValue {
+  if (!isMade(value, false)) assertJson(value, where);
+}
+
+function isMade(value: unknown, freezes: boolean): boolean {
+  try {
+    return isMadeJson(value, 0, freezes);
+  } catch {
+    // What cannot be read: who looks again says what is wrong.
+    return false;
+  }
+}
+
+/** Looks, and freezes, in one go. False: something is wrong, or needs another look. */
+function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
+  if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  if (typeof value !== "object" || depth > shallow) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Array.prototype) {
+    const list = value as readonly unknown[];
+    for (let index = 0; index < list.length; index++)
+      if (!isMadeJson(list[index], depth + 1, freezes)) return false;
+  } else {
+    if (prototype !== Object.prototype || "toJSON" in value) return false;
+    for (const key in value) {
+      const member = (value as Readonly<Record<string, unknown>>)[key];
+      if (member !== undefined && !isMadeJson(member, depth + 1, freezes)) return false;
+    }
+  }
+  if (freezes) Object.freeze(value);
+  return true;
+}
+
+/** Of JSON, which ends somewhere. To ask whether something is frozen takes as long as to freeze it. */
+function freezeJson(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const key in value) freezeJson((value as Readonly<Record<string, unknown>>)[key]);
+  Object.freeze(value);
 }
 
 export function isJson(value: unknown): value is JsonValue {
@@ -75,11 +124,12 @@ function canonicalContainer(value: object): string {
     return `[${items}]`;
   }
   const record = value as Readonly<Record<string, unknown>>;
+  const { sorted, quotedKeys } = keyOrder(Object.keys(record));
   let members = "";
-  for (const key of sortedKeys(record)) {
-    const member = record[key];
+  for (let index = 0; index < sorted.length; index++) {
+    const member = record[sorted[index] ?? ""];
     if (member === undefined) continue;
-    members += `${members === "" ? "" : ","}${quoted(key)}:${canonicalJson(member)}`;
+    members += `${members === "" ? "" : ","}${quotedKeys[index]}${canonicalJson(member)}`;
   }
   return `{${members}}`;
 }
@@ -92,19 +142,45 @@ function quoted(text: string): string {
   return needsNoEscape.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** Up to so many keys are sorted faster in place than by a function that is asked about each pair. */
-const fewKeys = 16;
+interface KeyOrder {
+  /** As the object has them. */
+  readonly keys: readonly string[];
+  readonly sorted: readonly string[];
+  /** In the same order, each with what comes between it and its value. */
+  readonly quotedKeys: readonly string[];
+}
 
-function sortedKeys(record: object): readonly string[] {
-  const keys = Object.keys(record);
-  if (keys.length > fewKeys) return keys.toSorted((one, other) => (one < other ? -1 : 1));
-  for (let index = 1; index < keys.length; index++) {
-    const key = keys[index] ?? "";
-    let at = index;
-    for (; at > 0 && (keys[at - 1] ?? "") > key; at--) keys[at] = keys[at - 1] ?? "";
-    keys[at] = key;
+/** Objects with these keys came by of late, by the first of them. */
+const orders = new Map<string, KeyOrder[]>();
+let ordersKept = 0;
+/** Where keys are data, each object has its own: then there is nothing to be gained by keeping more. */
+const mostOrders = 512;
+/** So are those of an object with very many. */
+const mostKeys = 16;
+
+function keyOrder(keys: readonly string[]): KeyOrder {
+  if (keys.length > mostKeys) return orderOf(keys);
+  const known = orders.get(keys[0] ?? "");
+  if (known !== undefined) for (const order of known) if (isSame(order.keys, keys)) return order;
+  const order = orderOf(keys);
+  if (++ordersKept > mostOrders) {
+    orders.clear();
+    ordersKept = 1;
   }
-  return keys;
+  if (known === undefined || ordersKept === 1) orders.set(keys[0] ?? "", [order]);
+  else known.push(order);
+  return order;
+}
+
+function orderOf(keys: readonly string[]): KeyOrder {
+  const sorted = keys.toSorted((one, other) => (one < other ? -1 : 1));
+  return { keys, sorted, quotedKeys: sorted.map((key) => `${quoted(key)}:`) };
+}
+
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  if (one.length !== other.length) return false;
+  for (let index = 0; index < one.length; index++) if (one[index] !== other[index]) return false;
+  return true;
 }
 
 /** What is wrong, with the path built from the inside out, so that good values pay nothing for it. */

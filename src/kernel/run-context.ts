@@ -137,6 +137,11 @@ export type BranchResults<Branches extends Readonly<Record<string, Branch<unknow
   readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
 };
 
+export interface ParallelOptions {
+  /** The first fault gives the other branches up: they are never answered again, and what they have open is told to stop. */
+  readonly stopOnFault?: boolean;
+}
+
 /**
  * What a task does its work through. Every call that takes time is a step of the journal: recorded once, returned from the record
  * ever after (J1), recorded also when it fails (J5).
@@ -192,9 +197,10 @@ export interface RunContext {
   /** C1: the task and everything below it. */
   cancel(handle: TaskHandle, reason: string): Promise<void>;
 
-  /** Waits for all, then throws the first fault in the order of declaration. */
+  /** Waits for all, then throws the first fault in the order of declaration; with `stopOnFault` it waits for nobody after a fault. */
   parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
     branches: Branches,
+    options?: ParallelOptions,
   ): Promise<BranchResults<Branches>>;
   /** The first to settle wins; the winner is journaled and the others are cancelled. */
   race<Value>(

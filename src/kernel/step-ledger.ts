@@ -106,7 +106,8 @@ function reserve(draft: Draft, command: ReserveCommand): boolean {
   const { accounts, waiting } = draft.ledger;
   const account = accounts[taskId];
   if (account === undefined || account.closed) return false;
-  if (draft.find(id) !== undefined || waiting.some((each) => each.id === id)) return false;
+  if (draft.find(id) !== undefined) return false;
+  if (waiting.some((each) => each.id === id)) return false;
   const decision = waiting.length === 0 ? decideAlone(draft.ledger, command) : undefined;
   if (decision === undefined) draft.ledger = joinQueue(draft.ledger, command);
   else draft.decide(command, decision);
@@ -136,12 +137,8 @@ function charge(draft: Draft, command: Extract<LedgerCommand, { type: "charge" }
   requireCount("turns", turns);
   if (draft.ledger.accounts[taskId] === undefined) return false;
   const amount = { tokens, nanoUsd: costUsd === null ? 0 : toNanoUsd(costUsd), turns };
-  draft.spend(taskId, {
-    spent: amount,
-    released: nothing,
-    lost: nothing,
-    unpriced: costUsd === null && tokens > 0,
-  });
+  const unpriced = costUsd === null && tokens > 0;
+  draft.spend(taskId, { spent: amount, lost: nothing, unpriced }, nothing);
   const excess = draft.findPassedCap(taskId);
   if (excess !== undefined) draft.overran({ ...excess, reservationId: null });
   return true;
@@ -190,6 +187,24 @@ function requireCount(name: string, count: number): void {
   throw new Fault("invalid_argument", `${name} is ${count}: it must be an integer from 0`);
 }
 
+const noReservations: readonly Reservation[] = [];
+
+function parentIn(accounts: Ledger["accounts"], { parentId }: Account): Account | undefined {
+  return parentId === null ? undefined : accounts[parentId];
+}
+
+let lastLabel: CostLabel | undefined;
+let lastKey = "";
+
+/** Most often that of the call before. */
+function lineKey(label: CostLabel): string {
+  if (label !== lastLabel) {
+    lastKey = `${label.agentId} ${label.provider} ${label.modelId}`;
+    lastLabel = label;
+  }
+  return lastKey;
+}
+
 /** What a reservation comes to. */
 interface Ending {
   readonly spent: Spend;
@@ -200,8 +215,8 @@ interface Ending {
 /** The next ledger while a command is applied to it, and what there is to say about it. Its members are replaced, never changed. */
 class Draft {
   ledger: { -readonly [Key in keyof Ledger]: Ledger[Key] };
-  readonly #decisions: Decision[] = [];
-  readonly #warnings: Exhaustion[] = [];
+  #decisions: Decision[] | undefined;
+  #warnings: Exhaustion[] | undefined;
   #overrun: Overrun | null = null;
 
   constructor(ledger: Ledger) {
@@ -209,10 +224,11 @@ class Draft {
   }
 
   finish(): LedgerStep {
+    const { decisions, warnings } = refused;
     const outcome = {
       applied: true,
-      decisions: this.#decisions,
-      warnings: this.#warnings,
+      decisions: this.#decisions ?? decisions,
+      warnings: this.#warnings ?? warnings,
       overrun: this.#overrun,
     };
     return { state: this.ledger, outcome };
@@ -230,20 +246,20 @@ class Draft {
   }
 
   /** B6: books on the task and every ancestor. */
-  spend(taskId: TaskId, { spent, released, lost, unpriced }: Ending & { readonly released: Spend }): void {
+  spend(taskId: TaskId, { spent, lost, unpriced }: Ending, released: Spend): void {
     const accounts: Record<TaskId, Account> = { ...this.ledger.accounts };
-    for (const account of chainOf(accounts, taskId)) {
+    for (let account = accounts[taskId]; account !== undefined; account = parentIn(accounts, account)) {
       const booked = {
         ...account,
         spent: addSpend(account.spent, spent),
-        reserved: subtractSpend(account.reserved, released),
-        lost: addSpend(account.lost, lost),
+        reserved: released === nothing ? account.reserved : subtractSpend(account.reserved, released),
+        lost: lost === nothing ? account.lost : addSpend(account.lost, lost),
         unpriced: account.unpriced + (unpriced ? 1 : 0),
       };
       const warnings = findWarnings(booked);
       accounts[account.taskId] = booked;
       if (warnings.length === 0) continue;
-      this.#warnings.push(...warnings);
+      (this.#warnings ??= []).push(...warnings);
       const warned = warnings.map(({ dimension }) => dimension);
       accounts[account.taskId] = { ...booked, warned: [...booked.warned, ...warned] };
     }
@@ -251,30 +267,32 @@ class Draft {
   }
 
   find(id: string): Reservation | undefined {
-    return this.ledger.open.find((each) => each.id === id);
+    for (const each of this.ledger.open) if (each.id === id) return each;
+    return undefined;
   }
 
   /** Ends an open reservation with what it comes to. */
   end(id: string, ending: (reservation: Reservation) => Ending): boolean {
     const reservation = this.find(id);
     if (reservation === undefined) return false;
-    this.ledger.open = this.ledger.open.filter((each) => each !== reservation);
+    const { open } = this.ledger;
+    this.ledger.open = open.length === 1 ? noReservations : open.filter((each) => each !== reservation);
     const { taskId, held, label } = reservation;
     const end = ending(reservation);
-    this.spend(taskId, { ...end, released: held });
+    this.spend(taskId, end, held);
     if (label !== undefined && end.spent !== nothing) this.addLine(label, end);
     return true;
   }
 
   addLine(label: CostLabel, { spent, lost, unpriced }: Ending): void {
     const { lines } = this.ledger;
-    const key = `${label.agentId} ${label.provider} ${label.modelId}`;
+    const key = lineKey(label);
     const line = lines[key] ?? { label, calls: 0, spent: nothing, lost: nothing, unpriced: 0 };
     const added: CostLine = {
       label,
       calls: line.calls + 1,
       spent: addSpend(line.spent, spent),
-      lost: addSpend(line.lost, lost),
+      lost: lost === nothing ? line.lost : addSpend(line.lost, lost),
       unpriced: line.unpriced + (unpriced ? 1 : 0),
     };
     this.ledger.lines = { ...lines, [key]: added };
@@ -326,7 +344,7 @@ class Draft {
   }
 
   decide(request: ReserveCommand, decision: Decision): void {
-    this.#decisions.push(decision);
+    (this.#decisions ??= []).push(decision);
     if (decision.kind === "granted") this.grant(request, decision.outputTokens);
   }
 
@@ -334,12 +352,15 @@ class Draft {
     const { id, taskId, attempt, label } = request;
     const held = boundOf(request, outputTokens);
     const priced = isPriced(request);
-    const reservation: Reservation = { id, taskId, attempt, held, priced, ...(label && { label }) };
+    const reservation: Reservation =
+      label === undefined
+        ? { id, taskId, attempt, held, priced }
+        : { id, taskId, attempt, held, priced, label };
     const accounts: Record<TaskId, Account> = { ...this.ledger.accounts };
-    for (const account of chainOf(accounts, taskId)) {
+    for (let account = accounts[taskId]; account !== undefined; account = parentIn(accounts, account))
       accounts[account.taskId] = { ...account, reserved: addSpend(account.reserved, held) };
-    }
     this.ledger.accounts = accounts;
-    this.ledger.open = [...this.ledger.open, reservation];
+    const { open } = this.ledger;
+    this.ledger.open = open.length === 0 ? [reservation] : [...open, reservation];
   }
 }

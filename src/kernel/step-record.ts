@@ -1,7 +1,7 @@
 import type { Failure } from "./fault.ts";
 import type { Hash } from "./hash.ts";
 import type { TaskId } from "./identity.ts";
-import { assertJson, sealJson, type JsonValue } from "./json.ts";
+import { assertJson, type JsonValue } from "./json.ts";
 import type { StepAddress } from "./step-address.ts";
 
 /** What kind of call a step journals. */
@@ -25,9 +25,8 @@ export type StepOutcome =
   | { readonly kind: "ok"; readonly value: JsonValue }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** J1, J10: of a value that is looked at here, once, and cannot change any more. */
-export function sealedOutcome(value: unknown, where: string): StepOutcome {
-  sealJson(value, where);
+/** J1, J10: of a value that was looked at, once, and cannot change any more. */
+export function sealedOutcome(value: JsonValue): StepOutcome {
   return Object.freeze({ kind: "ok", value });
 }
 

@@ -57,6 +57,12 @@ export class Transcript implements Iterable<ChatMessage> {
     return this.#chain.messages.slice(start < 0 ? Math.max(0, this.length + start) : start, this.length);
   }
 
+  /** The messages after another, as an array of their own. */
+  after(first: ChatMessage): readonly ChatMessage[] {
+    const { messages } = this.#chain;
+    return [first].concat(messages.length === this.length ? messages : messages.slice(0, this.length));
+  }
+
   *[Symbol.iterator](): Iterator<ChatMessage> {
     for (let index = 0; index < this.length; index++) {
       const message = this.at(index);

@@ -114,7 +114,7 @@ function reservationOf(call: CallReservation): AskedReservation {
   const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
   const { taskId, owner } = open.runner;
   const { provider, modelId } = model;
-  const at = owner.clock.now();
+  const at = attempt === 1 ? open.at : owner.clock.now();
   const priceOf = (inputTokens: number): ModelPrice | null =>
     owner.prices.find({ provider, modelId, inputTokens, at });
   const price = priceOf(tokens);
@@ -129,7 +129,7 @@ function reservationOf(call: CallReservation): AskedReservation {
       usdPerToken: price === null ? null : dearestOutputUsd(price),
     },
     turns,
-    label: { agentId: open.runner.agentId, provider, modelId },
+    label: open.runner.nameOf(model).label,
   };
   return { command, priceOf };
 }

@@ -61,6 +61,7 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
       open,
       { model: context.model, request: asked, role, inputTokens, filters },
       attempts,
+      asIs,
     );
     context.result = answer.response;
   };
@@ -86,6 +87,10 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
     return conclude(open, answer ?? { model: context.model }, result, usage);
   };
   return { settle, countedBy: counted && paid === noUsage ? answer?.model : undefined };
+}
+
+function asIs(answer: Answer): Answer {
+  return answer;
 }
 
 /** Nothing was streamed: whoever watches is shown the answer in one piece. */

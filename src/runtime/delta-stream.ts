@@ -19,11 +19,22 @@ export class DeltaStream {
   /** What an earlier attempt has shown is void. */
   begin(): void {
     for (const filter of this.#filters) filter.begin?.();
-    if (this.#attempt > 1 || this.#open.again) this.#put({ type: "message_reset" });
+    if (this.#attempt === 1 && !this.#open.again) return;
+    const { runner, openSeq: messageSeq } = this.#open;
+    const { taskId, log, owner } = runner;
+    const { runId } = log.lease;
+    owner.store.events.putDelta(log.lease, {
+      runId,
+      taskId,
+      messageSeq,
+      attempt: this.#attempt,
+      type: "message_reset",
+    });
   }
 
   push(delta: StreamedDelta): void {
-    this.#show([delta], 0);
+    if (this.#filters.length === 0) this.#put(delta);
+    else this.#show([delta], 0);
   }
 
   flush(): void {
@@ -36,26 +47,25 @@ export class DeltaStream {
       const filter = this.#filters[index];
       if (filter !== undefined) shown = shown.flatMap((delta) => filter.push(delta));
     }
-    for (const { type, text } of shown) {
-      const kind = kinds[type];
-      this.#put({ type: "message_update", kind, offset: this.#offsets[kind], text });
-      this.#offsets[kind] += text.length;
-    }
+    for (const delta of shown) this.#put(delta);
   }
 
-  #put(
-    delta:
-      | { readonly type: "message_reset" }
-      | {
-          readonly type: "message_update";
-          readonly kind: "text" | "reasoning" | "tool_input";
-          readonly offset: number;
-          readonly text: string;
-        },
-  ): void {
-    const { runner, openSeq } = this.#open;
-    const { lease } = runner.log;
-    const base = { runId: lease.runId, taskId: runner.taskId, messageSeq: openSeq, attempt: this.#attempt };
-    runner.owner.store.events.putDelta(lease, { ...base, ...delta });
+  #put({ type, text }: StreamedDelta): void {
+    const kind = kinds[type];
+    const offset = this.#offsets[kind];
+    this.#offsets[kind] = offset + text.length;
+    const { runner, openSeq: messageSeq } = this.#open;
+    const { taskId, log, owner } = runner;
+    const { runId } = log.lease;
+    owner.store.events.putDelta(log.lease, {
+      runId,
+      taskId,
+      messageSeq,
+      attempt: this.#attempt,
+      type: "message_update",
+      kind,
+      offset,
+      text,
+    });
   }
 }

@@ -1,28 +1,24 @@
 import type { DrainMode, InputQueue, JsonValue } from "../kernel/index.ts";
-import type { ScopeSteps } from "./scope-steps.ts";
+import { none, type ScopeSteps } from "./scope-steps.ts";
 import { queueWait } from "./wait-name.ts";
 
 /**
  * Takes what waits in a queue of the task; taken with the record. A drain that finds nothing is recorded too: what is begun after it
  * depends on it, and may be in flight when the owner dies.
  */
-export async function drainInput(
+export function drainInput(
   steps: ScopeSteps,
   queue: InputQueue,
   mode: DrainMode,
 ): Promise<readonly JsonValue[]> {
   const { taskId, task, state } = steps.runner;
-  if (task.record.parentId !== null) return steps.alone(`drain ${queue}`, async () => []);
+  if (task.record.parentId !== null) return steps.alone(`drain ${queue}`, () => []);
   const step = { address: steps.next(), kind: "drain", name: queue, digest: mode } as const;
   // In the breath of the record: two branches that drain at once share nothing.
-  return steps.journaled<readonly JsonValue[]>(
-    step,
-    async () => () =>
-      state
-        .resolutions(taskId, queueWait(queue))
-        .slice(0, most[mode])
-        .map(({ value }) => value),
-  );
+  return steps.breath<readonly JsonValue[]>(step, () => {
+    const waiting = state.resolutions(taskId, queueWait(queue));
+    return waiting.length === 0 ? none : waiting.slice(0, most[mode]).map(({ value }) => value);
+  });
 }
 
 const most: Readonly<Record<DrainMode, number>> = { one: 1, all: Infinity };

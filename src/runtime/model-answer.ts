@@ -58,9 +58,14 @@ export interface Answer {
 /**
  * Reserve, call; again after a failure that may pass (J5: inside the step). Each attempt reserves anew, and one that ends without
  * reported usage is charged in full (B3). Of several models that may answer, the next is asked at once. What it resolves to has not
- * been settled.
+ * been settled; `as` makes of the answer what the caller wants.
  */
-export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts: Attempts): Promise<Answer> {
+export async function callAnswered<Result>(
+  open: OpenStep,
+  outgoing: Outgoing,
+  attempts: Attempts,
+  as: (answer: Answer) => Result,
+): Promise<Result> {
   const { runner, strand } = open;
   const { request } = outgoing;
   const { maxOutputTokens } = request;
@@ -76,7 +81,8 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
     let parts = 0;
     try {
       open.start();
-      await runner.log.flush();
+      const flushed = runner.log.flush();
+      if (flushed !== undefined) await flushed;
       if (runner.dropped) return await never();
       runner.check(strand);
       isSent = true;
@@ -89,7 +95,7 @@ export async function callAnswered(open: OpenStep, outgoing: Outgoing, attempts:
       if (runner.dropped) return await never();
       attempts.turns = 0;
       if (tries > 1) open.tell({ type: "retry_end", data: { attempt: tries - 1, success: true } });
-      return { response, model, grant, durationMs: clock.now() - sentAt };
+      return as({ response, model, grant, durationMs: clock.now() - sentAt });
     } catch (error) {
       if (runner.dropped) return await never();
       if (!isSent) {
@@ -187,7 +193,9 @@ export function conclude(
   { message, stopReason, modelId }: ModelResponse,
   usage: Usage,
 ): LlmReply {
-  const named = { provider: model.provider, modelId: modelId ?? model.modelId };
+  const { name } = open.runner.nameOf(model);
+  const named =
+    modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
   open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
   const cut = cutShort(open, grant, stopReason, messageText(message));
   if (cut !== undefined) throw cut;

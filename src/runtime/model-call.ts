@@ -3,6 +3,7 @@ import {
   modelFor,
   systemMessage,
   type ChatMessage,
+  type ChatMiddleware,
   type DeltaFilter,
   type LlmReply,
   type LlmRequest,
@@ -27,25 +28,44 @@ export interface ModelCall {
   countedBy: Model | undefined;
 }
 
-/** One turn's model call, through what stands around it (F1). What it resolves to is for the breath in which the step is recorded. */
-export async function callModel(open: OpenStep, call: ModelCall): Promise<() => LlmReply> {
+/** One turn's model call, through what stands around it (F1). What it comes to is for the breath in which the step is recorded. */
+export function callModel(open: OpenStep, call: ModelCall): Promise<() => LlmReply> {
+  const { ephemeral = [] } = call.request;
+  const chat = open.runner.agent.callPath?.chat;
+  if (ephemeral.length > 0 || chat !== undefined) return callWith(open, call, chat);
+  return callPlain(open, call, nothing);
+}
+
+async function callWith(
+  open: OpenStep,
+  call: ModelCall,
+  chat: ChatMiddleware | undefined,
+): Promise<() => LlmReply> {
   const { request, role, sent } = call;
-  const { runner } = open;
-  const model = findModel(runner, role);
   const { ephemeral = [] } = request;
-  const shown = ephemeral.length === 0 ? nothing : await runner.live(readSources(open, ephemeral));
+  const shown = ephemeral.length === 0 ? nothing : await open.runner.live(readSources(open, ephemeral));
+  if (chat === undefined) return callPlain(open, call, shown);
+  const model = findModel(open.runner, role);
   const whole = modelRequest(request, shown);
   const inputTokens = (by: Model): number => boundInput(request, sent, by) + boundMessages(shown);
-  const chat = runner.agent.callPath?.chat;
-  if (chat !== undefined) {
-    const { settle, countedBy } = await callThrough(chat, { open, model, whole, inputTokens, request, role });
-    call.countedBy = countedBy;
-    return settle;
-  }
-  const outgoing = { model, request: whole, role, inputTokens, filters: noFilters };
-  const answer = await callAnswered(open, outgoing, { count: 0, turns: 1 });
-  call.countedBy = answer.model;
-  return () => conclude(open, answer, answer.response, payFor(open, answer));
+  const { settle, countedBy } = await callThrough(chat, { open, model, whole, inputTokens, request, role });
+  call.countedBy = countedBy;
+  return settle;
+}
+
+function callPlain(open: OpenStep, call: ModelCall, shown: readonly ChatMessage[]): Promise<() => LlmReply> {
+  const { request, role, sent } = call;
+  const outgoing = {
+    model: findModel(open.runner, role),
+    request: modelRequest(request, shown),
+    role,
+    inputTokens: (by: Model): number => boundInput(request, sent, by) + boundMessages(shown),
+    filters: noFilters,
+  };
+  return callAnswered(open, outgoing, { count: 0, turns: 1 }, (answer) => {
+    call.countedBy = answer.model;
+    return () => conclude(open, answer, answer.response, payFor(open, answer));
+  });
 }
 
 const noFilters: readonly DeltaFilter[] = [];
@@ -62,8 +82,15 @@ function findModel(runner: TaskRunner, role: string): Model {
 }
 
 function modelRequest(request: LlmRequest, shown: readonly ChatMessage[]): ModelRequest {
-  const { transcript, instructions = "", ephemeral: _ephemeral, role: _role, ...rest } = request;
-  const said = transcript.slice();
-  const heard = shown.length === 0 ? said : [...said, ...shown];
-  return { ...rest, messages: instructions === "" ? heard : [systemMessage(instructions), ...heard] };
+  const { transcript, instructions = "" } = request;
+  const said = instructions === "" ? transcript.slice() : transcript.after(systemMessage(instructions));
+  const asked: Record<string, unknown> & { messages: ModelRequest["messages"] } = {
+    messages: shown.length === 0 ? said : [...said, ...shown],
+  };
+  // One by one: leaving out some of all costs more.
+  for (const key in request) if (!ofTheCall.has(key)) asked[key] = request[key as keyof LlmRequest];
+  return asked;
 }
+
+/** What is for the runtime, not for the model. */
+const ofTheCall: ReadonlySet<string> = new Set(["transcript", "instructions", "ephemeral", "role"]);

@@ -26,6 +26,7 @@ import {
   type UnknownPrice,
 } from "../kernel/index.ts";
 import { activate } from "./activation.ts";
+import { CallTimers } from "./call-timers.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
@@ -154,6 +155,7 @@ class LocalRuntime implements Runtime {
       retry: { ...defaultRetrySettings, ...options.retry },
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
+      callTimers: new CallTimers(clock),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
       findAgent: (agentId) => this.#agents.get(agentId),

@@ -1,5 +1,6 @@
 import type { EventDraft, StepAddress } from "../kernel/index.ts";
 import { never } from "./never.ts";
+import type { ScopeInside } from "./scope-inside.ts";
 import type { OpenCall, Strand } from "./strand.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
@@ -9,6 +10,7 @@ export interface OpenStepOptions {
   readonly address: StepAddress;
   readonly openSeq: number;
   readonly again: boolean;
+  readonly at: number;
 }
 
 const nothing: readonly EventDraft[] = [];
@@ -22,19 +24,24 @@ export class OpenStep {
   readonly openSeq: number;
   /** An earlier owner had begun it. */
   readonly again: boolean;
+  /** When it was begun here. Epoch milliseconds. */
+  readonly at: number;
   /** Of a tool's: it is not executed, for a rule or a person said no. */
   denied = false;
   /** Of a tool's: its body was begun. */
   performed = false;
+  /** The scope of a body that is begun. */
+  inside: ScopeInside | undefined;
   #told: EventDraft[] | undefined;
   #call: OpenCall | undefined;
 
-  constructor({ runner, strand, address, openSeq, again }: OpenStepOptions) {
+  constructor({ runner, strand, address, openSeq, again, at }: OpenStepOptions) {
     this.runner = runner;
     this.strand = strand;
     this.address = address;
     this.openSeq = openSeq;
     this.again = again;
+    this.at = at;
   }
 
   get told(): readonly EventDraft[] {
@@ -45,19 +52,38 @@ export class OpenStep {
     (this.#told ??= []).push(draft);
   }
 
+  /** What the body told since its last step. */
+  tellInside(): void {
+    for (const draft of this.inside?.takeTold() ?? nothing) this.tell(draft);
+  }
+
   /** Takes back what was told after the first `count`, for another record to tell. */
   takeTold(count: number): readonly EventDraft[] {
     return this.#told?.splice(count) ?? nothing;
   }
 
   /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
-  async begin(): Promise<OpenCall> {
+  begin(): OpenCall | Promise<OpenCall> {
     const { runner, strand } = this;
     const wait = runner.ready(strand);
-    if (wait !== undefined) await wait;
+    if (wait !== undefined) return this.#beginAfter(wait);
     const call = this.start();
+    const flushed = runner.log.flush();
+    if (flushed !== undefined) return this.#beganAfter(call, flushed);
+    if (runner.dropped) return never();
+    runner.check(strand);
+    return call;
+  }
+
+  async #beginAfter(wait: Promise<void>): Promise<OpenCall> {
+    await wait;
+    return this.begin();
+  }
+
+  async #beganAfter(call: OpenCall, flushed: Promise<void>): Promise<OpenCall> {
+    const { runner, strand } = this;
     try {
-      await runner.log.flush();
+      await flushed;
     } catch (error) {
       if (!runner.dropped) throw error;
     }

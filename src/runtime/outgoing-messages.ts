@@ -92,10 +92,7 @@ export class OutgoingMessages {
   async dueIn(ms: number, task: TaskState = this.#steps.runner.task): Promise<Due> {
     const { owner } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
-    const from = await this.#steps.journaled<number>(
-      step,
-      async () => () => owner.clock.now() - task.pausedMs,
-    );
+    const from = await this.#steps.breath(step, () => owner.clock.now() - task.pausedMs);
     return () => (task.pausedSince === null ? from + ms + task.pausedMs : null);
   }
 

@@ -11,6 +11,7 @@ import type {
   Store,
   UnknownPrice,
 } from "../kernel/index.ts";
+import type { CallTimers } from "./call-timers.ts";
 import type { RunRetry } from "./run-retry.ts";
 import type { Slots } from "./slots.ts";
 
@@ -34,6 +35,7 @@ export interface OwnerContext {
   readonly retry: RetrySettings;
   readonly runRetry: RunRetry;
   readonly slots: Slots;
+  readonly callTimers: CallTimers;
   /** How long a run that only waits is kept in memory. */
   readonly suspendAfterMs: number;
   /** `resume` unless told. */

@@ -3,9 +3,14 @@ import type { StepAddress, StepKind } from "../kernel/index.ts";
 /** Which steps that were recorded when a replay began it has not come by yet, counted for every scope. */
 export class RecordedSteps {
   readonly #left = new Map<string, number>();
+  #remaining = 0;
 
   constructor(addresses: Iterable<StepAddress>) {
     for (const address of addresses) this.#count(address, 1);
+  }
+
+  get remain(): boolean {
+    return this.#remaining > 0;
   }
 
   /** Also in scopes below. */
@@ -21,6 +26,7 @@ export class RecordedSteps {
 
   /** For the task's own scope, every one on the way down, and the address itself. */
   #count(address: StepAddress, by: number): void {
+    this.#remaining += by;
     this.#add("", by);
     for (let end = address.indexOf("/"); end !== -1; end = address.indexOf("/", end + 1)) {
       this.#add(address.slice(0, end), by);

@@ -61,6 +61,7 @@ export class RunLog {
   /** The commit that was being made when it was last looked whether one is left to be written by itself. */
   #watched: Draft | undefined;
   #broken: Fault | undefined;
+  #isClosed = false;
 
   constructor({ store, lease, state, clock, onDurable, onBroken }: RunLogOptions) {
     this.lease = lease;
@@ -77,26 +78,26 @@ export class RunLog {
   }
 
   /** A step has begun. */
-  open(opening: StepOpening): void {
-    this.#state.open(opening, this.#clock.now());
+  open(opening: StepOpening, at: number): void {
+    this.#state.open(opening, at);
     if (this.#draft.opens === undefined) this.#draft.opens = [opening];
     else this.#draft.opens.push(opening);
     this.#touch();
   }
 
-  record(step: StepRecord): void {
-    this.#state.record(step, this.#clock.now());
+  record(step: StepRecord, at: number): void {
+    this.#state.record(step, at);
     if (this.#draft.steps === undefined) this.#draft.steps = [step];
     else this.#draft.steps.push(step);
     this.#touch();
   }
 
   /** Gives the event its place; the seq is its own from now on. */
-  tell(taskId: TaskId, { type, data }: EventDraft): Event {
+  tell(taskId: TaskId, { type, data }: EventDraft, at = this.#clock.now()): Event {
     const { agentId, parentId } = this.#state.task(taskId).record;
     const { runId } = this.lease;
     const seq = this.#state.nextSeq;
-    const event = { seq, runId, taskId, agentId, parentId, type, at: this.#clock.now(), data } as Event;
+    const event = { seq, runId, taskId, agentId, parentId, type, at, data } as Event;
     this.#state.noteEvent(event);
     (this.#draft.events ??= []).push(event);
     this.#touch();
@@ -126,9 +127,13 @@ export class RunLog {
     this.#touch();
   }
 
-  /** Everything added so far is durable when this resolves. J3: refused when the lease is lost, also with nothing to write. */
-  flush(): Promise<void> {
-    if (this.#broken !== undefined) return Promise.reject(this.#broken);
+  /**
+   * Everything added so far is durable when this resolves, or at once where there is nothing to wait for. J3: refused when the lease is
+   * lost, also with nothing to write.
+   */
+  flush(): Promise<void> | undefined {
+    const broken = this.#broken ?? (this.#isClosed ? this.#letGo() : undefined);
+    if (broken !== undefined) return Promise.reject(broken);
     if (this.#writing !== undefined) return this.#flushNext(this.#writing);
     return this.#dirty ? this.#write() : this.#check();
   }
@@ -141,6 +146,11 @@ export class RunLog {
   /** Nothing more is written. */
   stop(fault: Fault): void {
     this.#broken ??= fault;
+  }
+
+  /** The run was let go of. Most often nobody asks for more, so the fault is made for who does. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {
@@ -169,15 +179,15 @@ export class RunLog {
     this.#watched = draft;
     const look = (): void => {
       this.#watched = undefined;
-      if (!this.#dirty || this.#broken !== undefined) return;
-      if (this.#draft === draft) this.flush().catch(() => undefined);
+      if (!this.#dirty || this.#isClosed || this.#broken !== undefined) return;
+      if (this.#draft === draft) this.flush()?.catch(() => undefined);
       else this.#watch();
     };
     // The first comes in the turn that is under way: a task that comes to rest in it says so in the same commit.
     setImmediate(() => setImmediate(look));
   }
 
-  #write(): Promise<void> {
+  #write(): Promise<void> | undefined {
     const draft = this.#draft;
     draft.number = this.#state.nextCommit++;
     draft.at = this.#clock.now();
@@ -187,10 +197,25 @@ export class RunLog {
     this.#draft = newDraft();
     this.#submissions = undefined;
     this.#dirty = false;
-    this.#writing = this.#store.journal
+    const { journal } = this.#store;
+    const standing = submissions === undefined ? this.#writeNow(draft as Commit) : undefined;
+    if (standing instanceof Promise) return standing;
+    if (standing !== undefined) {
+      this.#written(standing);
+      return undefined;
+    }
+    this.#writing = journal
       .append(this.lease, draft as Commit, submissions)
       .then(this.#written, this.#failed);
     return this.#writing;
+  }
+
+  #writeNow(commit: Commit): Commit | Promise<never> | undefined {
+    try {
+      return this.#store.journal.appendNow?.(this.lease, commit);
+    } catch (error) {
+      return Promise.reject(this.#break(error));
+    }
   }
 
   readonly #written = ({ events }: Commit): void => {
@@ -209,6 +234,10 @@ export class RunLog {
     } catch (error) {
       throw this.#break(error);
     }
+  }
+
+  #letGo(): Fault {
+    return new Fault("lease_lost", `${this.lease.runId} was let go of`);
   }
 
   #break(error: unknown): Fault {

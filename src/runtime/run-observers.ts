@@ -36,7 +36,7 @@ export class RunObservers {
   show(events: readonly Event[]): void {
     for (const event of events) {
       const observer = this.#owner.findAgent(event.agentId)?.callPath?.observer;
-      if (observer === undefined) continue;
+      if (observer === undefined || observer.watches?.(event.type) === false) continue;
       this.#shown.add(observer);
       const task = this.#tasks.get(event.taskId) ?? this.#observed(event);
       this.#tasks.set(event.taskId, task);

@@ -89,7 +89,11 @@ export class RunOwner {
     const record = await journal.find(lease.runId);
     if (record === undefined) throw new Fault("not_found", `there is no run ${lease.runId} in this store`);
     const state = new RunState(owner.unknownPrice);
-    for await (const commit of journal.read(lease.runId)) state.fold(commit);
+    if (journal.readPages === undefined) {
+      for await (const commit of journal.read(lease.runId)) state.fold(commit);
+    } else {
+      for await (const page of journal.readPages(lease.runId)) for (const commit of page) state.fold(commit);
+    }
     return new RunOwner(owner, lease, record, state);
   }
 
@@ -334,7 +338,7 @@ export class RunOwner {
     this.#over = true;
     this.#stayAwake();
     this.#waits.forget();
-    this.#log.stop(new Fault("lease_lost", `${this.#lease.runId} was let go of`));
+    this.#log.close();
     this.#tree.close();
   }
 }

@@ -81,6 +81,8 @@ type Held = Pick<TurnRecord, "contents">;
 /** What came for a wait: a value, and of an input that was submitted the run it would have started (S5). */
 export type Came = Pick<Resolution, "value" | "runId">;
 
+const nothing: readonly Came[] = [];
+
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
@@ -125,14 +127,16 @@ export class RunState {
 
   /** Applies a stored commit. */
   fold(commit: Commit): void {
-    this.nextCommit = commit.number + 1;
-    for (const event of commit.events ?? []) this.noteEvent(event);
-    this.apply(commit, commit.at);
+    const { number, at, events, tasks, headcount, ledger } = commit;
+    this.nextCommit = number + 1;
+    if (events !== undefined) for (const event of events) this.noteEvent(event);
+    this.apply(commit, at);
     // Those of tasks that this very commit creates.
-    if (commit.tasks !== undefined) for (const event of commit.events ?? []) this.#noteBeginning(event);
-    for (const command of commit.headcount ?? []) this.seat(command, commit.at);
-    for (const command of commit.ledger ?? []) this.book(command);
-    for (const event of commit.events ?? []) {
+    if (tasks !== undefined && events !== undefined) for (const event of events) this.#noteBeginning(event);
+    if (headcount !== undefined) for (const command of headcount) this.seat(command, at);
+    if (ledger !== undefined) for (const command of ledger) this.book(command);
+    if (events === undefined) return;
+    for (const event of events) {
       if (event.type === "run_carry_over") this.carryOver(event.data.kind);
       if (event.type === "run_fork") this.#forget();
     }
@@ -170,17 +174,19 @@ export class RunState {
    * it; what it records itself stands.
    */
   apply({ tasks, opens, steps, voids, resolves, sessions, mailThrough }: RunChange, at: number): void {
-    for (const change of sessions ?? []) this.#noteEntries(change);
-    for (const { taskId, address } of voids ?? []) this.task(taskId).steps.delete(address);
-    for (const change of tasks ?? []) this.#change(change, at);
-    for (const { taskId, wait, value, runId } of resolves ?? []) {
-      const key = `${taskId} ${wait}`;
-      const came = runId === undefined ? { value } : { value, runId };
-      this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
-    }
+    if (sessions !== undefined) for (const change of sessions) this.#noteEntries(change);
+    if (voids !== undefined) for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
+    if (tasks !== undefined) for (const change of tasks) this.#change(change, at);
+    if (resolves !== undefined) for (const resolution of resolves) this.#keep(resolution);
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
+  }
+
+  #keep({ taskId, wait, value, runId }: Resolution): void {
+    const key = `${taskId} ${wait}`;
+    const came = runId === undefined ? { value } : { value, runId };
+    this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
   }
 
   open({ taskId, address, seq }: StepOpening, at: number): void {
@@ -216,7 +222,8 @@ export class RunState {
 
   /** All of them, in the order in which they came. */
   resolutions(taskId: TaskId, wait: string): readonly Came[] {
-    return this.#resolutions.get(`${taskId} ${wait}`) ?? [];
+    if (this.#resolutions.size === 0) return nothing;
+    return this.#resolutions.get(`${taskId} ${wait}`) ?? nothing;
   }
 
   seat(command: HeadcountCommand, at: number): HeadcountOutcome {

@@ -7,39 +7,44 @@ import type {
   UpdateFilter,
 } from "../kernel/index.ts";
 import type { GatedCallOptions } from "./gated-call.ts";
-import type { OpenStep } from "./open-step.ts";
 import { ScopeInside } from "./scope-inside.ts";
+import type { ScopeSteps } from "./scope-steps.ts";
 import type { Strand } from "./strand.ts";
 
 interface RunningCall extends GatedCallOptions {
-  readonly idempotencyKey: string;
+  /** Of the code that calls the tool. */
+  readonly steps: ScopeSteps;
 }
 
 const noFilters: readonly UpdateFilter[] = [];
 
 /** What a tool's body is given. What most bodies do not ask for is made when one does (F1). */
 export class RunningTool extends ScopeInside implements ToolContext {
-  readonly meta: RunMeta;
-  readonly facts: RunFacts;
-  readonly idempotencyKey: string;
-  readonly callId: string;
-  readonly #open: OpenStep;
+  readonly #call: RunningCall;
   readonly #strand: Strand;
   readonly #filters: readonly UpdateFilter[];
 
-  constructor(
-    { open, call, idempotencyKey, scoped }: RunningCall,
-    strand: Strand,
-    filters: readonly UpdateFilter[] = noFilters,
-  ) {
-    super(() => scoped(strand));
-    this.meta = open.runner.meta;
-    this.facts = open.runner.facts;
-    this.idempotencyKey = idempotencyKey;
-    this.callId = call.callId;
-    this.#open = open;
+  constructor(call: RunningCall, strand: Strand, filters: readonly UpdateFilter[] = noFilters) {
+    super(() => call.scoped(strand));
+    this.#call = call;
     this.#strand = strand;
     this.#filters = filters;
+  }
+
+  get meta(): RunMeta {
+    return this.#call.open.runner.meta;
+  }
+
+  get facts(): RunFacts {
+    return this.#call.open.runner.facts;
+  }
+
+  get callId(): string {
+    return this.#call.call.callId;
+  }
+
+  get idempotencyKey(): string {
+    return this.#call.steps.idempotencyKey(this.#call.open.address);
   }
 
   get signal(): CancelSignal {
@@ -48,7 +53,7 @@ export class RunningTool extends ScopeInside implements ToolContext {
 
   get progress(): (update: JsonValue) => void {
     const { callId } = this;
-    const { taskId, log, owner } = this.#open.runner;
+    const { taskId, log, owner } = this.#call.open.runner;
     const { runId } = log.lease;
     return (whole) => {
       const update = this.#filters.reduce((shown, filter) => filter(shown), whole);

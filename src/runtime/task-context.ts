@@ -19,6 +19,7 @@ import {
   type LlmReply,
   type LlmRequest,
   type Message,
+  type ParallelOptions,
   type PersonQuestion,
   type RunContext,
   type RunFacts,
@@ -41,11 +42,13 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../kernel/index.ts";
+import { runBranches } from "./branches.ts";
 import { CallHistory } from "./call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
+import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { RunningStep } from "./running-step.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
@@ -54,7 +57,8 @@ import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
-import { callTool, findTool } from "./tool-call.ts";
+import { callTool, findTool, type ToolStep } from "./tool-call.ts";
+import { assertReported } from "./task-report.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
 
@@ -67,6 +71,7 @@ export class TaskContext implements RunContext {
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
   readonly #sent = new Map<string, SentPrefix>();
+  readonly #starts: MessageStarts;
   /** Empty without a gate (F1). */
   readonly #history: CallHistory;
 
@@ -78,6 +83,7 @@ export class TaskContext implements RunContext {
   ) {
     this.#history = new CallHistory(around);
     this.#runner = runner;
+    this.#starts = new MessageStarts(runner);
     this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
   }
 
@@ -119,8 +125,7 @@ export class TaskContext implements RunContext {
 
   /** J10: refused here, since at the end of the task nobody could be told. */
   report(report: TaskReport): void {
-    const reported: unknown = report;
-    sealJson(reported, "what the task reports");
+    assertReported(report);
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 
@@ -142,25 +147,31 @@ export class TaskContext implements RunContext {
     return takeTurn(this.#steps, plan);
   }
 
-  async llm(request: LlmRequest): Promise<LlmReply> {
+  llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main", transcript } = request;
     const address = this.#steps.next();
     const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
-    const start = this.#messageStart(role);
+    const start = this.#starts.of(role);
     // Of a recorded answer it is not known what middleware had made of its request.
     const { agent } = this.#runner;
     const { callPath } = agent;
     const model = modelFor(agent, role);
     const countedBy = callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
     const call: ModelCall = { request, role, sent: this.#sent.get(role), countedBy };
-    const reply = await this.#steps.journaled<LlmReply>(step, (open) => callModel(open, call), start);
-    this.#lastLlm = address;
-    this.#toolsCalled = 0;
-    // What it thought goes back with the next request, seen or not.
-    const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
-    if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
-    else this.#sent.delete(role);
-    return reply;
+    return this.#steps.journaled(
+      step,
+      (open) => callModel(open, call),
+      start,
+      (reply: LlmReply) => {
+        this.#lastLlm = address;
+        this.#toolsCalled = 0;
+        // What it thought goes back with the next request, seen or not.
+        const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
+        if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
+        else this.#sent.delete(role);
+        return reply;
+      },
+    );
   }
 
   async tool(call: ToolCall): Promise<ToolResult> {
@@ -176,12 +187,11 @@ export class TaskContext implements RunContext {
     const [only] = calls;
     if (only === undefined || calls.length > 1)
       return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, options));
-    return this.#steps
-      .alone("tools", () => this.#callTool(stepAt(scope, first), only, options))
-      .then((result) => {
-        options.onResult?.(result, 0);
-        return this.#noteCalls(calls, [result]);
-      });
+    const { step, body, start } = this.#toolStep(stepAt(scope, first), only, options);
+    return this.#steps.journaled(step, body, start, (result: ToolResult) => {
+      options.onResult?.(result, 0);
+      return this.#noteCalls(calls, [result]);
+    });
   }
 
   steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
@@ -224,20 +234,14 @@ export class TaskContext implements RunContext {
 
   async parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
     branches: Branches,
+    { stopOnFault = false }: ParallelOptions = {},
   ): Promise<BranchResults<Branches>> {
     const address = this.#steps.next();
     return this.#steps.alone("parallel", async () => {
       const names = Object.keys(branches);
-      const contexts = names.map((name) => this.#inside(branchScope(address, name), this.#steps.strand));
-      const settled = await Promise.allSettled(
-        contexts.map(async (ctx, index) => {
-          try {
-            return await branches[names[index] ?? ""]?.(ctx);
-          } finally {
-            this.#steps.tell(...ctx.takeTold());
-          }
-        }),
-      );
+      const strand = stopOnFault ? new Strand(this.#steps.strand) : this.#steps.strand;
+      const contexts = names.map((name) => this.#inside(branchScope(address, name), strand));
+      const settled = await runBranches(this.#steps, address, { branches, contexts, strand, stopOnFault });
       for (const ctx of contexts) this.#history.join(ctx.#history);
       const values = this.#valuesOf(settled);
       return Object.fromEntries(names.map((name, index) => [name, values[index]])) as BranchResults<Branches>;
@@ -395,31 +399,27 @@ export class TaskContext implements RunContext {
     return this.#noteCalls(calls, this.#valuesOf(await Promise.all(settled)));
   }
 
-  #callTool(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolResult | Promise<ToolResult> {
-    const step: StepIdentity = {
-      address,
-      kind: "tool",
-      name: call.toolName,
-      digest: new JsonDigest(call.input),
-    };
+  #callTool(address: StepAddress, call: ToolCall, options: ToolsOptions): ToolResult | Promise<ToolResult> {
+    const { step, body, start } = this.#toolStep(address, call, options);
+    return this.#steps.recorded<ToolResult>(step, body, start);
+  }
+
+  #toolStep(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolStep {
     const { callId, toolName, input } = call;
+    const digest = new JsonDigest(input);
+    const step: StepIdentity = { address, kind: "tool", name: toolName, digest };
     const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
-    const idempotencyKey = this.#steps.idempotencyKey(address);
-    return this.#steps.recorded<ToolResult>(
-      step,
-      (open) =>
-        callTool({
-          open,
-          call,
-          idempotencyKey,
-          steps: this.#steps,
-          history: this.#history,
-          extra,
-          scoped: (strand, branch) =>
-            this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
-        }),
-      start,
-    );
+    const body: Body<ToolResult> = (open) =>
+      callTool({
+        open,
+        call,
+        steps: this.#steps,
+        history: this.#history,
+        extra,
+        scoped: (strand, branch) =>
+          this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
+      });
+    return { step, body, start };
   }
 
   /** In the order of the calls. */
@@ -448,19 +448,12 @@ export class TaskContext implements RunContext {
     return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   }
 
-  #messageStart(role: string): EventDraft {
-    const model = modelFor(this.#runner.agent, role);
-    const named = model && { model: { provider: model.provider, modelId: model.modelId } };
-    const modelRole = role === "main" ? undefined : { modelRole: role };
-    return { type: "message_start", data: { role: "assistant", attempt: 1, ...named, ...modelRole } };
-  }
-
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
     const step = this.#steps.identify("wait", name, null);
     return this.#steps.journaled<Value>(step, ({ strand }) => this.#runner.waiting(strand, work(), { name }));
   }
 
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
-    return this.#steps.journaled<Value>(this.#steps.identify("value", name, null), async () => read);
+    return this.#steps.breath<Value>(this.#steps.identify("value", name, null), read);
   }
 }

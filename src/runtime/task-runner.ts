@@ -7,7 +7,9 @@ import {
   type Agent,
   type AgentId,
   type CancellationError,
+  type CostLabel,
   type EventDraft,
+  type Model,
   type RunFacts,
   type StepAddress,
   type StepOutcome,
@@ -37,6 +39,12 @@ export interface TaskRunnerOptions {
   readonly log: RunLog;
   readonly state: RunState;
   readonly tree: TaskTree;
+}
+
+/** A model as records name it, and as the ledger does. */
+export interface NamedModel {
+  readonly name: { readonly provider: string; readonly modelId: string };
+  readonly label: CostLabel;
 }
 
 /** How a task's code ended. */
@@ -69,6 +77,7 @@ export class TaskRunner {
   readonly #origins = new WeakMap<object, readonly StepAddress[]>();
   readonly #fatal = Promise.withResolvers<never>();
   #meta: RunMeta;
+  #named: (NamedModel & { readonly model: Model }) | undefined;
   #dropped = false;
   /** Its code came to an end by itself. */
   #ended = false;
@@ -152,7 +161,8 @@ export class TaskRunner {
 
   /** J1, J4: what the step left behind, if it is recorded. If something else is, the code is stopped where it stands. */
   find(step: StepIdentity): StepOutcome | undefined {
-    const recorded = this.task.steps.get(step.address);
+    // What is recorded here and now is not come by again.
+    const recorded = this.#recorded.remain ? this.task.steps.get(step.address) : undefined;
     if (recorded === undefined) return undefined;
     const differs = findDifference(recorded, step, this.owner);
     if (differs !== undefined) {
@@ -170,28 +180,40 @@ export class TaskRunner {
 
   /** E4: tells of a step's beginning, unless an earlier owner did. */
   open(address: StepAddress, strand: Strand, told: readonly EventDraft[], start?: EventDraft): OpenStep {
+    const at = this.owner.clock.now();
     const known = this.task.opened.get(address);
     if (known !== undefined)
-      return new OpenStep({ runner: this, strand, address, openSeq: known, again: true });
+      return new OpenStep({ runner: this, strand, address, openSeq: known, again: true, at });
     let seq = -1;
-    for (const draft of told) seq = this.tell(draft);
-    if (start !== undefined) seq = this.tell(start);
-    if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq });
-    return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false });
+    for (const draft of told) seq = this.tell(draft, at);
+    if (start !== undefined) seq = this.tell(start, at);
+    if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at);
+    return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false, at });
   }
 
   record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {
-    for (const draft of told) this.tell(draft);
+    const at = this.owner.clock.now();
+    for (const draft of told) this.tell(draft, at);
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
-    this.log.record(record);
+    this.log.record(record, at);
     this.tree.recorded(record);
     if (this.task.steps.size === longJournal)
       this.tell({ type: "journal_warning", data: { steps: longJournal } });
   }
 
-  tell(draft: EventDraft): number {
-    return this.log.tell(this.taskId, draft).seq;
+  tell(draft: EventDraft, at?: number): number {
+    return this.log.tell(this.taskId, draft, at).seq;
+  }
+
+  /** One and the same for a model that is asked again: what is kept of each call refers to it. */
+  nameOf(model: Model): NamedModel {
+    if (this.#named?.model !== model) {
+      const { provider, modelId } = model;
+      const label = Object.freeze({ agentId: this.agentId, provider, modelId });
+      this.#named = { model, name: Object.freeze({ provider, modelId }), label };
+    }
+    return this.#named;
   }
 
   /** The code is given a fault that these records hold. */
@@ -220,23 +242,27 @@ export class TaskRunner {
     this.#stop ??= stop;
   }
 
+  get isSeated(): boolean {
+    return this.tree.seatOf(this.taskId) === "seated";
+  }
+
   /** C2, H7: resolves once the task has a seat; nothing to wait for if it has one. Throws once it is stopped. */
   seated(strand: Strand): Promise<void> | undefined {
-    if (this.tree.seatOf(this.taskId) !== "seated") return this.#sit(strand);
+    if (!this.isSeated) return this.#sit(strand);
     this.check(strand);
     return undefined;
   }
 
   /** Also with a slot, so that a call may begin. */
   ready(strand: Strand): Promise<void> | undefined {
-    if (this.#hasSlot && this.tree.seatOf(this.taskId) === "seated") return this.seated(strand);
+    if (this.#hasSlot && this.isSeated) return this.seated(strand);
     return this.#getReady(strand);
   }
 
   /** After a wait: whether it has kept its seat and was not stopped; it gets a slot again first. */
   async stillReady(strand: Strand): Promise<boolean> {
     await this.#activate();
-    return this.tree.seatOf(this.taskId) === "seated" && this.#hasSlot && !strand.token.cancelled;
+    return this.isSeated && this.#hasSlot && !strand.token.cancelled;
   }
 
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
@@ -249,7 +275,8 @@ export class TaskRunner {
   endCall(call: OpenCall): void {
     const index = this.#calls.indexOf(call);
     if (index < 0) return;
-    this.#calls.splice(index, 1);
+    if (index === this.#calls.length - 1) this.#calls.pop();
+    else this.#calls.splice(index, 1);
     if (this.#dropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
@@ -326,7 +353,7 @@ export class TaskRunner {
   }
 
   async #sit(strand: Strand): Promise<void> {
-    while (this.tree.seatOf(this.taskId) !== "seated" && !strand.token.cancelled) await this.#park(strand);
+    while (!this.isSeated && !strand.token.cancelled) await this.#park(strand);
     this.check(strand);
   }
 

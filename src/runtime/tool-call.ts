@@ -4,9 +4,11 @@ import {
   Fault,
   MiddlewareTermination,
   sealJson,
+  sealMadeJson,
   stopsTask,
   type Agent,
   type CallPath,
+  type EventDraft,
   type FunctionContext,
   type JsonObject,
   type JsonValue,
@@ -16,15 +18,16 @@ import {
   type UpdateFilter,
 } from "../kernel/index.ts";
 import { stopAtOverrun } from "./call-reservation.ts";
+import type { CallTimer } from "./call-timers.ts";
 import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
-import type { ScopeSteps } from "./scope-steps.ts";
+import type { Body, ScopeSteps } from "./scope-steps.ts";
 import { RunningTool } from "./running-tool.ts";
 import { Strand } from "./strand.ts";
+import type { StepIdentity } from "./task-runner.ts";
 import { asMeant, passGate, type Passed } from "./gate-passage.ts";
 
 export interface ToolCallOptions extends GatedCallOptions {
-  readonly idempotencyKey: string;
   /** Of the code that calls the tool. */
   readonly steps: ScopeSteps;
   /** Found before the agent's own. */
@@ -40,23 +43,29 @@ export function findTool(
   return extra?.find(named) ?? tools?.find(named);
 }
 
+/** A call as a step of its task. */
+export interface ToolStep {
+  readonly step: StepIdentity;
+  readonly body: Body<ToolResult>;
+  readonly start: EventDraft;
+}
+
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
-export async function callTool(options: ToolCallOptions): Promise<ToolResult> {
+export function callTool(options: ToolCallOptions): ToolResult | Promise<ToolResult> {
   const { open, call } = options;
-  const { runner } = open;
-  const { callId, toolName } = call;
-  const { clock } = runner.owner;
   stopAtOverrun(open);
-  const startedAt = clock.now();
-  const tool = findTool(runner.agent, toolName, options.extra);
-  let result: ToolResult;
-  try {
-    result =
-      tool === undefined ? notThere(options) : (findRefusal(options) ?? (await execute(options, tool)));
-  } catch (error) {
-    throw open.performed && error instanceof MiddlewareTermination ? afterPerforming(error, callId) : error;
-  }
-  const durationMs = clock.now() - startedAt;
+  const tool = findTool(open.runner.agent, call.toolName, options.extra);
+  const refusal = tool === undefined ? notThere(options) : findRefusal(options);
+  return tool === undefined || refusal !== undefined
+    ? told(options, refusal ?? nothing)
+    : execute(options, tool);
+}
+
+const nothing: ToolResult = failure("");
+
+function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
+  const { callId, toolName } = call;
+  const durationMs = open.runner.owner.clock.now() - open.at;
   const status = open.denied ? "denied" : result.isError ? "error" : "ok";
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
@@ -90,26 +99,40 @@ async function execute(given: ToolCallOptions, tool: Tool): Promise<ToolResult> 
   let needsApproval = false;
   let result: ToolResult;
   try {
-    const parsed = await tool.parse(call.input);
-    const asks = tool.needsApproval(parsed);
-    needsApproval = asks !== false && (await asks);
-    const isGated = needsApproval || gate !== undefined;
-    const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
-    if ("refusal" in passed) {
-      open.denied = true;
-      return failure(passed.refusal);
+    try {
+      const parsing = tool.parse(call.input);
+      const parsed = parsing instanceof Promise ? await parsing : parsing;
+      const asks = tool.needsApproval(parsed);
+      needsApproval = asks !== false && (await asks);
+      const isGated = needsApproval || gate !== undefined;
+      const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
+      if ("refusal" in passed) {
+        open.denied = true;
+        return told(given, failure(passed.refusal));
+      }
+      const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
+      result = await perform(options, tool, passed.input ?? call.input, input);
+      open.tellInside();
+      // J1, J10.
+      if (isText(result)) sealMadeJson(result, tool.name);
+      else sealJson(result, `the result of tool ${tool.name}`);
+    } catch (error) {
+      if (stopsTask(error)) throw error;
+      result = failure(Fault.from(error).message);
     }
-    const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
-    result = await perform(options, tool, passed.input ?? call.input, input);
-    // J1, J10.
-    sealJson(result, `the result of tool ${tool.name}`);
+    if (gate !== undefined)
+      result = await reviewed(options, { tool, needsApproval, stage: "after" }, gate, result);
   } catch (error) {
-    if (stopsTask(error)) throw error;
-    result = failure(Fault.from(error).message);
+    throw open.performed && error instanceof MiddlewareTermination
+      ? afterPerforming(error, call.callId)
+      : error;
   }
-  return gate === undefined
-    ? result
-    : reviewed(options, { tool, needsApproval, stage: "after" }, gate, result);
+  return told(given, result);
+}
+
+/** Nothing in it but a text. What a body returned may be anything. */
+function isText(result: Partial<ToolResult>): boolean {
+  return result.metadata === undefined && result.output?.type === "text";
 }
 
 const freely: Passed = Object.freeze({});
@@ -144,7 +167,8 @@ async function performThrough(
   raw: JsonValue,
   input: unknown,
 ): Promise<ToolResult> {
-  const { open, call, idempotencyKey } = options;
+  const { open, call, steps } = options;
+  const idempotencyKey = steps.idempotencyKey(open.address);
   const context: FunctionContext = {
     ...layerContext(open),
     functionName: tool.name,
@@ -158,6 +182,7 @@ async function performThrough(
     const changed = context.arguments !== raw;
     const parsed = changed ? await tool.parse(context.arguments) : input;
     context.result = await run(options, tool, parsed, context.filters);
+    open.tellInside();
   });
   if (context.result !== undefined) return context.result;
   throw new Fault(
@@ -167,7 +192,7 @@ async function performThrough(
 }
 
 /** A tool that suspends has no call open while it waits. */
-async function run(
+function run(
   options: ToolCallOptions,
   tool: Tool,
   input: unknown,
@@ -176,13 +201,25 @@ async function run(
   const { open } = options;
   open.end();
   open.performed = true;
-  const strand = new Strand(open.strand, tool.suspends ? undefined : await open.begin());
+  if (tool.suspends) return runIn(options, tool, input, new Strand(open.strand), filters);
+  const call = open.begin();
+  return call instanceof Promise
+    ? call.then((begun) => runIn(options, tool, input, new Strand(open.strand, begun), filters))
+    : runIn(options, tool, input, new Strand(open.strand, call), filters);
+}
+
+function runIn(
+  options: ToolCallOptions,
+  tool: Tool,
+  input: unknown,
+  strand: Strand,
+  filters: readonly UpdateFilter[] | undefined,
+): Promise<ToolResult> {
   const context = new RunningTool(options, strand, filters);
+  options.open.inside = context;
   const work = tool.execute(input, context);
   const isTimed = tool.timeoutMs !== null && !tool.suspends;
-  const result = await (isTimed ? inTime(options, tool.timeoutMs, strand, work) : work);
-  for (const draft of context.takeTold()) open.tell(draft);
-  return result;
+  return isTimed ? inTime(options, tool.timeoutMs, strand, work) : work;
 }
 
 /** A body that takes too long is told to stop, and never answered again. */
@@ -192,20 +229,24 @@ function inTime(
   strand: Strand,
   work: Promise<ToolResult>,
 ): Promise<ToolResult> {
-  const { clock } = open.runner.owner;
+  const { clock, callTimers } = open.runner.owner;
   return new Promise((resolve, reject) => {
-    const cancel = clock.schedule(clock.now() + timeoutMs, () => {
-      const late = `${call.toolName} took longer than ${timeoutMs} ms`;
-      reject(new Fault("tool_timeout", late));
-      strand.giveUp(late);
-    });
+    const timer: CallTimer = {
+      at: clock.now() + timeoutMs,
+      late: () => {
+        const late = `${call.toolName} took longer than ${timeoutMs} ms`;
+        reject(new Fault("tool_timeout", late));
+        strand.giveUp(late);
+      },
+    };
+    callTimers.add(timer);
     work.then(
       (result) => {
-        cancel();
+        callTimers.remove(timer);
         return resolve(result);
       },
       (error: unknown) => {
-        cancel();
+        callTimers.remove(timer);
         reject(error);
       },
     );

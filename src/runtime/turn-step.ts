@@ -35,6 +35,15 @@ export interface TurnRecord {
   readonly contents?: Readonly<Record<string, JsonValue>>;
 }
 
+/** The digest of a turn. Kept with its record, so it holds on to nothing else: a store that keeps values would keep the whole task. */
+class SeenHistory {
+  history = Transcript.empty;
+
+  digest(hash: Hash): string {
+    return this.history.digest(hash);
+  }
+}
+
 /**
  * Runs `plan` once and freezes what it comes to. J4: the record's digest covers the history that was seen, so one that cannot be put
  * together again from the session is found here, before anything is built on it.
@@ -44,23 +53,18 @@ export function takeTurn(
   plan: (opening: TurnOpening) => Promise<TurnPlan>,
 ): Promise<Turn> {
   const { runner } = steps;
-  let history = Transcript.empty;
-  const step = {
-    address: steps.next(),
-    kind: "turn",
-    name: "turn",
-    digest: { digest: (hash: Hash): string => history.digest(hash) },
-  } as const;
+  const seen = new SeenHistory();
+  const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
   return steps.alone("turn", async () => {
     const known = runner.task.steps.get(step.address);
     if (known?.kind === "turn" && known.outcome.kind === "ok")
-      history = await rebuild(runner, known.outcome.value as unknown as TurnRecord);
+      seen.history = await rebuild(runner, known.outcome.value as unknown as TurnRecord);
     const record = await steps.recorded<TurnRecord>(step, async (open) => {
       const planned = await makePlan(runner, plan);
-      history = planned.history;
+      seen.history = planned.history;
       return () => freeze(open, planned);
     });
-    return thaw(runner, record, history);
+    return thaw(runner, record, seen.history);
   });
 }
 

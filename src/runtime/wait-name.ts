@@ -55,6 +55,18 @@ export function asksPerson(address: StepAddress): boolean {
   return address.endsWith(`/${approvalBranch}`);
 }
 
+const toldBranch = "told";
+
+/** Where it is noted that what came before a `parallel` was told (E4). Never recorded: nothing is waited for. */
+export function toldAddress(parallel: StepAddress): StepAddress {
+  return branchScope(parallel, toldBranch) as StepAddress;
+}
+
+/** Whether a step that was begun at this address is one that somebody waits for. */
+export function isCall(address: StepAddress): boolean {
+  return !address.endsWith(`/${toldBranch}`);
+}
+
 /** The wait whose first values the step took (W1), and how many; a step that waited in vain took none. */
 export function resolutionsTaken({
   kind,
@@ -66,8 +78,10 @@ export function resolutionsTaken({
   | undefined {
   if (outcome.kind === "failed") return undefined;
   if (kind === "approval") return { wait: name, count: 1 };
-  if (kind === "drain" && name !== inboxDrain)
-    return { wait: name, count: (outcome.value as readonly unknown[]).length };
+  if (kind === "drain") {
+    const { length: count } = outcome.value as readonly unknown[];
+    return count === 0 || name === inboxDrain ? undefined : { wait: name, count };
+  }
   if (kind !== "wait") return undefined;
   const value = outcome.value as { readonly kind?: string; readonly value?: unknown } | null;
   if (name.startsWith("ask ")) {

@@ -203,6 +203,7 @@ describe("an order to a run that has ended", () => {
     const ended = gate();
     const append = store.journal.append.bind(store.journal);
     let runId: Event["runId"] | undefined;
+    store.journal.appendNow = () => undefined;
     store.journal.append = async (lease, commit, submissions) => {
       const standing = await append(lease, commit, submissions);
       if (commit.events?.at(-1)?.type === "run_end" && runId === undefined) {

@@ -14,6 +14,7 @@ import type { OwnerContext, VersionPolicy } from "../../src/runtime/owner-contex
 import { StoredRunHandle } from "../../src/runtime/run-handle.ts";
 import { RunOwner } from "../../src/runtime/run-owner.ts";
 import { defaultRunRetry } from "../../src/runtime/run-retry.ts";
+import { CallTimers } from "../../src/runtime/call-timers.ts";
 import { Slots } from "../../src/runtime/slots.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
 import { agent, settle } from "./bench-runtime.ts";
@@ -37,6 +38,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     retry: defaultRetrySettings,
     runRetry: defaultRunRetry,
     slots: new Slots(8),
+    callTimers: new CallTimers(clock),
     suspendAfterMs: 1_000,
     versionPolicy: policy,
     onError: () => undefined,

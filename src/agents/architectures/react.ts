@@ -11,7 +11,6 @@ import {
   type Architecture,
   type Dependencies,
   type EventDraft,
-  type InputQueue,
   type JsonValue,
   type ToolCallPart,
   type ToolChoice,
@@ -58,19 +57,29 @@ export class ReAct implements Architecture {
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
       session.output = messageText(reply.message);
       const calls = toolCallsOf(reply.message);
-      const results = calls.length === 0 ? [] : await act(session, deps, calls);
+      let results: readonly ToolResult[] = none;
+      if (calls.length > 0) {
+        results = await deps.tools.callAll(calls, { onResult: settling(session, calls) });
+        session.messages = session.messages.append(answers(calls, results));
+        session.settled = none;
+      }
       yield eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length });
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
-      const heard = session.turns < deps.maxTurns ? await this.#listen(deps, done) : undefined;
-      if (heard !== undefined) {
-        session.messages = session.messages.append(
-          ...heard.inputs.map((input) => userMessage(shownInput(input))),
-        );
+      const isHeard = session.turns < deps.maxTurns;
+      const steering: readonly JsonValue[] =
+        isHeard && deps.steering !== null ? await deps.ctx.steering({ mode: deps.steering }) : none;
+      const isIdle = done && steering.length === 0;
+      const inputs: readonly JsonValue[] =
+        isHeard && isIdle && deps.followUps !== null
+          ? await deps.ctx.followUps({ mode: deps.followUps })
+          : steering;
+      if (inputs.length > 0) {
+        session.messages = session.messages.append(...inputs.map((input) => userMessage(shownInput(input))));
         yield eventDraft("architecture_event", {
           architecture: this.name,
-          name: heard.queue === "steer" ? "react.steering_injected" : "react.follow_up_injected",
-          data: { inputs: heard.inputs },
+          name: isIdle ? "react.follow_up_injected" : "react.steering_injected",
+          data: { inputs },
         });
       } else if (done) return;
     }
@@ -81,42 +90,32 @@ export class ReAct implements Architecture {
   declaredWorkers(): Readonly<Record<string, never>> {
     return {};
   }
-
-  async #listen({ ctx, steering, followUps }: Dependencies, done: boolean): Promise<Heard | undefined> {
-    const heard = steering === null ? [] : await ctx.steering({ mode: steering });
-    if (heard.length > 0) return { queue: "steer", inputs: heard };
-    const more = done && followUps !== null ? await ctx.followUps({ mode: followUps }) : [];
-    return more.length > 0 ? { queue: "follow_up", inputs: more } : undefined;
-  }
-}
-
-interface Heard {
-  readonly queue: InputQueue;
-  readonly inputs: readonly JsonValue[];
 }
 
 export function react(options?: ReActOptions): ReAct {
   return new ReAct(options);
 }
 
-async function act(
+/** Which calls have their result, while others have not: whoever is stopped in the middle says so (S1). */
+function settling(
   session: AgentSession,
-  { tools }: Dependencies,
   calls: readonly ToolCallPart[],
-): Promise<readonly ToolResult[]> {
+): (result: ToolResult, index: number) => void {
   const settled: (ToolResult | undefined)[] = calls.map(() => undefined);
   session.settled = settled;
-  const onResult = (result: ToolResult, index: number): void => {
+  return (result, index) => {
     settled[index] = result;
   };
-  const results = await tools.callAll(calls, { onResult });
-  session.messages = session.messages.append(
-    toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? nothing))),
-  );
-  session.settled = [];
-  return results;
 }
 
+function answers(
+  calls: readonly ToolCallPart[],
+  results: readonly ToolResult[],
+): ReturnType<typeof toolMessage> {
+  return toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? nothing)));
+}
+
+const none: readonly never[] = [];
 const nothing: ToolResult = { output: { type: "text", text: "" }, isError: true };
 
 /** What somebody said to a run, in words: what is not a text is shown as JSON. */

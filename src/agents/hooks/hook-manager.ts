@@ -7,6 +7,7 @@ import {
   HookEvent,
   type Event,
   type EventObserver,
+  type EventType,
   type HookCallback,
   type HookPayload,
   type Hooks,
@@ -14,7 +15,7 @@ import {
   type ObservedTask,
   type RunId,
 } from "../../kernel/index.ts";
-import { HookProjection } from "./hook-projection.ts";
+import { HookProjection, onlyMoment } from "./hook-projection.ts";
 
 export interface HookManagerOptions {
   /** How long one call of a callback may take before the next goes ahead without it. 30,000 unless told; `null`: any time. */
@@ -98,6 +99,13 @@ export class HookManager implements Hooks, EventObserver {
       registration.active = false;
       this.#registrations.delete(registration);
     };
+  }
+
+  watches(type: EventType): boolean {
+    const hook = onlyMoment[type];
+    if (hook === undefined) return true;
+    for (const each of this.#registrations) if (each.hook === hook) return true;
+    return false;
   }
 
   observe(event: Event, task: ObservedTask): void {

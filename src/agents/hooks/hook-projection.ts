@@ -3,6 +3,7 @@ import {
   outcomeStatus,
   parseAgentId,
   type Event,
+  type EventType,
   type Failure,
   type HookEvent,
   type HookPayload,
@@ -13,6 +14,16 @@ import {
 export type HookMoment = {
   [Name in HookEvent]: { readonly hook: Name; readonly payload: () => HookPayload<Name> };
 }[HookEvent];
+
+/** Events that are one moment and nothing else. They are most of a log. */
+export const onlyMoment: { readonly [Type in EventType]?: HookEvent } = {
+  turn_start: "step_start",
+  turn_end: "step_end",
+  message_start: "llm_start",
+  message_end: "llm_end",
+  tool_execution_start: "tool_start",
+  tool_execution_end: "tool_end",
+};
 
 interface Trip {
   readonly guardrail: string;

@@ -1,3 +1,4 @@
+import type { Ajv, ValidateFunction } from "ajv";
 import {
   copyJson,
   Fault,
@@ -91,15 +92,38 @@ export function jsonSchemaCheck(
   };
 }
 
+const options = { allErrors: true, strict: false, logger: false } as const;
+const compilers = new Map<boolean, Promise<Ajv>>();
+
+/** One for all, since the first schema of each takes tens of milliseconds; a schema with a name of its own is compiled where no other has it. */
+function compiler(draft7: boolean, isNamed: boolean): Promise<Ajv> {
+  const known = isNamed ? undefined : compilers.get(draft7);
+  if (known !== undefined) return known;
+  const made = newCompiler(draft7);
+  if (!isNamed) compilers.set(draft7, made);
+  return made;
+}
+
+async function newCompiler(draft7: boolean): Promise<Ajv> {
+  return draft7
+    ? new (await import("ajv")).Ajv(options)
+    : new (await import("ajv/dist/2020.js")).Ajv2020(options);
+}
+
+/** Forgotten by the compiler, which would keep it for ever. */
+function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
+  try {
+    return ajv.compile(schema);
+  } finally {
+    ajv.removeSchema(schema);
+  }
+}
+
 /** ajv is loaded with the first plain JSON Schema that is used, not with this package. */
 async function compile(what: string, schema: JsonSchema): Promise<(value: unknown) => readonly string[]> {
-  const options = { allErrors: true, strict: false, logger: false } as const;
   try {
     const draft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
-    const ajv = draft7
-      ? new (await import("ajv")).Ajv(options)
-      : new (await import("ajv/dist/2020.js")).Ajv2020(options);
-    const validate = ajv.compile(schema);
+    const validate = compileIn(await compiler(draft7, Object.hasOwn(schema, "$id")), schema);
     return (input) => {
       if (validate(input)) return [];
       return (validate.errors ?? []).map(({ instancePath, message = "is wrong" }) =>

@@ -34,35 +34,25 @@ export class MemoryEventLog implements EventLog {
     const row = this.#tables.run(runId);
     const bell = new Bell();
     const filter = new TailFilter(types);
-    const watcher = (events?: readonly Event[]): void => {
+    const shown = new ShownDeltas(filter.showsDeltas ? row : undefined);
+    const watcher = (events?: readonly Event[], delta?: Delta): void => {
+      if (delta !== undefined && filter.showsDeltas) shown.add(delta, row.events.length);
       if (events === undefined || filter.wakesFor(events)) bell.ring();
     };
     row.watchers.add(watcher);
     signal?.addEventListener("abort", bell.ring);
     try {
-      let next = fromSeq;
-      const shown = new WeakSet<Delta>();
-      let seen = { batch: -1, count: 0 };
-      for (;;) {
+      for (let next = fromSeq; ;) {
         if (signal?.aborted === true || this.#tables.runs.get(runId) !== row) return;
         // Cleared before looking, so that what comes while the consumer is busy rings again.
         bell.clear();
         for (; next < row.events.length; next++) {
+          for (let delta = shown.before(next); delta !== undefined; delta = shown.before(next)) yield delta;
           const event = row.events[next];
           if (event !== undefined && filter.shows(event)) yield deepFreeze(event);
         }
         if (hasEnded(row)) return;
-        if (!filter.showsDeltas) {
-          await bell.rung();
-          continue;
-        }
-        const from = seen.batch === row.deltaBatch ? seen.count : 0;
-        seen = { batch: row.deltaBatch, count: row.deltas.length };
-        for (const delta of row.deltas.length > from ? row.deltas.slice(from) : none) {
-          if (shown.has(delta)) continue;
-          shown.add(delta);
-          yield delta;
-        }
+        for (let delta = shown.before(next); delta !== undefined; delta = shown.before(next)) yield delta;
         await bell.rung();
       }
     } finally {
@@ -79,7 +69,7 @@ export class MemoryEventLog implements EventLog {
     const row = this.#tables.runs.get(runId);
     if (row === undefined || row.epoch !== epoch || row.owner !== workerId) return;
     row.deltas.push(delta);
-    for (const tell of row.watchers) tell(nothing);
+    for (const tell of row.watchers) tell(nothing, delta);
   }
 
   /** Nothing outside this process can edit these events, so the chain is made when asked for (F1). */
@@ -102,7 +92,36 @@ export class MemoryEventLog implements EventLog {
   }
 }
 
-const none: readonly Delta[] = [];
+/** Who is this far behind is shown no more of what was recorded since. */
+const mostBehind = 10_000;
+
+/** E2: what one watcher is yet to be shown, each before the event that was next when it came. */
+class ShownDeltas {
+  #coming: { readonly delta: Delta; readonly next: number }[];
+  #place = 0;
+
+  /** What was there before the watcher. */
+  constructor(row: RunRow | undefined) {
+    this.#coming = row?.deltas.map((delta) => ({ delta, next: row.events.length })) ?? [];
+  }
+
+  add(delta: Delta, next: number): void {
+    this.#coming.push({ delta, next });
+    if (this.#coming.length - this.#place > mostBehind)
+      this.#coming = this.#coming.slice(this.#place).filter((each) => each.next === next);
+    else if (this.#place > mostBehind) this.#coming = this.#coming.slice(this.#place);
+    else return;
+    this.#place = 0;
+  }
+
+  before(seq: number): Delta | undefined {
+    const first = this.#coming[this.#place];
+    if (first === undefined || first.next > seq) return undefined;
+    this.#place++;
+    return first.delta;
+  }
+}
+
 const nothing: readonly Event[] = [];
 
 function hasEnded({ events }: RunRow): boolean {

@@ -18,6 +18,7 @@ import {
   type RunStanding,
   type RunSummary,
   type SingleFlight,
+  type StepRecord,
   type Submission,
   type TaskId,
 } from "../../../kernel/index.ts";
@@ -70,7 +71,6 @@ export class MemoryJournal implements Journal {
       mail: [],
       mailIds: new Set(),
       deltas: [],
-      deltaBatch: 0,
       epoch: 0,
       owner: null,
       rest: { kind: "ready" },
@@ -107,12 +107,21 @@ export class MemoryJournal implements Journal {
   }
 
   async append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit> {
+    return this.#append(lease, commit, submissions);
+  }
+
+  appendNow(lease: Lease, commit: Commit): Commit {
+    return this.#append(lease, commit);
+  }
+
+  #append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Commit {
     const row = this.#tables.owned(lease);
     const standing = row.commits[commit.number];
     if (standing !== undefined) return standing;
     this.#write(row, commit);
-    for (const { run, first, flight } of submissions ?? []) this.#createNow(run, first, flight);
-    for (const tell of row.watchers) tell(commit.events ?? nothing);
+    if (submissions !== undefined)
+      for (const { run, first, flight } of submissions) this.#createNow(run, first, flight);
+    if (row.watchers.size > 0) for (const tell of row.watchers) tell(commit.events ?? nothing);
     return commit;
   }
 
@@ -169,7 +178,7 @@ export class MemoryJournal implements Journal {
     if (number !== row.commits.length) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${row.commits.length}`);
     }
-    if (steps !== undefined) for (const step of steps) assertOutcome(step);
+    if (steps !== undefined) for (const step of steps) sealOutcome(step);
     let next = row.events.length;
     if (events !== undefined) {
       for (const { seq } of events) {
@@ -179,8 +188,6 @@ export class MemoryJournal implements Journal {
       }
     }
     if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
-    // J1: whoever is handed a record cannot change it.
-    if (steps !== undefined) for (const { outcome } of steps) deepFreeze(outcome);
     row.commits.push(commit);
     if (events !== undefined) for (const event of events) row.events.push(event);
     const end = endIn(commit);
@@ -229,8 +236,14 @@ export class MemoryJournal implements Journal {
         ? !calls.has(`${delta.taskId} ${delta.callId}`)
         : !messages.has(delta.taskId),
     );
-    row.deltaBatch++;
   }
+}
+
+/** J1, J10: whoever is handed a record cannot change it. One that is frozen was looked at by who made it. */
+function sealOutcome(step: StepRecord): void {
+  if (Object.isFrozen(step.outcome)) return;
+  assertOutcome(step);
+  deepFreeze(step.outcome);
 }
 
 function standingOf({

@@ -1,4 +1,5 @@
 import {
+  deepFreeze,
   Fault,
   rootLeafOf,
   type AgentId,
@@ -30,7 +31,10 @@ export class MemorySessions implements Sessions {
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
   ): Promise<readonly PlacedEntry[]> {
     const entries = [...(this.#rows.get(sessionId)?.entries.values() ?? [])];
-    return hiddenToo ? entries : entries.filter(({ visibility }) => visibility === "visible");
+    const seen = hiddenToo ? entries : entries.filter(({ visibility }) => visibility === "visible");
+    // Nobody who is handed an entry can change it for the others.
+    for (const { entry } of seen) deepFreeze(entry);
+    return seen;
   }
 
   async list(

@@ -27,16 +27,15 @@ export interface RunRow {
   /** Not consumed yet. */
   mail: PlacedMail[];
   readonly mailIds: Set<string>;
-  /** Shown and not yet recorded; `deltaBatch` counts how often they were cleared. */
+  /** Shown and not yet recorded. */
   deltas: Delta[];
-  deltaBatch: number;
   epoch: number;
   owner: string | null;
   rest: Rest;
   /** When it last became ready, by `Tables.tick`. */
   readyAt: number;
   /** Told of every commit with its events, of every delta with none, and, with nothing, of the end of the row. */
-  readonly watchers: Set<(events?: readonly Event[]) => void>;
+  readonly watchers: Set<(events?: readonly Event[], delta?: Delta) => void>;
 }
 
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */

@@ -69,6 +69,23 @@ export class GroupCommit {
     });
   }
 
+  /** Nobody waits to write, and this turn of the event loop may go on. */
+  isFree(): boolean {
+    return !this.#scheduled && !this.#flushing && this.#turnLasts();
+  }
+
+  /** One statement, at once, when it is free; `undefined` if the file is locked, and then nothing was done. Throws faults only. */
+  writeNow<Result extends object>(work: () => Result, bytes: number): Result | undefined {
+    try {
+      const result = work();
+      this.#onWritten(bytes);
+      return result;
+    } catch (error) {
+      if (isBusy(error)) return undefined;
+      throw Fault.is(error) ? error : sqliteFault(error, this.#database.path);
+    }
+  }
+
   /** Resolves when nothing is left to write. */
   settled(): Promise<void> {
     if (this.#queue.length === 0 && !this.#flushing) return Promise.resolve();

@@ -119,6 +119,23 @@ export class SqliteJournal implements Journal {
       : this.#appendAndSubmit(lease, commit, submissions);
   }
 
+  appendNow(lease: Lease, commit: Commit): Commit | undefined {
+    const run = this.#tables.owned.get(lease.runId);
+    if (run === undefined || !this.#tables.writesNow || this.#reachesFurther(lease.runId, commit))
+      return undefined;
+    const draft = this.#draft(commit, run);
+    const before = run.position;
+    try {
+      const standing = this.#tables.writeNow(() => this.#append(lease, draft, undefined), draft.body.length);
+      if (standing === undefined) run.position = before;
+      if (standing === commit) this.#committed(lease, commit);
+      return standing;
+    } catch (error) {
+      run.position = before;
+      throw error;
+    }
+  }
+
   async #appendAndSubmit(lease: Lease, commit: Commit, submissions: readonly Submission[]): Promise<Commit> {
     const drafts = submissions.map((each) => ({ ...each, draft: this.#draft(each.first, each.run) }));
     let creations: readonly Creation[] = [];
@@ -150,9 +167,7 @@ export class SqliteJournal implements Journal {
         return standing;
       },
       committed: (standing) => {
-        if (standing !== commit) return;
-        this.#neighbours.feeds.add(lease.runId, commit);
-        this.#tell(commit);
+        if (standing === commit) this.#committed(lease, commit);
       },
       // Most often the file was locked: then nothing has changed.
       undone: () => {
@@ -162,18 +177,29 @@ export class SqliteJournal implements Journal {
     });
   }
 
+  #committed({ runId }: Lease, commit: Commit): void {
+    this.#neighbours.feeds.add(runId, commit);
+    this.#tell(commit);
+  }
+
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
+    for await (const page of this.readPages(runId, from)) yield* page;
+  }
+
+  async *readPages(runId: RunId, from = 0): AsyncIterable<Iterable<Commit>> {
     const { run, end } = await this.#tables.read(() => {
       const key = this.#tables.run(runId);
       return { run: key, end: this.#rows.endNumber(key) };
     });
     let next = from;
     for await (const page of this.#rows.texts(run, from, end)) {
+      const commits: Commit[] = [];
       for (const row of page) {
         if (row.number !== next) break;
         next++;
-        yield this.#rows.decode(run, row);
+        commits.push(this.#rows.decode(run, row));
       }
+      yield commits;
     }
     if (next >= end) return;
     await this.#tables.read(() => this.#tables.run(runId));

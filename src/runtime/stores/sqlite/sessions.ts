@@ -1,3 +1,4 @@
+import type { SQLInputValue } from "node:sqlite";
 import {
   Fault,
   formatTaskId,
@@ -22,6 +23,13 @@ const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"
 const visible = visibilities.indexOf("visible");
 
 const entryColumns = "entry_id AS id, run_id AS runId, task, visibility, body";
+
+/** So many at once. */
+const manyRows = 16;
+const intoEntries =
+  "INSERT OR IGNORE INTO entries (session, entry_id, run_id, task, visibility, body) VALUES";
+const oneEntry = `${intoEntries} (?, ?, ?, ?, ?, ?)`;
+const manyEntries = `${intoEntries} ${Array.from({ length: manyRows }, () => "(?, ?, ?, ?, ?, ?)").join(", ")}`;
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 
@@ -134,15 +142,16 @@ export class SqliteSessions implements Sessions {
     const { database } = this.#tables;
     /** When each that was added to was last, by key. */
     const updated = new Map<number, number>();
-    let known: { readonly sessionId: SessionId; readonly session: number } | undefined;
-    for (const change of changes) {
+    for (let index = 0; index < changes.length; index++) {
+      const change = changes[index];
+      if (change === undefined) continue;
       if (change.type === "append") {
-        const { sessionId, agentId, entry } = change;
-        if (known?.sessionId !== sessionId)
-          known = { sessionId, session: this.#find(sessionId) ?? this.#create(sessionId, agentId) };
-        const { session } = known;
-        if (this.#append(session, change))
-          updated.set(session, Math.max(updated.get(session) ?? 0, entry.at));
+        const { sessionId, agentId } = change;
+        const session = this.#find(sessionId) ?? this.#create(sessionId, agentId);
+        const appends = appendsFrom(changes, index, change);
+        index += appends.length - 1;
+        const at = this.#append(session, appends);
+        if (at !== undefined) updated.set(session, Math.max(updated.get(session) ?? 0, at));
         continue;
       }
       const session = this.#find(change.sessionId);
@@ -170,21 +179,28 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  /** Whether it is new. */
-  #append(session: number, { entry, visibility, atLeaf }: Append): boolean {
+  /** When the last of them was said, if any is new. A statement for many costs little more than one for each. */
+  #append(session: number, appends: readonly Append[]): number | undefined {
+    let at: number | undefined;
+    for (let from = 0; from < appends.length;) {
+      const left = appends.length - from;
+      const count = left >= manyRows ? manyRows : 1;
+      const some = appends.slice(from, from + count);
+      from += count;
+      const values = some.flatMap((append) => this.#rowOf(session, append));
+      if (this.#tables.database.run(count === 1 ? oneEntry : manyEntries, ...values) === 0) continue;
+      for (const { entry } of some) at = Math.max(at ?? 0, entry.at);
+    }
+    return at;
+  }
+
+  #rowOf(session: number, { entry, visibility, atLeaf }: Append): SQLInputValue[] {
     const { id, runId, taskId } = entry;
     // Set to nothing, a member is not in the text.
     const rest = { ...entry, id: undefined, runId: undefined, taskId: undefined };
-    const count = this.#tables.database.run(
-      "INSERT OR IGNORE INTO entries (session, entry_id, run_id, task, visibility, body) VALUES (?, ?, ?, ?, ?, ?)",
-      session,
-      id,
-      runId,
-      taskId === null ? null : ordinalOf(taskId),
-      visibilities.indexOf(visibility),
-      JSON.stringify(atLeaf === true ? { ...rest, parentId: this.#leaf(session) } : rest),
-    );
-    return count > 0;
+    const body = JSON.stringify(atLeaf === true ? { ...rest, parentId: this.#leaf(session) } : rest);
+    const task = taskId === null ? null : ordinalOf(taskId);
+    return [session, id, runId, task, visibilities.indexOf(visibility), body];
   }
 
   #find(sessionId: SessionId): number | undefined {
@@ -224,6 +240,18 @@ export class SqliteSessions implements Sessions {
       ) !== undefined
     );
   }
+}
+
+/** Those of one session from here on that can go together: what is to be under its leaf has to see what came before. */
+function appendsFrom(changes: readonly SessionChange[], from: number, first: Append): readonly Append[] {
+  const appends = [first];
+  if (first.atLeaf === true) return appends;
+  for (let index = from + 1; index < changes.length; index++) {
+    const change = changes[index];
+    if (change?.type !== "append" || change.sessionId !== first.sessionId || change.atLeaf === true) break;
+    appends.push(change);
+  }
+  return appends;
 }
 
 function entryOf({ id, runId, task, body }: EntryRow): SessionEntry {

@@ -72,6 +72,16 @@ export class Tables {
     return this.#writer.write(write);
   }
 
+  /** Whether it may be worth trying to write something at once: where several runs are at work, their writes had better go together. */
+  get writesNow(): boolean {
+    return !this.#isClosed && this.owned.size === 1 && this.#writer.isFree();
+  }
+
+  /** As `GroupCommit.writeNow`. */
+  writeNow<Result extends object>(work: () => Result, bytes: number): Result | undefined {
+    return this.#writer.writeNow(work, bytes);
+  }
+
   /** Nothing is taken on any more; what was, is finished. */
   async close(): Promise<void> {
     this.#isClosed = true;
