@@ -6,6 +6,7 @@ const apart = {
   browser: ["browser"],
   contract: ["contract", "runtime/stores"],
   crash: ["crash"],
+  desktop: ["desktop"],
   gates: ["gates"],
   mcp: ["mcp"],
   package: ["package"],
@@ -26,12 +27,26 @@ export default defineConfig({
           pool: "forks",
           isolate: false,
           execArgv: ["--expose-gc"],
+          provide: { shareOfRuns: 1 / 20 },
           // For a test that hangs. How fast a busy machine is, is nobody's promise.
           testTimeout: 60_000,
         },
       },
+      {
+        test: {
+          name: "property",
+          include: ["test/**/*.property.test.ts"],
+          provide: { shareOfRuns: 1 },
+          testTimeout: 60_000,
+        },
+      },
       ...Object.entries(apart).map(([name, folders]) => ({
-        test: { name, include: folders.map((folder) => `test/${folder}/**/*.test.ts`), testTimeout: 60_000 },
+        test: {
+          name,
+          include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
+          testTimeout: 60_000,
+          ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
+        },
       })),
     ],
   },

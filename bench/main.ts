@@ -2,8 +2,10 @@
 import { formatRow, meets, type Row } from "./row.ts";
 
 const benches: Readonly<Record<string, () => Promise<{ rows: () => AsyncIterable<Row> }>>> = {
+  loop: () => import("./loop.ts"),
   policy: () => import("./policy.ts"),
   runtime: () => import("./runtime.ts"),
+  tools: () => import("./tools.ts"),
 };
 
 const [name = "", ...flags] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-import * as agents from "./agents/index.ts";
-import type { Layer } from "./agents/index.ts";
+import * as agents from "./agents/middleware/index.ts";
+import type { Layer } from "./agents/middleware/index.ts";
 import type { Schema } from "./kernel/index.ts";
 import { sha256, systemClock, systemRandom } from "./runtime/index.ts";
 import { standardSchema } from "./standard-schema.ts";
@@ -29,7 +29,7 @@ export {
   type PiiRedactionOptions,
   type Stage,
   type ToolSelection,
-} from "./agents/index.ts";
+} from "./agents/middleware/index.ts";
 
 export {
   MiddlewareTermination,

@@ -1,4 +1,5 @@
-import { schemaValidator, type Layer } from "./agents/index.ts";
+import type { Layer } from "./agents/middleware/layer.ts";
+import { schemaValidator } from "./agents/middleware/schema-validator.ts";
 import { schemaReader } from "./capabilities/index.ts";
 import { Fault, type Infer, type JsonValue, type Schema } from "./kernel/index.ts";
 import { standardSchema } from "./standard-schema.ts";

@@ -18,6 +18,7 @@ import {
   type JsonSchema,
   type JsonValue,
   type Memory,
+  type Message,
   type Model,
   type Permissions,
   type PromptSource,
@@ -33,7 +34,7 @@ import {
   type Tool,
   type UserMessage,
 } from "../kernel/index.ts";
-import { readInput, readMessage, refusedInput, type AgentInput } from "./agent-input.ts";
+import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { AgentStream } from "./agent-stream.ts";
 import type { SchemaCheck } from "./answer-format.ts";
 import { architectureNamed } from "./architectures/registry.ts";
@@ -95,6 +96,8 @@ export interface AgentOptions {
   /** How many inputs that wait are heard at a time; `one` unless told. */
   readonly steering?: DrainMode;
   readonly followUps?: DrainMode;
+  /** What messages that wait for it are: each a conversation of its own, unless told; or, together, one input that lists them as JSON. */
+  readonly mail?: "each" | "together";
   /** J9: change it when the order or meaning of its steps changes. */
   readonly version?: string;
 }
@@ -202,12 +205,11 @@ export class Agent implements HostedAgent {
       if (given === undefined) throw refusedInput(this.name);
       return invokeIn(this.#plan, ctx, given);
     }
-    // Each is a conversation of its own: who wrote one does not see the others.
     const kept: Parameters<typeof invokeIn>[3] = { number: 0, kept: [] };
     let output: JsonValue = "";
-    for (const [number, message] of inbox.messages.entries()) {
-      output = await invokeIn(this.#plan, ctx, readMessage(message.body), { ...kept, number });
-      if (message.replyTo !== undefined) await ctx.reply(message, output);
+    for (const [number, { given, messages }] of this.#mailIn(inbox).entries()) {
+      output = await invokeIn(this.#plan, ctx, given, { ...kept, number });
+      for (const message of messages) if (message.replyTo !== undefined) await ctx.reply(message, output);
     }
     return output;
   }
@@ -219,13 +221,21 @@ export class Agent implements HostedAgent {
   }
 
   /** The same, as it happens. */
-  stream(input: AgentInput, { cancelOnBreak = false, ...options }: StreamOptions = {}): AgentStream {
-    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), cancelOnBreak);
+  stream(input: AgentInput, options: StreamOptions = {}): AgentStream {
+    return this.streamAs(input, options, (result) => result);
   }
 
   /** Invokes it again and again in one session, until what it says will do. */
-  runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult<JsonValue>> {
+  runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
     return runUntil((next, each) => this.invoke(next, each), input, options);
+  }
+
+  protected streamAs<Result>(
+    input: AgentInput,
+    { cancelOnBreak = false, ...options }: StreamOptions,
+    shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
+  ): AgentStream<Result> {
+    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
   }
 
   /** A run that ended on a fault, or was paused, goes on; so does one that a process that died left behind. */
@@ -264,6 +274,16 @@ export class Agent implements HostedAgent {
       ...options,
       ...(deadlineMs != null && { budget: { ...budget, deadlineMs } }),
     });
+  }
+
+  /** Each is a conversation of its own, unless told: who wrote one does not see the others. */
+  #mailIn({ messages }: TaskInbox): readonly {
+    readonly given: ReadInput;
+    readonly messages: readonly Message[];
+  }[] {
+    return this.#options.mail === "together"
+      ? [{ given: readMessage(messages.map(({ from, body }) => ({ from, body }))), messages }]
+      : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
   }
 
   async #find(runId: RunId, given: Runtime | undefined): Promise<RunHandle> {

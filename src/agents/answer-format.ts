@@ -30,6 +30,12 @@ export function withFormat(instructions: string, schema: JsonSchema): string {
   return instructions === "" ? asked : `${instructions}\n\n${asked}`;
 }
 
+/** The same for work on the way to the answer. */
+export function withoutFormat(instructions: string, format: ResponseFormat | null): string {
+  if (format?.type !== "json" || format.schema === undefined) return instructions;
+  return instructions.replace(withFormat("", format.schema), "").trimEnd();
+}
+
 /** Makes an answer fit whatever architecture came to it: as it is, or by asking again with what was wrong. */
 export async function fitAnswer(
   session: AgentSession,

@@ -2,11 +2,25 @@ export { Agent, type AgentHome, type AgentOptions, type InvokeOptions, type Stre
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
 export type { SchemaCheck } from "./answer-format.ts";
-export { ReAct, react, type ReActOptions } from "./architectures/react.ts";
-export { registerArchitecture } from "./architectures/registry.ts";
+export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
+export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";
+export { SequentialFlow } from "./flows/sequential.ts";
+export {
+  END,
+  START,
+  type NodeContext,
+  type NodeFunction,
+  type WorkflowEdge,
+  type WorkflowNode,
+  type WorkflowRouter,
+} from "./flows/workflow-graph.ts";
+export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
+export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
+export { orchestration, type SubAgentConfig } from "./orchestrator.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
-export type { RoundState, RunUntilOptions } from "./run-until.ts";
+export { runUntil, type RoundState, type RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
+export { userProxy } from "./user-proxy.ts";
 export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";
 export { HookManager, type HookFailure, type HookManagerOptions } from "./hooks/hook-manager.ts";
 export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run-logger.ts";
@@ -52,25 +66,3 @@ export {
   type PermissionRules,
   type PermissionsOptions,
 } from "./permissions/permissions.ts";
-export {
-  auditLogger,
-  type AuditBook,
-  type AuditLine,
-  type AuditLoggerOptions,
-} from "./middleware/audit-logger.ts";
-export { cache, type CacheOptions } from "./middleware/cache.ts";
-export { contentTruncator, type ContentTruncatorOptions } from "./middleware/content-truncator.ts";
-export { fileValidator, type FileValidatorOptions } from "./middleware/file-validator.ts";
-export { historyTruncator, type HistoryTruncatorOptions } from "./middleware/history-truncator.ts";
-export { humanApproval, type HumanApprovalOptions } from "./middleware/human-approval.ts";
-export { injectionMarking, type InjectionMarkingOptions } from "./middleware/injection-marking.ts";
-export type { Layer, Stage } from "./middleware/layer.ts";
-export { modelFallback, type ModelFallbackOptions } from "./middleware/model-fallback.ts";
-export type { PiiKind } from "./middleware/pii-pattern.ts";
-export { piiRedaction, type OwnPattern, type PiiRedactionOptions } from "./middleware/pii-redaction.ts";
-export { MiddlewarePipeline } from "./middleware/pipeline.ts";
-export { rateLimiter, type RateLimiterOptions } from "./middleware/rate-limiter.ts";
-export { retry, type RetryOptions } from "./middleware/retry.ts";
-export { schemaValidator, type SchemaValidatorOptions } from "./middleware/schema-validator.ts";
-export type { ToolSelection } from "./middleware/tool-selection.ts";
-export { tracing, type TracingOptions } from "./middleware/tracing.ts";

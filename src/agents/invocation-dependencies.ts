@@ -2,7 +2,6 @@ import {
   agentSession,
   messageText,
   modelFor,
-  parseSessionId,
   toolCallsOf,
   Transcript,
   type Agent,
@@ -30,28 +29,21 @@ import type { OpenSessions } from "./prompt-history.ts";
 /** What stays the same in every scope of an invocation. */
 export interface InvocationParts extends Pick<
   Dependencies,
-  | "memory"
-  | "permissions"
-  | "hooks"
-  | "telemetry"
-  | "auditLog"
-  | "ephemeral"
-  | "steering"
-  | "followUps"
-  | "streaming"
+  "memory" | "permissions" | "hooks" | "telemetry" | "auditLog" | "ephemeral" | "streaming"
 > {
   readonly agent: Agent;
   readonly sessionId: AgentSession["id"];
   readonly sessions: OpenSessions;
-  readonly history: AgentContext;
+  /** A window that summarises does so in the scope it is looked through: elsewhere a call may be open (J2). */
+  readonly historyIn: (ctx: RunContext) => AgentContext;
   readonly budget: Budget;
   /** As they were frozen when the invocation began. */
   readonly specs: readonly ToolSpec[];
-  readonly outputFormat: ResponseFormat | null;
 }
 
-interface Scope {
+interface Scope extends Pick<Dependencies, "steering" | "followUps" | "outputFormat"> {
   readonly ctx: RunContext;
+  readonly history: AgentContext;
   readonly role: string;
   readonly extra: readonly Tool[];
   readonly maxTurns: number;
@@ -94,7 +86,7 @@ export class InvocationDependencies implements Dependencies {
   }
 
   get history(): AgentContext {
-    return this.#parts.history;
+    return this.#scope.history;
   }
 
   get memory(): Dependencies["memory"] {
@@ -130,15 +122,15 @@ export class InvocationDependencies implements Dependencies {
   }
 
   get steering(): Dependencies["steering"] {
-    return this.#parts.steering;
+    return this.#scope.steering;
   }
 
   get followUps(): Dependencies["followUps"] {
-    return this.#parts.followUps;
+    return this.#scope.followUps;
   }
 
   get outputFormat(): ResponseFormat | null {
-    return this.#parts.outputFormat;
+    return this.#scope.outputFormat;
   }
 
   get fastAudit(): boolean {
@@ -163,12 +155,16 @@ export class InvocationDependencies implements Dependencies {
   }
 
   freshSession(role: string, instructions: string): AgentSession {
-    const id = parseSessionId(`${this.#parts.sessionId.slice(0, 180)}__${role}`);
-    return this.#parts.sessions.add(agentSession({ id, instructions }));
+    const { sessions, sessionId } = this.#parts;
+    const id = sessions.free(`${sessionId.slice(0, 180)}__${role}`);
+    return sessions.add(agentSession({ id, instructions }));
   }
 
   scopeForWorker(role: string, ctx: RunContext = this.#scope.ctx): Dependencies {
-    return new InvocationDependencies(this.#parts, { ...this.#scope, role, ctx });
+    const { historyIn } = this.#parts;
+    const history = ctx === this.#scope.ctx ? this.#scope.history : historyIn(ctx);
+    const unheard = { steering: null, followUps: null, outputFormat: null };
+    return new InvocationDependencies(this.#parts, { ...this.#scope, ...unheard, role, ctx, history });
   }
 
   withExtraTools(tools: readonly Tool[]): Dependencies {

@@ -5,6 +5,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
+  type DrainMode,
   type EphemeralSource,
   type Guardrail,
   type HistoryProvider,
@@ -31,8 +32,10 @@ import { TaskBudget } from "./task-budget.ts";
 /** What an agent goes by in each of its invocations. */
 export interface InvocationPlan extends Pick<
   InvocationParts,
-  "agent" | "memory" | "permissions" | "hooks" | "telemetry" | "auditLog" | "steering" | "followUps"
+  "agent" | "memory" | "permissions" | "hooks" | "telemetry" | "auditLog"
 > {
+  readonly steering: DrainMode;
+  readonly followUps: DrainMode;
   readonly architecture: Architecture;
   readonly instructions: string | Pick<PromptSource, "build">;
   readonly tools: readonly Tool[];
@@ -69,6 +72,9 @@ class Invocation {
   readonly #sessions = new OpenSessions();
   readonly #deps: Dependencies;
   #session: AgentSession;
+  /** What the architecture is to answer, and how much had been said by then. */
+  #prompt: string;
+  #roundFrom: number;
   #thought: AgentRunResult | undefined;
 
   constructor(plan: InvocationPlan, ctx: RunContext, given: ReadInput, turn: Turn, place: Place) {
@@ -78,6 +84,8 @@ class Invocation {
     this.#turn = turn;
     this.#place = place;
     this.#session = this.#begin();
+    this.#prompt = given.prompt;
+    this.#roundFrom = turn.history.length;
     this.#deps = this.#dependencies();
   }
 
@@ -106,13 +114,16 @@ class Invocation {
     } catch (error) {
       const session = this.#session;
       if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
+      this.#reportMetadata();
       const stop = stopOf(error);
-      if (stop !== undefined)
+      if (stop !== undefined) {
+        this.#say(this.#prompt, this.#guardsOutput ? "" : session.output);
         closeInvocation(ctx, session, this.#turn, this.#place, {
           output: session.output,
           isStopped: true,
           ...stop,
         });
+      }
       throw error;
     }
   }
@@ -135,9 +146,10 @@ class Invocation {
     const { architecture, stopHooks, check } = this.#plan;
     const session = this.#session;
     const ctx = this.#ctx;
-    let { prompt } = this.#given;
+    this.#prompt = this.#given.prompt;
     for (let continued = 0; ; continued++) {
-      for await (const draft of architecture.run(session, this.#deps, prompt)) {
+      this.#roundFrom = session.messages.length;
+      for await (const draft of architecture.run(session, this.#deps, this.#prompt)) {
         ctx.tell(draft);
         if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
       }
@@ -150,8 +162,8 @@ class Invocation {
         session.interruptionReason = "max_continuations";
         break;
       }
-      this.#say(prompt);
-      prompt = said;
+      this.#say(this.#prompt);
+      this.#prompt = said;
     }
     const { output: schema } = this.#given;
     const { interrupted, interruptionReason } = session;
@@ -159,29 +171,34 @@ class Invocation {
       const status = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";
       return { output: session.output, status, interruptionReason };
     }
-    const output =
-      schema === undefined ? session.output : await fitAnswer(session, this.#deps, schema, check);
+    if (schema === undefined)
+      return { output: session.output, status: "completed", interruptionReason: null };
+    this.#say(this.#prompt);
+    const output = await fitAnswer(session, this.#deps, schema, check);
     return { output, status: "completed", interruptionReason: null };
   }
 
   /** An architecture may leave the conversation to its agent: then it was a question and an answer. */
-  #say(prompt: string): void {
+  #say(prompt: string, answer: string = this.#session.output): void {
     const session = this.#session;
-    const last = session.messages.at(-1);
-    const isSaid = session.messages.length > this.#turn.history.length && last?.role === "assistant";
-    if (isSaid || session.output === "") return;
-    const asked =
-      session.messages.length === this.#turn.history.length ? [opening(prompt, session.attachments)] : [];
-    session.messages = session.messages.append(...asked, assistantMessage(session.output));
+    const said = session.messages.slice(this.#roundFrom);
+    const isAnswered = answer === "" || said.some(({ role }) => role === "assistant");
+    session.messages = session.messages.append(
+      ...(said.length > 0 ? [] : [opening(prompt, session.attachments)]),
+      ...(isAnswered ? [] : [assistantMessage(answer)]),
+    );
+    session.attachments = [];
   }
 
   /** What a layer made of the answer is what was said. */
   #adopt(result: AgentRunResult): void {
     const session = this.#session;
-    this.#say(this.#given.prompt);
+    const answer = textOf(result.output);
     if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
-    else if (result.output !== this.#thought.output)
-      session.messages = withAnswer(session.messages, textOf(result.output));
+    else {
+      this.#say(this.#prompt, answer);
+      if (result.output !== this.#thought.output) session.messages = withAnswer(session.messages, answer);
+    }
   }
 
   /** A layer answered without letting the agent think, or when it had failed half way. */
@@ -195,10 +212,10 @@ class Invocation {
   async #close(result: AgentRunResult): Promise<void> {
     const ctx = this.#ctx;
     const { status, interruptionReason } = result;
-    const { metadata, messages } = this.#session;
+    const { messages } = this.#session;
     if (status === "max_turns" || status === "guardrail_tripped" || status === "failed")
       ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
-    if (Object.keys(metadata).length > 0) ctx.report({ metadata: { ...metadata } });
+    this.#reportMetadata();
     const { history: kept } = this.#plan;
     if (kept !== undefined) {
       const { agentId, facts } = ctx;
@@ -211,32 +228,38 @@ class Invocation {
     closeInvocation(ctx, this.#session, this.#turn, this.#place, result);
   }
 
+  #reportMetadata(): void {
+    const { metadata } = this.#session;
+    if (Object.keys(metadata).length > 0) this.#ctx.report({ metadata: { ...metadata } });
+  }
+
   /** What has not been looked at yet is not given out. */
   get #guardsOutput(): boolean {
     return this.#plan.guardrails.some((guardrail) => guardrail.onOutput !== undefined);
   }
 
   #dependencies(): Dependencies {
-    const { window, maxTurns, ...parts } = this.#plan;
+    const { window, maxTurns, steering, followUps, ...parts } = this.#plan;
     const ctx = this.#ctx;
     const { output: schema } = this.#given;
-    const history = new PromptHistory({
-      agentId: ctx.agentId,
-      history: this.#sessions,
-      ...(window && { window: () => window(ctx) }),
-    });
+    const historyIn = (scope: RunContext): PromptHistory =>
+      new PromptHistory({
+        agentId: ctx.agentId,
+        history: this.#sessions,
+        ...(window && { window: () => window(scope) }),
+      });
+    const outputFormat = schema === undefined ? null : formatOf(schema);
     return new InvocationDependencies(
       {
         ...parts,
-        history,
+        historyIn,
         sessionId: ctx.facts.sessionId,
         sessions: this.#sessions,
         budget: new TaskBudget(ctx),
         specs: this.#turn.tools,
         streaming: ctx.streaming,
-        outputFormat: schema === undefined ? null : formatOf(schema),
       },
-      { ctx, role: "main", extra: [], maxTurns },
+      { ctx, history: historyIn(ctx), role: "main", extra: [], maxTurns, steering, followUps, outputFormat },
     );
   }
 }

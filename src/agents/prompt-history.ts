@@ -1,4 +1,5 @@
 import {
+  parseSessionId,
   Transcript,
   type AgentContext,
   type AgentId,
@@ -59,6 +60,13 @@ export class OpenSessions {
   add(session: AgentSession): AgentSession {
     this.#sessions.set(session.id, session);
     return session;
+  }
+
+  /** An id that no session of this invocation has: the name, or the name and a number. */
+  free(name: string): SessionId {
+    let id = parseSessionId(name);
+    for (let number = 2; this.#sessions.has(id); number++) id = parseSessionId(`${name}_${number}`);
+    return id;
   }
 
   read({ sessionId }: HistoryKey): Transcript {

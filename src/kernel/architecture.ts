@@ -14,6 +14,8 @@ export interface Architecture {
   readonly name: string;
   /** `false`: all it does is set others to work, and its agent needs no model. */
   readonly thinks?: boolean;
+  /** The architecture it is wrapped around. */
+  readonly base?: Architecture;
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft>;
   /** The agents it composes, by role; empty for a single one. */
   declaredWorkers(): Readonly<Record<string, Agent>>;

@@ -4,6 +4,7 @@ import type { Agent } from "./agent.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { Budget } from "./budget.ts";
 import type { ChatMessage } from "./chat-message.ts";
+import type { UserPart } from "./content.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { HookRegistry } from "./hook-registry.ts";
 import type { DrainMode } from "./input-queue.ts";
@@ -49,15 +50,18 @@ export interface Dependencies extends FastFlags {
   readonly context: RunFacts;
   /** Live state to show before each turn. */
   readonly ephemeral: readonly EphemeralSource[];
-  /** How many of the inputs that wait are heard at a time. */
-  readonly steering: DrainMode;
-  readonly followUps: DrainMode;
-  /** What the answer is to be; `null`: text. */
+  /** How many of the inputs that wait are heard at a time; `null` in a worker's scope: who drives the invocation listens. */
+  readonly steering: DrainMode | null;
+  readonly followUps: DrainMode | null;
+  /** What the answer is to be; `null`: text, as all work on the way to it is. */
   readonly outputFormat: ResponseFormat | null;
 
   /** An empty session in a role of its own, with an id derived from the parent's, so that none sees another's messages. */
   freshSession(role: string, instructions: string): AgentSession;
-  /** The same for work in a role: it asks that role's model; in a branch of `ctx.parallel`, give the branch's `ctx`. */
+  /**
+   * For work in a role, on the way to the answer: it asks that role's model, hears nobody and owes no format. In a branch of
+   * `ctx.parallel`, or in a tool's body, give the `ctx` from there.
+   */
   scopeForWorker(role: string, ctx?: RunContext): Dependencies;
   /** Tools beside the agent's own, told of after them. Their bodies run again on replay only if they had no result (J7). */
   withExtraTools(tools: readonly Tool[]): Dependencies;
@@ -70,7 +74,8 @@ export interface Dependencies extends FastFlags {
 export type WorkerInput = string | WorkerBrief;
 
 export interface WorkerBrief {
-  readonly prompt: string;
+  /** With images and files where there are some. */
+  readonly prompt: string | readonly UserPart[];
   /** Beside its own instructions. */
   readonly instructions?: string;
   /** What was said before, in place of its own history. */

@@ -252,6 +252,7 @@ export type {
   LlmRequest,
   OnParentEnd,
   OnPause,
+  ParallelOptions,
   RunContext,
   SpawnOptions,
   SpawnOutcome,
@@ -283,6 +284,7 @@ export { contextMessages, sessionContext, type SessionContext, type ShownEntry }
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export { leafOf, pathTo, rootLeafOf } from "./session-path.ts";
 export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
+export { checkSkill, type Skill } from "./skill.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";
 export type { Standing } from "./standing.ts";

@@ -55,6 +55,11 @@ export interface SpawnOptions {
   readonly budget?: Partial<ExecutionBudget>;
   /** RUN unless told. */
   readonly retention?: HistoryRetention;
+  /**
+   * As what its employer hires it, where it is to remember: each role has a session of its own, and each user has one in it. Absent: all
+   * it does in the run's session under its own name is one conversation, of each user.
+   */
+  readonly role?: string;
   /** `cancel` unless told. */
   readonly onParentEnd?: OnParentEnd;
   readonly onPause?: OnPause;
@@ -120,7 +125,10 @@ export interface StepContext {
 export interface ToolsOptions {
   /** Tools beside the agent's own, found first. They pass the same gate. */
   readonly extra?: readonly Tool[];
-  /** For each call that has its result, by its place, before `tools` settles: what was done is known also when a stop ends the rest. */
+  /**
+   * For each call that has its result, by its place, as soon as it has: what was done is known to the calls that come after it, and also
+   * when a stop ends the rest.
+   */
   readonly onResult?: (result: ToolResult, index: number) => void;
 }
 
@@ -128,6 +136,11 @@ export type Branch<Value> = (ctx: RunContext) => Promise<Value>;
 export type BranchResults<Branches extends Readonly<Record<string, Branch<unknown>>>> = {
   readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
 };
+
+export interface ParallelOptions {
+  /** The first fault gives the other branches up: they are never answered again, and what they have open is told to stop. */
+  readonly stopOnFault?: boolean;
+}
 
 /**
  * What a task does its work through. Every call that takes time is a step of the journal: recorded once, returned from the record
@@ -184,16 +197,20 @@ export interface RunContext {
   /** C1: the task and everything below it. */
   cancel(handle: TaskHandle, reason: string): Promise<void>;
 
-  /** Waits for all, then throws the first fault in the order of declaration. */
+  /** Waits for all, then throws the first fault in the order of declaration; with `stopOnFault` it waits for nobody after a fault. */
   parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
     branches: Branches,
+    options?: ParallelOptions,
   ): Promise<BranchResults<Branches>>;
   /** The first to settle wins; the winner is journaled and the others are cancelled. */
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
 
-  /** Sends and waits; on a spawned handle, waits only. A timed-out ask of a child cancels it (H5). */
+  /**
+   * Sends and waits; on a spawned handle, waits only. H5: a timed-out ask of a child cancels it; its time is the child's, which stands
+   * still while the child is paused or waits for a person.
+   */
   ask(
     target: AgentId | TaskHandle,
     body: JsonValue,

@@ -26,6 +26,8 @@ export interface TaskRecord {
   readonly streaming: boolean;
   readonly onParentEnd: OnParentEnd;
   readonly onPause: OnPause;
+  /** As what it was hired, if that was said. */
+  readonly role?: string;
   /** The tools it may call; `null`: all of its agent's. */
   readonly tools: readonly string[] | null;
 }

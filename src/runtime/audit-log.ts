@@ -10,7 +10,7 @@ import type {
   RunId,
   Store,
 } from "../kernel/index.ts";
-import { unnamed } from "./run-handle.ts";
+import { unnamed } from "./unnamed-user.ts";
 
 /** Of one text, unless asked for in full. */
 const maxChars = 500;

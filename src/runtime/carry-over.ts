@@ -1,7 +1,7 @@
 import { Fault, formatTaskId, Supervision, type InputQueue, type Submission } from "../kernel/index.ts";
 import { newRun } from "./activation.ts";
 import type { OwnerContext } from "./owner-context.ts";
-import { unnamed } from "./run-handle.ts";
+import { unnamed } from "./unnamed-user.ts";
 import type { RunLog } from "./run-log.ts";
 import type { Came, RunState } from "./run-state.ts";
 import { mailOfSubmission } from "./submission.ts";

@@ -48,6 +48,7 @@ export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRec
     streaming: record.streaming,
     onParentEnd: options.onParentEnd ?? "cancel",
     onPause: options.onPause ?? "suspend",
+    ...(options.role !== undefined && { role: options.role }),
     tools: options.tools ?? null,
   };
 }

@@ -11,6 +11,7 @@ import {
   type TaskOutcome,
   type TopicId,
 } from "../kernel/index.ts";
+import type { TaskState } from "./run-state.ts";
 import type { Body, ScopeSteps } from "./scope-steps.ts";
 import { joinWait, replyWait } from "./wait-name.ts";
 import type { Due } from "./waits.ts";
@@ -29,7 +30,8 @@ export class OutgoingMessages {
     { timeoutMs }: { readonly timeoutMs?: number },
   ): Promise<AskOutcome> {
     const name = typeof target === "string" ? target : target.taskId;
-    const due = timeoutMs === undefined ? undefined : await this.dueIn(timeoutMs);
+    const clock = typeof target === "string" ? undefined : this.#steps.runner.state.task(target.taskId);
+    const due = timeoutMs === undefined ? undefined : await this.dueIn(timeoutMs, clock);
     const step = this.#steps.identify("wait", `ask ${name}`, { body, timeoutMs: timeoutMs ?? null });
     return this.#steps.journaled<AskOutcome>(step, () =>
       typeof target === "string"
@@ -86,9 +88,9 @@ export class OutgoingMessages {
     });
   }
 
-  /** When `ms` will have passed of the task's own time, which stands still while it is paused (H5). Journaled. */
-  async dueIn(ms: number): Promise<Due> {
-    const { task, owner } = this.#steps.runner;
+  /** When `ms` will have passed of a task's time, its own unless told, which stands still while it is paused (H5). Journaled. */
+  async dueIn(ms: number, task: TaskState = this.#steps.runner.task): Promise<Due> {
+    const { owner } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
     const from = await this.#steps.breath(step, () => owner.clock.now() - task.pausedMs);
     return () => (task.pausedSince === null ? from + ms + task.pausedMs : null);
@@ -129,7 +131,7 @@ export class OutgoingMessages {
   ): Promise<AskOutcome | (() => AskOutcome)> {
     const { runner, strand } = this.#steps;
     const { tree } = runner;
-    const timer = due === undefined ? undefined : tree.wait(runner.taskId, `timeout ${address}`, due);
+    const timer = due === undefined ? undefined : tree.wait(runner.taskId, `timeout ${address}`, due, taskId);
     try {
       const ended = tree.whenEnded(taskId);
       const first = timer === undefined ? ended : Promise.race([ended, timer.came]);

@@ -26,6 +26,7 @@ import {
 } from "../kernel/index.ts";
 import { forkRun } from "./fork.ts";
 import { RunState } from "./run-state.ts";
+import { unnamed } from "./unnamed-user.ts";
 import { signalWait } from "./wait-name.ts";
 
 export interface HandleOptions {
@@ -50,9 +51,6 @@ interface Ending {
   end?: Event<"run_end">;
   task?: Event<"task_end">;
 }
-
-/** In whose name an order is given when nobody said. */
-export const unnamed = "user";
 
 export class StoredRunHandle implements RunHandle {
   readonly runId: RunId;

@@ -172,8 +172,8 @@ export class RunTree implements TaskTree {
     for (const each of reached) this.#cancelOne(each, reason, status);
   }
 
-  wait(taskId: TaskId, name: string, due?: Due): Wait {
-    return this.#waits.wait(taskId, name, due);
+  wait(taskId: TaskId, name: string, due?: Due, clock?: TaskId): Wait {
+    return this.#waits.wait(taskId, name, due, clock);
   }
 
   noteDeliveries(deliveries: readonly Delivery[]): void {

@@ -165,6 +165,8 @@ export class ScopeSteps {
         outcome = outcomeOf(step, done);
       } catch (error) {
         if (this.runner.dropped) return await never();
+        // What a stop made of it is not what it came to: whoever goes on begins it anew.
+        if (this.strand.givenUp) throw error;
         outcome = failureOf(error);
       }
       this.runner.record(step, outcome, open.told);
@@ -198,6 +200,8 @@ export class ScopeSteps {
         outcome = outcomeOf(step, done);
       } catch (error) {
         if (runner.dropped) return await never();
+        // What a stop made of it is not what it came to: whoever goes on begins it anew.
+        if (this.strand.givenUp) throw error;
         outcome = failureOf(error);
       }
       runner.record(step, outcome, open.told);

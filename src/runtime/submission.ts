@@ -11,10 +11,10 @@ import {
 } from "../kernel/index.ts";
 import { newRun } from "./activation.ts";
 import type { OwnerContext } from "./owner-context.ts";
-import { unnamed } from "./run-handle.ts";
+import { unnamed } from "./unnamed-user.ts";
 import { RunState } from "./run-state.ts";
 import { callOfApproval } from "./tool-approval.ts";
-import { asksPerson } from "./wait-name.ts";
+import { asksPerson, isCall } from "./wait-name.ts";
 
 /**
  * Starts a run, or finds the one that stands under its id, or hands the input to the one that is unfinished in the session (S5). What
@@ -88,7 +88,7 @@ async function waitsOf(
   if (status === "pending") return { waits: false, names: ["a worker"] };
   if (state.paused) return { waits: true, names: ["resume"] };
   const names = live.flatMap(({ record, opened }) =>
-    [...opened.keys()].map((address) => {
+    [...opened.keys()].filter(isCall).map((address) => {
       const at = `${record.taskId}/${address}`;
       // As `approve` takes it.
       return asksPerson(address) ? `approval ${approvals.get(parentOf(at)) ?? at}` : `call ${at}`;

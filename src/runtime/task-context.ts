@@ -19,6 +19,7 @@ import {
   type LlmReply,
   type LlmRequest,
   type Message,
+  type ParallelOptions,
   type PersonQuestion,
   type RunContext,
   type RunFacts,
@@ -41,6 +42,7 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../kernel/index.ts";
+import { runBranches } from "./branches.ts";
 import { CallHistory } from "./call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
@@ -232,20 +234,14 @@ export class TaskContext implements RunContext {
 
   async parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
     branches: Branches,
+    { stopOnFault = false }: ParallelOptions = {},
   ): Promise<BranchResults<Branches>> {
     const address = this.#steps.next();
     return this.#steps.alone("parallel", async () => {
       const names = Object.keys(branches);
-      const contexts = names.map((name) => this.#inside(branchScope(address, name), this.#steps.strand));
-      const settled = await Promise.allSettled(
-        contexts.map(async (ctx, index) => {
-          try {
-            return await branches[names[index] ?? ""]?.(ctx);
-          } finally {
-            this.#steps.tell(...ctx.takeTold());
-          }
-        }),
-      );
+      const strand = stopOnFault ? new Strand(this.#steps.strand) : this.#steps.strand;
+      const contexts = names.map((name) => this.#inside(branchScope(address, name), strand));
+      const settled = await runBranches(this.#steps, address, { branches, contexts, strand, stopOnFault });
       for (const ctx of contexts) this.#history.join(ctx.#history);
       const values = this.#valuesOf(settled);
       return Object.fromEntries(names.map((name, index) => [name, values[index]])) as BranchResults<Branches>;
@@ -385,7 +381,10 @@ export class TaskContext implements RunContext {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(() => this.#callTool(stepAt(scope, first + index), call, options));
+        settle(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
+          if (end.status === "fulfilled") options.onResult?.(end.value, index);
+          return end;
+        });
       // A sequential tool waits for those before it, and those after it wait for it.
       if (findTool(this.#runner.agent, call.toolName, options.extra)?.concurrency !== "sequential")
         settled.push(run());
@@ -397,10 +396,7 @@ export class TaskContext implements RunContext {
         if ((await own).status === "rejected") break;
       }
     }
-    const ends = await Promise.all(settled);
-    for (const [index, end] of ends.entries())
-      if (end.status === "fulfilled") options.onResult?.(end.value, index);
-    return this.#noteCalls(calls, this.#valuesOf(ends));
+    return this.#noteCalls(calls, this.#valuesOf(await Promise.all(settled)));
   }
 
   #callTool(address: StepAddress, call: ToolCall, options: ToolsOptions): ToolResult | Promise<ToolResult> {

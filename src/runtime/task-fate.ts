@@ -43,16 +43,15 @@ export async function fateOf(
     const waited = childrenEnded();
     if (waited !== undefined) await runner.waiting(strand, waited.all, { name: waited.name });
     const { stop } = runner;
-    const { interruption, metadata } = runner.report;
+    const { interruption } = runner.report;
     const completed = {
       status: "completed",
       output,
       failure: null,
       ...(interruption && { interruption }),
-      ...(metadata && { metadata }),
     } as const;
     const outcome = stop === undefined ? completed : cancelledOutcome(stop, output);
-    return { kind: "ended", outcome, endedOn: [], told: ctx.takeTold() };
+    return { kind: "ended", outcome: reported(runner, outcome), endedOn: [], told: ctx.takeTold() };
   } catch (error) {
     return fateOfError(runner, error, ctx.takeTold());
   }
@@ -62,16 +61,19 @@ function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDra
   if (error instanceof ContinueAsNew) return { kind: "continues", input: error.state, told };
   const fault = Fault.from(error);
   const stop = fault instanceof CancellationError ? fault : runner.stop;
-  if (stop !== undefined)
-    return { kind: "ended", outcome: cancelledOutcome(stop, runner.report.output), endedOn: [], told };
+  if (stop !== undefined) {
+    const outcome = reported(runner, cancelledOutcome(stop, runner.report.output));
+    return { kind: "ended", outcome, endedOn: [], told };
+  }
   const endedOn = runner.originsOf(error);
   if (endedOn.length === 0 && !isFinalFault(fault)) return { kind: "crashed", fault, told };
-  return {
-    kind: "ended",
-    outcome: failedOutcome(fault, outputAt(fault, runner.report.output)),
-    endedOn,
-    told,
-  };
+  const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.report.output)));
+  return { kind: "ended", outcome, endedOn, told };
+}
+
+/** With what else the task wants known, however it ended. */
+function reported({ report: { metadata } }: TaskRunner, outcome: TaskOutcome): TaskOutcome {
+  return metadata === undefined ? outcome : { ...outcome, metadata };
 }
 
 export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutcome {

@@ -32,8 +32,8 @@ export interface TaskTree {
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome;
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;
-  /** Waits for someone to resolve the name, or for the time. */
-  wait(taskId: TaskId, name: string, due?: Due): Wait;
+  /** Waits for someone to resolve the name, or for the time, by the clock of the task that waits unless told. */
+  wait(taskId: TaskId, name: string, due?: Due, clock?: TaskId): Wait;
   /** Seen in an inbox. */
   noteDeliveries(deliveries: readonly Delivery[]): void;
   /** A step of the task is recorded; what it waited for is taken. */

@@ -163,13 +163,21 @@ async function readEntries(
   return (await owner.store.sessions.read(sessionId)).map(({ entry }) => entry);
 }
 
-/** A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's. */
-function historySession({ task, facts, agentId }: TaskRunner): SessionId | null {
-  const { parentId, supervision } = task.record;
+/**
+ * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
+ * it did for another employer, in another role or for another user.
+ */
+function historySession({ task, facts, agentId, owner }: TaskRunner): SessionId | null {
+  const { parentId, supervision, role, userId } = task.record;
   if (parentId === null) return facts.sessionId;
   if (supervision.retention !== HistoryRetention.PERMANENT) return null;
-  return parseSessionId(`${facts.sessionId}/${agentId}`);
+  const place = role === undefined ? agentId : `${supervision.parentId}/${role}`;
+  const whose = userId === null ? "" : `/@${owner.hash(userId).slice(0, digitsOfUser)}`;
+  return parseSessionId(`${facts.sessionId}/${place}${whose}`);
 }
+
+/** Of the hash of a user's name, which itself may be no part of an id: enough that nobody meets two that share them. */
+const digitsOfUser = 22;
 
 function isErasedAtEnd({ task }: TaskRunner): boolean {
   return task.record.supervision.retention === HistoryRetention.NONE;

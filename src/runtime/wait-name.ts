@@ -55,6 +55,18 @@ export function asksPerson(address: StepAddress): boolean {
   return address.endsWith(`/${approvalBranch}`);
 }
 
+const toldBranch = "told";
+
+/** Where it is noted that what came before a `parallel` was told (E4). Never recorded: nothing is waited for. */
+export function toldAddress(parallel: StepAddress): StepAddress {
+  return branchScope(parallel, toldBranch) as StepAddress;
+}
+
+/** Whether a step that was begun at this address is one that somebody waits for. */
+export function isCall(address: StepAddress): boolean {
+  return !address.endsWith(`/${toldBranch}`);
+}
+
 /** The wait whose first values the step took (W1), and how many; a step that waited in vain took none. */
 export function resolutionsTaken({
   kind,

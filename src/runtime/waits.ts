@@ -24,6 +24,8 @@ export interface Wait {
 interface Waiter {
   readonly taskId: TaskId;
   readonly name: string;
+  /** The task whose clock `due` goes by. */
+  readonly clock: TaskId;
   readonly due: Due | undefined;
   readonly resolve: (value: JsonValue | undefined) => void;
   forgetTimer: (() => void) | undefined;
@@ -52,9 +54,9 @@ export class Waits {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  wait(taskId: TaskId, name: string, due?: Due): Wait {
+  wait(taskId: TaskId, name: string, due?: Due, clock: TaskId = taskId): Wait {
     const { promise, resolve } = Promise.withResolvers<JsonValue | undefined>();
-    const waiter: Waiter = { taskId, name, due, resolve, forgetTimer: undefined, served: false };
+    const waiter: Waiter = { taskId, name, clock, due, resolve, forgetTimer: undefined, served: false };
     this.#waiters.add(waiter);
     this.serve(taskId, name);
     if (!waiter.served) this.#arm(waiter);
@@ -84,7 +86,7 @@ export class Waits {
   /** The clock of a task goes on. */
   rearm(taskId: TaskId): void {
     for (const waiter of this.#waiters) {
-      if (waiter.taskId !== taskId || waiter.served) continue;
+      if (waiter.clock !== taskId || waiter.served) continue;
       waiter.forgetTimer?.();
       this.#arm(waiter);
     }

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from "vitest";
+import { react } from "../../src/agents/architectures/index.ts";
 import {
   Agent,
   memoryStore,
   openRuntime,
-  react,
   sha256,
   slidingWindow,
   tool,

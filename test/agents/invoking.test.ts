@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import { registerArchitecture } from "../../src/agents/architectures/index.ts";
 import {
   Agent,
   HookEvent,
@@ -7,7 +8,6 @@ import {
   memoryStore,
   openRuntime,
   PromptHistory,
-  registerArchitecture,
   sha256,
   tool,
 } from "../../src/index.ts";

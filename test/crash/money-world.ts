@@ -1,12 +1,6 @@
 import { createHash } from "node:crypto";
-import {
-  composeGate,
-  MiddlewarePipeline,
-  modelFallback,
-  summarizeIn,
-  withGuardrailModels,
-  type Layer,
-} from "../../src/agents/index.ts";
+import { composeGate, summarizeIn, withGuardrailModels } from "../../src/agents/index.ts";
+import { MiddlewarePipeline, modelFallback, type Layer } from "../../src/agents/middleware/index.ts";
 import { llmJudge } from "../../src/agents/guardrails/index.ts";
 import { fallback } from "../../src/capabilities/index.ts";
 import {

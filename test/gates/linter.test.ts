@@ -144,7 +144,7 @@ const plants: readonly Plant[] = [
   {
     rule: "the runtime does not import agents",
     file: "src/runtime/planted-arrow.ts",
-    source: `export { react as planted } from "../agents/index.ts";\n`,
+    source: `export { Agent as planted } from "../agents/index.ts";\n`,
     ...coreImports,
   },
   {

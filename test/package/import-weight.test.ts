@@ -45,9 +45,22 @@ test("importing the guardrails loads the agents' layer and the kernel alone", as
   expect(loaded.filter((url) => !/\/dist\/(?:kernel|agents)\//u.test(url))).toEqual([]);
 });
 
+test("importing the architectures loads the agents' layer and the kernel alone", async () => {
+  const loaded = await load("reeve/architectures");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/agents\/architectures\/index\.js$/u));
+  expect(loaded.filter((url) => !/\/dist\/(?:kernel|agents)\//u.test(url))).toEqual([]);
+});
+
 test("importing the tools loads no package, driver or server", async () => {
   const loaded = await load("reeve/tools");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/capabilities\/tools\/index\.js$/u));
+  expect(loaded.filter(isPackage)).toEqual([]);
+  expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
+});
+
+test("importing the desktop loads no package, driver or server: what it needs comes with its first use", async () => {
+  const loaded = await load("reeve/desktop");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/capabilities\/desktop\/index\.js$/u));
   expect(loaded.filter(isPackage)).toEqual([]);
   expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Transcript, userMessage, type Event } from "../../src/kernel/index.ts";
+import { Fault, Transcript, userMessage, type Event } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text, typesOf } from "./bench-runtime.ts";
 
@@ -71,6 +71,51 @@ it("waits for all branches and throws the first fault in the order of declaratio
   slow.resolve();
   expect((await run.result()).output).toBe("first declared");
   expect(ended).toEqual(["three"]);
+});
+
+it("with stopOnFault a fault gives the other branches up at once, and what they had open is not recorded (J2, J5)", async () => {
+  const { runtime } = await setUp();
+  const afterwards: string[] = [];
+  const bodies: string[] = [];
+  let broken = true;
+  const worker = agent("worker", async (ctx) => {
+    const results = await ctx.parallel(
+      {
+        slow: async (branch) => {
+          try {
+            return await branch.step("slow", async ({ signal }) => {
+              bodies.push("slow");
+              if (!broken) return "slow";
+              const stopped = Promise.withResolvers<string>();
+              signal.addEventListener("abort", () => stopped.reject(new Error("cut")));
+              return stopped.promise;
+            });
+          } finally {
+            if (broken) afterwards.push("given up went on");
+          }
+        },
+        done: (branch) => branch.step("done", async () => (bodies.push("done"), "done")),
+        failing: async (branch) => {
+          await branch.step("first", async () => "first");
+          return branch.step("failing", async () => {
+            bodies.push("failing");
+            if (broken) throw new Fault("tool_failed", "no luck");
+            return "failing";
+          });
+        },
+      },
+      { stopOnFault: true },
+    );
+    return [results.slow, results.done, results.failing];
+  });
+  const run = await runtime.submit(worker, null);
+  const result = await run.result();
+  expect(result).toMatchObject({ status: "failed", failure: { code: "tool_failed", message: "no luck" } });
+  expect(afterwards).toEqual([]);
+  broken = false;
+  await run.resume();
+  expect((await run.result()).output).toEqual(["slow", "done", "failing"]);
+  expect(bodies.toSorted()).toEqual(["done", "failing", "failing", "slow", "slow"]);
 });
 
 it("journals the winner of a race, tells the losers to stop and never answers them", async () => {

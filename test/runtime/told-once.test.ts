@@ -36,6 +36,34 @@ describe("what the log tells of a task's life, once however often it is replayed
     ]);
   });
 
+  it("what comes before branches, before what they tell, and once however often it is replayed", async () => {
+    const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
+    const turn = (number: number) => ({ type: "turn_start", data: { turn: number } }) as const;
+    const worker = agent("worker", async (ctx) => {
+      ctx.tell(turn(1));
+      await ctx.parallel({
+        idle: async () => "no step",
+        left: async (branch) => {
+          branch.tell(turn(2));
+          await branch.waitForSignal("a");
+          branch.tell(turn(3));
+        },
+        right: (branch) => branch.waitForSignal("b"),
+      });
+      ctx.tell(turn(4));
+      await ctx.parallel({ only: (branch) => branch.waitForSignal("c") });
+    });
+    const run = await runtime.submit(worker, null);
+    for (const name of ["b", "a", "c"]) {
+      await settle();
+      await clock.advance(200);
+      await run.signal(name);
+    }
+    await run.result();
+    const turns = ofTypes(await events(run.runId), "turn_start").map(({ data }) => data.turn);
+    expect(turns).toEqual([1, 2, 3, 4]);
+  });
+
   it("that branches wait together, and again when one of them has gone on", async () => {
     const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {

@@ -346,24 +346,6 @@ it("is stopped by a mismatch between code and journal before anything runs (J4)"
   expect(failure?.message).toContain("step 0");
 });
 
-it("cancels a child whose hand-off took too long (H5)", async () => {
-  const { runtime, clock } = await setUp();
-  const slow = agent("slow", async (ctx) => void (await ctx.waitForSignal("never")));
-  const boss = agent(
-    "boss",
-    async (ctx) => {
-      const handle = await hire(ctx, slow);
-      const { kind } = await ctx.ask(handle, null, { timeoutMs: 1_000 });
-      return [kind, (await ctx.join(handle)).status];
-    },
-    { colleagues: [slow] },
-  );
-  const run = await runtime.submit(boss, null);
-  await settle();
-  await clock.advance(1_001);
-  expect((await run.result()).output).toEqual(["timed_out", "cancelled"]);
-});
-
 it("gives the next free seat to the paused task that was promoted (H8)", async () => {
   const { runtime, events } = await setUp();
   const first = gate();

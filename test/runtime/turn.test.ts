@@ -227,6 +227,38 @@ describe("the step `turn` (J4)", () => {
       ["trip/child", null],
     ]);
   });
+
+  it("keeps what a child did apart by employer and role, and by user", async () => {
+    const { runtime } = await setUp();
+    const child = agent("child", async (ctx) => {
+      const { sessionId: session } = await ctx.turn(async ({ input }) => ({
+        input,
+        instructions: "",
+        tools: [],
+      }));
+      return session;
+    });
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const seen = [];
+        for (const role of ["reader", "writer"]) {
+          const spawned = await ctx.spawn(child.id, null, { retention: HistoryRetention.PERMANENT, role });
+          if (spawned.kind === "spawned") seen.push((await ctx.join(spawned.handle)).output);
+        }
+        return seen;
+      },
+      { colleagues: [child] },
+    );
+    const sessionsOf = async (userId?: string) =>
+      (await (await runtime.submit(parent, null, { sessionId, ...(userId && { userId }) })).result()).output;
+    const nobody = await sessionsOf();
+    expect(nobody).toEqual(["trip/parent/reader", "trip/parent/writer"]);
+    const ada = await sessionsOf("ada lovelace");
+    const grace = await sessionsOf("grace");
+    expect(await sessionsOf("ada lovelace")).toEqual(ada);
+    expect(new Set([nobody, ada, grace].flat()).size).toBe(6);
+  });
 });
 
 it.each(twoStores)(

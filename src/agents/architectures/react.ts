@@ -67,13 +67,15 @@ export class ReAct implements Architecture {
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
       const isHeard = session.turns < deps.maxTurns;
-      const steering: readonly JsonValue[] = isHeard
-        ? await deps.ctx.steering({ mode: deps.steering })
-        : none;
+      const steering: readonly JsonValue[] =
+        isHeard && deps.steering !== null ? await deps.ctx.steering({ mode: deps.steering }) : none;
       const isIdle = done && steering.length === 0;
-      const inputs = isHeard && isIdle ? await deps.ctx.followUps({ mode: deps.followUps }) : steering;
+      const inputs: readonly JsonValue[] =
+        isHeard && isIdle && deps.followUps !== null
+          ? await deps.ctx.followUps({ mode: deps.followUps })
+          : steering;
       if (inputs.length > 0) {
-        session.messages = session.messages.append(...inputs.map(said));
+        session.messages = session.messages.append(...inputs.map((input) => userMessage(shownInput(input))));
         yield eventDraft("architecture_event", {
           architecture: this.name,
           name: isIdle ? "react.follow_up_injected" : "react.steering_injected",
@@ -116,7 +118,7 @@ function answers(
 const none: readonly never[] = [];
 const nothing: ToolResult = { output: { type: "text", text: "" }, isError: true };
 
-/** What is not a text is shown as JSON. */
-function said(input: JsonValue): ReturnType<typeof userMessage> {
-  return userMessage(typeof input === "string" ? input : canonicalJson(input));
+/** What somebody said to a run, in words: what is not a text is shown as JSON. */
+export function shownInput(input: JsonValue): string {
+  return typeof input === "string" ? input : canonicalJson(input);
 }

@@ -1,24 +1,45 @@
 import { Fault, type Architecture } from "../../kernel/index.ts";
+import { deepAgent } from "./deep-agent.ts";
+import { graphOfThoughts } from "./graph-of-thoughts.ts";
+import { planAndExecute } from "./plan-and-execute.ts";
 import { react } from "./react.ts";
+import { reflexion } from "./reflexion.ts";
+import { rewoo } from "./rewoo.ts";
+import { selfRefine } from "./self-refine.ts";
+import { treeOfThoughts } from "./tree-of-thoughts.ts";
 
 /** Those that need nothing to be told. */
-const builtIn: Readonly<Record<string, () => Architecture>> = { react };
+const builtIn: Readonly<Record<string, () => Architecture>> = {
+  react: () => react(),
+  "plan-and-execute": () => planAndExecute(),
+  rewoo: () => rewoo(),
+  reflexion: () => reflexion(),
+  "self-refine": () => selfRefine(),
+  "tree-of-thoughts": () => treeOfThoughts(),
+  "graph-of-thoughts": () => graphOfThoughts(),
+  "deep-agent": () => deepAgent(),
+};
 
 const registered = new Map<string, () => Architecture>();
 
-/** Makes an architecture of your own known by a name, for `new Agent({ architecture: name })`. */
+/** Makes an architecture of your own known by a name, for `new Agent({ architecture: name })`. Built-in names stay what they are. */
 export function registerArchitecture(name: string, make: () => Architecture): void {
   if (Object.hasOwn(builtIn, name) || registered.has(name))
     throw new Fault("already_exists", `there is an architecture ${name} already: choose another name`);
+  if (name.trim() === "") throw new Fault("invalid_argument", "an architecture's name is empty");
   registered.set(name, make);
+}
+
+/** What `new Agent({ architecture })` knows by name, built-in ones first. */
+export function architectureNames(): readonly string[] {
+  return [...Object.keys(builtIn), ...registered.keys()];
 }
 
 export function architectureNamed(name: string): Architecture {
   const make = Object.hasOwn(builtIn, name) ? builtIn[name] : registered.get(name);
   if (make !== undefined) return make();
-  const known = [...Object.keys(builtIn), ...registered.keys()].join(", ");
   throw new Fault(
     "not_found",
-    `there is no architecture ${name}; there are: ${known}. Register yours with registerArchitecture`,
+    `there is no architecture ${name}; there are: ${architectureNames().join(", ")}. Register yours with registerArchitecture`,
   );
 }

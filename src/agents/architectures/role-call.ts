@@ -3,7 +3,6 @@ import {
   eventDraft,
   messageText,
   Transcript,
-  userMessage,
   type AgentSession,
   type Dependencies,
   type EventDraft,
@@ -11,29 +10,31 @@ import {
   type ResponseFormat,
   type UserPart,
 } from "../../kernel/index.ts";
+import { opening } from "../agent-input.ts";
 
 export interface RoleCall {
   /** Whose model is asked; the main one where the role has none of its own. */
   readonly role: string;
   readonly instructions: string;
   readonly prompt: string;
+  /** What was said before the prompt; nothing unless told. */
+  readonly before?: Transcript;
   readonly attachments?: readonly UserPart[];
   readonly format?: ResponseFormat;
 }
 
 /**
- * One model call in a role: a turn, told and counted, that sees nothing but its prompt and leaves nothing in the conversation. In a branch
+ * One model call in a role: a turn, told and counted, that sees nothing but what it is given and leaves nothing in the conversation. In a branch
  * of `ctx.parallel`, give it the branch's dependencies (`scopeForWorker`).
  */
 export async function askRole(session: AgentSession, deps: Dependencies, call: RoleCall): Promise<string> {
-  const { role, instructions, prompt, attachments = [], format } = call;
+  const { role, instructions, prompt, before = Transcript.empty, attachments = [], format } = call;
   const { ctx } = deps;
   ctx.check();
   const turn = ++session.turns;
   ctx.tell(eventDraft("turn_start", { turn }));
-  const asked = attachments.length === 0 ? prompt : [{ type: "text", text: prompt } as const, ...attachments];
   const { message, usage, stopReason } = await ctx.llm({
-    transcript: Transcript.of([userMessage(asked)]),
+    transcript: before.append(opening(prompt, attachments)),
     instructions,
     role,
     ...(format && { responseFormat: format }),

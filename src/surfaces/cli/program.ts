@@ -1,7 +1,8 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { Fault } from "../../kernel/index.ts";
 import { printAudit, type AuditLogOptions } from "./audit-log.ts";
 import { auditVerify, type AuditVerifyOptions } from "./audit-verify.ts";
+import type { DemoOptions } from "./demo/demo-command.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
 import { defaultStore } from "./stored-runs.ts";
@@ -107,6 +108,16 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .action(async (words: string[], options: RunCommandOptions) => {
       const { runCommand } = await import("./run/run-command.ts");
       onEnd(await runCommand(words, options, terminal));
+    });
+  program
+    .command("demo")
+    .description("see it at work, without a key: hiring, preemption, a kill -9 and the books after it")
+    .option("--pace <ms>", "how long its scripted models take for an answer", "350")
+    .option("--keep", "keep the store it ran on")
+    .addOption(new Option("--act <folder>").hideHelp())
+    .action(async (options: DemoOptions) => {
+      const { demoCommand } = await import("./demo/demo-command.ts");
+      onEnd(await demoCommand(options, terminal));
     });
   const audit = program
     .command("audit")

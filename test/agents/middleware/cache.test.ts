@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cache } from "../../../src/agents/index.ts";
+import { cache } from "../../../src/agents/middleware/index.ts";
 import { sha256 } from "../../../src/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { simpleTool, text } from "../../runtime/bench-runtime.ts";

@@ -1,4 +1,4 @@
-import { MiddlewarePipeline, type Layer } from "../../../src/agents/index.ts";
+import { MiddlewarePipeline, type Layer } from "../../../src/agents/middleware/index.ts";
 import {
   CancellationError,
   formatAgentId,

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { Agent, humanApproval, type HumanApprovalOptions } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/agents/index.ts";
+import { humanApproval, type HumanApprovalOptions } from "../../../src/agents/middleware/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { setUp, simpleTool, text, until } from "../../runtime/bench-runtime.ts";
 import { runScene } from "./contexts.ts";

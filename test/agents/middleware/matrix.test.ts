@@ -18,7 +18,7 @@ import {
   schemaValidator,
   tracing,
   type Layer,
-} from "../../../src/agents/index.ts";
+} from "../../../src/agents/middleware/index.ts";
 import { memoryStore, sha256 } from "../../../src/index.ts";
 import {
   assistantMessage,

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Agent, piiRedaction, type PiiRedactionOptions } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/agents/index.ts";
+import { piiRedaction, type PiiRedactionOptions } from "../../../src/agents/middleware/index.ts";
 import {
   assistantMessage,
   messageText,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Agent, MiddlewarePipeline, type Layer } from "../../../src/agents/index.ts";
+import { Agent } from "../../../src/agents/index.ts";
+import { MiddlewarePipeline, type Layer } from "../../../src/agents/middleware/index.ts";
 import {
   userMessage,
   type ChatContext,

@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { memoryStore, sha256 } from "../../src/runtime/index.ts";
+import { propertyRuns } from "../property-runs.ts";
 import { models } from "./models/index.ts";
 
 it.each(Object.entries(models))(
   "%s",
   async (_says, model) => {
     const open = async () => memoryStore({ hash: sha256, maxDeliveries: 2 });
-    await expect(fc.assert(model(open), { numRuns: 10_000 })).resolves.toBeUndefined();
+    await expect(fc.assert(model(open), { numRuns: propertyRuns(10_000) })).resolves.toBeUndefined();
   },
   60_000,
 );

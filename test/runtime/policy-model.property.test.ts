@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { priorities, type Priority } from "../../src/kernel/index.ts";
+import { propertyRuns } from "../property-runs.ts";
 import { nanoPerToken, SimulatedRun } from "./simulated-run.ts";
 
 /** One number read as many small ones: cheap to make, and it shrinks. */
@@ -98,5 +99,5 @@ test("H1-H8, B1-B6: random trees with priorities, spends, crashes and resumes br
       expect(run.problems).toEqual([]);
     },
   );
-  fc.assert(property, { numRuns: 20_000 });
+  fc.assert(property, { numRuns: propertyRuns(20_000) });
 }, 120_000);

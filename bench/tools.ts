@@ -1,0 +1,182 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { openRuntime, tool } from "reeve";
+import {
+  formatAgentId,
+  type Agent,
+  type JsonObject,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from "reeve/kernel";
+import { z } from "zod";
+import { cpuMs } from "./cpu-time.ts";
+import { median, type Row } from "./row.ts";
+
+const rounds = 31;
+/** Rounds before the compiler has settled. */
+const warmUp = 20;
+const callsPerRound = 5_000;
+const callsPerRun = 500;
+const imports = 15;
+
+interface Trip {
+  readonly from: string;
+  readonly to: string;
+  readonly days: number;
+  readonly class: "first" | "second";
+  readonly stops: readonly string[];
+}
+
+const fitting: JsonObject = { from: "Sens", to: "Tours", days: 3, class: "second", stops: ["Blois", "Gien"] };
+/** As models send them: a number and a list as texts. */
+const coercible: JsonObject = { ...fitting, days: "3", stops: '["Blois","Gien"]' };
+
+function plan({ from, to, days }: Trip): string {
+  return `${from} to ${to} in ${days} days`;
+}
+
+const common = { name: "plan", description: "Plans a trip", execute: (trip: Trip) => plan(trip) };
+const tools: Readonly<Record<string, Tool>> = {
+  zod: tool({
+    ...common,
+    input: z.object({
+      from: z.string(),
+      to: z.string(),
+      days: z.number().int().positive(),
+      class: z.enum(["first", "second"]),
+      stops: z.array(z.string()),
+    }),
+  }),
+  "JSON Schema": tool({
+    ...common,
+    input: {
+      type: "object",
+      properties: {
+        from: { type: "string" },
+        to: { type: "string" },
+        days: { type: "integer", exclusiveMinimum: 0 },
+        class: { enum: ["first", "second"] },
+        stops: { type: "array", items: { type: "string" } },
+      },
+      required: ["from", "to", "days", "class", "stops"],
+      additionalProperties: false,
+    } as const,
+  }),
+};
+
+/** The bodies here ask nothing of it. */
+const context = {} as ToolContext;
+
+/** Microseconds of a tool call above a call of its function: by itself, and in a run in memory. Then what importing the package costs. */
+export async function* rows(): AsyncIterable<Row> {
+  for (const [schema, each] of Object.entries(tools)) {
+    yield* alone(`tool(), ${schema}: arguments that fit`, each, fitting);
+    yield* alone(`tool(), ${schema}: arguments that are coerced`, each, coercible);
+  }
+  for (const [schema, each] of Object.entries(tools)) yield* inRun(`ctx.tool in memory, ${schema}`, each);
+  yield* importing();
+}
+
+/** The function itself, and its result in the shape a tool gives. */
+async function bare(): Promise<ToolResult> {
+  const text = await Promise.resolve(plan(fitting as unknown as Trip));
+  return { output: { type: "text", text }, isError: false };
+}
+
+/** Coerced, checked, run and shaped, as the runtime does it. */
+async function called(each: Tool, input: JsonObject): Promise<ToolResult> {
+  const parsed = await each.parse(each.coerce?.(input) ?? input);
+  return each.execute(parsed, context);
+}
+
+async function* alone(name: string, each: Tool, input: JsonObject): AsyncIterable<Row> {
+  const [floor, took]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds + warmUp; round++) {
+    const without = await cpuMs(() => repeat(callsPerRound, bare));
+    const within = await cpuMs(() => repeat(callsPerRound, () => called(each, input)));
+    if (round < warmUp) continue;
+    floor.push((without * 1_000) / callsPerRound);
+    took.push((within * 1_000) / callsPerRound);
+  }
+  yield { name, value: median(took), unit: "us", against: median(floor), goal: null };
+}
+
+async function* inRun(name: string, each: Tool): AsyncIterable<Row> {
+  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const agentOf = (kind: string, calls: number): Agent => ({
+    id: formatAgentId({ name: kind }),
+    tools: [each],
+    run: async (ctx) => {
+      for (let call = 0; call < calls; call++)
+        await ctx.tool({ callId: `call_${call}`, toolName: each.name, input: fitting });
+      return null;
+    },
+  });
+  const [without, within] = [agentOf("idle", 0), agentOf("busy", callsPerRun)];
+  const finish = async (agent: Agent): Promise<void> => {
+    const { status } = await (await runtime.submit(agent, null)).result();
+    if (status !== "completed") throw new Error(`the run ended as ${status}`);
+  };
+  const [floor, took]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds + warmUp; round++) {
+    const idle = await cpuMs(() => finish(without));
+    const busy = await cpuMs(() => finish(within));
+    const bareCalls = await cpuMs(() => repeat(callsPerRun * 10, bare));
+    if (round < warmUp) continue;
+    took.push(((busy - idle) * 1_000) / callsPerRun);
+    floor.push((bareCalls * 1_000) / (callsPerRun * 10));
+  }
+  await runtime.close();
+  yield { name, value: median(took), unit: "us", against: median(floor), goal: null };
+}
+
+async function repeat(count: number, call: () => Promise<unknown>): Promise<void> {
+  for (let index = 0; index < count; index++) await call();
+}
+
+/** In a process of its own each time: how long the import takes there, and how many modules came from packages, or are of servers and drivers. */
+const importer = `
+  import { registerHooks } from "node:module";
+  const heavy = /\\/node_modules\\/|^node:(?:sqlite|http|https|http2|net|tls|dgram)$|\\/dist\\/(?:mcp|capabilities\\/(?:browser|desktop|mcp))/;
+  let loaded = 0;
+  if (process.argv[1] === "count")
+    registerHooks({
+      resolve(specifier, context, next) {
+        const found = next(specifier, context);
+        if (heavy.test(found.url)) loaded++;
+        return found;
+      },
+    });
+  const started = performance.now();
+  await import("reeve");
+  process.stdout.write(JSON.stringify({ ms: performance.now() - started, loaded }));
+`;
+
+async function* importing(): AsyncIterable<Row> {
+  const times: number[] = [];
+  for (let round = 0; round < imports; round++) times.push((await importOnce("time")).ms);
+  yield {
+    name: "import of reeve, fresh process",
+    value: median(times),
+    unit: "ms",
+    against: null,
+    goal: { atMost: 60 },
+  };
+  const { loaded } = await importOnce("count");
+  yield {
+    name: "provider, browser, MCP and driver modules it loads",
+    value: loaded,
+    unit: "modules",
+    against: null,
+    goal: { atMost: 0 },
+  };
+}
+
+async function importOnce(what: "time" | "count"): Promise<{ readonly ms: number; readonly loaded: number }> {
+  const args = ["--input-type=module", "--eval", importer, "--", what];
+  const cwd = fileURLToPath(new URL("../", import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
+  return JSON.parse(stdout) as { ms: number; loaded: number };
+}

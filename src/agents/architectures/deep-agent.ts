@@ -1,0 +1,132 @@
+import {
+  Fault,
+  type Agent,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+  type JsonObject,
+} from "../../kernel/index.ts";
+import { withoutFormat } from "../answer-format.ts";
+import { countOf } from "./bound.ts";
+import { readingTools, writingTools, type DeskBounds } from "./desk-tools.ts";
+import { adopt } from "./drive.ts";
+import { react } from "./react.ts";
+import { note } from "./role-call.ts";
+import { generalAgent, taskTool, type SubAgent } from "./task-tool.ts";
+import { VirtualDesk, type Desk } from "./virtual-desk.ts";
+
+export interface DeepAgentOptions extends Partial<DeskBounds> {
+  /** Whom it may hire, by the name it calls them. */
+  readonly subAgents?: Readonly<Record<string, Agent | SubAgent>>;
+  /** Whether it may also set itself to a task, with a fresh mind. `true` unless told. */
+  readonly general?: boolean;
+}
+
+/**
+ * For long work: a loop of ReAct with a plan that is written down, files of its own to keep what does not fit its mind, and others to
+ * hand tasks to. Plan and files are a fold over the conversation: they are there after a restart, and in its next invocation.
+ * Roles: `general` for tasks it sets itself.
+ */
+export class DeepAgent implements Architecture {
+  readonly name = "deep-agent";
+  readonly base: Architecture = react();
+  readonly #subAgents: Readonly<Record<string, SubAgent>>;
+  readonly #general: boolean;
+  readonly #bounds: DeskBounds;
+
+  constructor(options: DeepAgentOptions = {}) {
+    const { subAgents = {}, general = true } = options;
+    const where = "deepAgent";
+    const entries = Object.entries(subAgents).map(([name, given]): [string, SubAgent] => [
+      name,
+      hireable(given),
+    ]);
+    if (general && Object.hasOwn(subAgents, generalAgent))
+      throw new Fault(
+        "invalid_argument",
+        `a sub-agent of ${where} is named ${generalAgent}, which is what it calls itself: choose another name, or say general: false`,
+      );
+    this.#subAgents = Object.fromEntries(entries);
+    this.#general = general;
+    this.#bounds = {
+      maxTodos: countOf(where, "maxTodos", options.maxTodos ?? 50),
+      maxFiles: countOf(where, "maxFiles", options.maxFiles ?? 100),
+      maxFileCharacters: countOf(where, "maxFileCharacters", options.maxFileCharacters ?? 100_000),
+    };
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const inner = deps.freshSession("deep", instructionsOf(session));
+    const desk = new VirtualDesk(inner);
+    const work = deps.withExtraTools(this.#tools(session, deps, desk));
+    const { messages, turns, attachments, cumulativeUsage } = session;
+    Object.assign(inner, { messages, turns, attachments, cumulativeUsage });
+    let seen = desk.now();
+    show(session, seen);
+    try {
+      for await (const draft of this.base.run(inner, work, prompt)) {
+        session.output = inner.output;
+        yield draft;
+        const now = desk.now();
+        if (now.todos !== seen.todos) yield note("deep_agent", "todos_written", { todos: todosOf(now) });
+        if (now.files !== seen.files)
+          yield note("deep_agent", "files_changed", { files: [...now.files.keys()] });
+        if (now !== seen) show(session, (seen = now));
+      }
+    } finally {
+      adopt(session, inner);
+      session.turns = inner.turns;
+      session.cumulativeUsage = inner.cumulativeUsage;
+      session.attachments = inner.attachments;
+      show(session, desk.now());
+    }
+  }
+
+  declaredWorkers(): Readonly<Record<string, Agent>> {
+    const entries = Object.entries(this.#subAgents).map(([name, { agent }]) => [name, agent]);
+    return Object.fromEntries(entries) as Record<string, Agent>;
+  }
+
+  #tools(
+    session: AgentSession,
+    deps: Dependencies,
+    desk: VirtualDesk,
+  ): Parameters<Dependencies["withExtraTools"]>[0] {
+    const reading = readingTools(desk);
+    const mine = [...reading, ...writingTools(desk, this.#bounds)];
+    const subAgents = this.#subAgents;
+    const general = this.#general;
+    if (!general && Object.keys(subAgents).length === 0) return mine;
+    // The general agent looks at the files: what it wrote would be known nowhere after a restart.
+    const instructions = withoutFormat(session.instructions, deps.outputFormat);
+    return [
+      ...mine,
+      taskTool({ subAgents, general, desk, deps: deps.withExtraTools(reading), instructions }),
+    ];
+  }
+}
+
+/** A loop with a plan, files and helpers, for long work. */
+export function deepAgent(options?: DeepAgentOptions): DeepAgent {
+  return new DeepAgent(options);
+}
+
+function hireable(given: Agent | SubAgent): SubAgent {
+  return "agent" in given ? given : { agent: given };
+}
+
+function instructionsOf({ instructions }: AgentSession): string {
+  const way =
+    "You do long work in small steps. Write a plan with write_todos before you begin, unless the task is a single step, and keep it up to date. Keep what you find out in files, and read them again when you need them. Hand tasks that can be done apart to others with task, several in one turn where none needs another. When everything is done, give the answer.";
+  return instructions === "" ? way : `${instructions}\n\n${way}`;
+}
+
+function todosOf({ todos }: Desk): readonly JsonObject[] {
+  return todos.map((each) => ({ ...each }));
+}
+
+function show(session: AgentSession, desk: Desk): void {
+  if (desk.todos.length > 0) session.metadata["todos"] = todosOf(desk);
+  if (desk.files.size > 0) session.metadata["files"] = Object.fromEntries(desk.files);
+}

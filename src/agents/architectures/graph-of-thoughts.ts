@@ -1,0 +1,203 @@
+import type { AgentSession, Architecture, Dependencies, EventDraft, JsonObject } from "../../kernel/index.ts";
+import { scoreIn } from "./json-answer.ts";
+import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
+import { note } from "./role-call.ts";
+import { sideBySide } from "./side-by-side.ts";
+import { placed, usualOperations, type PlacedOperation, type ThoughtOperation } from "./thought-graph.ts";
+
+export interface GraphOfThoughtsOptions {
+  /** What is done with thoughts, in this order. The best thought of the last one is the answer. See `usualOperations`. */
+  readonly operations?: readonly ThoughtOperation[];
+  /** `false`: one call after another; the answer is the same. */
+  readonly parallel?: boolean;
+}
+
+interface Thought {
+  readonly id: string;
+  readonly text: string;
+  /** The thoughts it was made of. */
+  readonly from: readonly string[];
+  readonly score: number | null;
+  /** Why it has its score. */
+  readonly said: string;
+}
+
+/**
+ * Works on whole answers by a small graph of operations: several drafts, scores, the best, several made into one, rewritten. Unlike a tree's,
+ * its thoughts may have several parents. Roles: `thinker`, `evaluator`, `aggregator`, `refiner`.
+ */
+export class GraphOfThoughts implements Architecture {
+  readonly name = "graph-of-thoughts";
+  readonly #operations: readonly PlacedOperation[];
+  readonly #parallel: boolean;
+
+  constructor({ operations = usualOperations, parallel = true }: GraphOfThoughtsOptions = {}) {
+    this.#operations = placed(operations);
+    this.#parallel = parallel;
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const question = await questionOf(session, deps, prompt);
+    const work = new ThoughtWork({ session, deps, question, parallel: this.#parallel });
+    yield note("got", "started", { operations: this.#operations.map((each) => ({ ...each })) });
+    const results = new Map<string, readonly Thought[]>();
+    let last: readonly Thought[] = [];
+    for (const operation of this.#operations) {
+      deps.ctx.check();
+      const { name, from } = operation;
+      yield note("got", "operation_started", { operation: name, do: operation.do });
+      last = await work.carryOut(operation, distinct(from.flatMap((each) => results.get(each) ?? [])));
+      results.set(name, last);
+      const [best] = ranked(last);
+      if (best !== undefined) session.output = best.text;
+      session.metadata["thoughts"] = { thoughts: work.thoughts.map(shown), best: best?.id ?? null };
+      yield note("got", "operation_completed", { operation: name, thoughts: last.map(shown) });
+    }
+    const [best] = ranked(last);
+    yield note("got", "completed", { id: best?.id ?? null, score: best?.score ?? null });
+  }
+
+  declaredWorkers(): Readonly<Record<string, never>> {
+    return {};
+  }
+}
+
+/** Answers that are drafted, scored, put together and rewritten, as a graph of operations says. */
+export function graphOfThoughts(options?: GraphOfThoughtsOptions): GraphOfThoughts {
+  return new GraphOfThoughts(options);
+}
+
+interface ThoughtWorkParts {
+  readonly session: AgentSession;
+  readonly deps: Dependencies;
+  readonly question: Question;
+  readonly parallel: boolean;
+}
+
+class ThoughtWork {
+  readonly #parts: ThoughtWorkParts;
+  /** By id, in the order in which they came up; with its score, once it has one. */
+  readonly #thoughts = new Map<string, Thought>();
+
+  constructor(parts: ThoughtWorkParts) {
+    this.#parts = parts;
+  }
+
+  get thoughts(): readonly Thought[] {
+    return [...this.#thoughts.values()];
+  }
+
+  async carryOut(operation: PlacedOperation, given: readonly Thought[]): Promise<readonly Thought[]> {
+    const thoughts = given.map((each) => this.#thoughts.get(each.id) ?? each);
+    switch (operation.do) {
+      case "generate":
+        return this.#generate(operation.count);
+      case "score":
+        return this.#score(thoughts);
+      case "keep_best":
+        return ranked(thoughts).slice(0, operation.count);
+      case "aggregate":
+        return thoughts.length < 2 ? thoughts : [await this.#aggregate(thoughts)];
+      case "refine":
+        return this.#refine(thoughts, operation);
+    }
+  }
+
+  /** Numbered when all are there: not by who came first. */
+  #add(fresh: readonly Omit<Thought, "id" | "score" | "said">[]): readonly Thought[] {
+    return fresh.map((each) => {
+      const thought: Thought = { ...each, id: `t${this.#thoughts.size + 1}`, score: null, said: "" };
+      this.#thoughts.set(thought.id, thought);
+      return thought;
+    });
+  }
+
+  async #generate(count: number): Promise<readonly Thought[]> {
+    const { session, deps, question, parallel } = this.#parts;
+    const items = Array.from({ length: count }, (_, index) => index + 1);
+    const texts = await sideBySide(deps, { role: "thinker", items, parallel }, (scoped, number) =>
+      askAnswerer(session, scoped, question, {
+        role: "thinker",
+        duty: `You write one of ${count} answers to the same task, number ${number}, that do not know each other. Take a way of your own to it.`,
+        prompt: titled({ Task: question.prompt }),
+      }),
+    );
+    return this.#add(texts.map((text) => ({ text, from: [] })));
+  }
+
+  async #score(thoughts: readonly Thought[]): Promise<readonly Thought[]> {
+    const { session, deps, question, parallel } = this.#parts;
+    const items = thoughts.filter(({ score }) => score === null);
+    const said = await sideBySide(deps, { role: "evaluator", items, parallel }, (scoped, { text }) =>
+      askHelper(session, scoped, question, {
+        role: "evaluator",
+        duty: 'You judge how well an answer does its task: right, complete, as asked. Answer with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to add), "reason": what is wrong or missing}.',
+        prompt: titled({ Task: question.prompt, Answer: text }),
+      }),
+    );
+    for (const [index, thought] of items.entries()) {
+      const words = said[index] ?? "";
+      this.#thoughts.set(thought.id, { ...thought, score: scoreIn(words) ?? 0, said: words });
+    }
+    return thoughts.map((each) => this.#thoughts.get(each.id) ?? each);
+  }
+
+  async #aggregate(thoughts: readonly Thought[]): Promise<Thought> {
+    const { session, deps, question } = this.#parts;
+    const text = await askAnswerer(session, deps, question, {
+      role: "aggregator",
+      duty: "Several answers to one task are given. Write one that has what is right in each and the mistakes of none. Give the whole answer and nothing else.",
+      prompt: titled({
+        Task: question.prompt,
+        ...Object.fromEntries(
+          thoughts.map((each, index) => [
+            `Answer ${index + 1}${each.score === null ? "" : ` (score ${each.score})`}`,
+            each.text,
+          ]),
+        ),
+      }),
+    });
+    const [made] = this.#add([{ text, from: thoughts.map(({ id }) => id) }]);
+    return made as Thought;
+  }
+
+  async #refine(
+    thoughts: readonly Thought[],
+    { maxRounds, threshold }: Extract<PlacedOperation, { readonly do: "refine" }>,
+  ): Promise<readonly Thought[]> {
+    const { session, deps, question, parallel } = this.#parts;
+    let best = await this.#score(thoughts);
+    for (let round = 1; round <= maxRounds; round++) {
+      const items = best.filter(({ score }) => (score ?? 0) < threshold);
+      if (items.length === 0) break;
+      deps.ctx.check();
+      const texts = await sideBySide(deps, { role: "refiner", items, parallel }, (scoped, { text, said }) =>
+        askAnswerer(session, scoped, question, {
+          role: "refiner",
+          duty: "Write the answer to the task anew, better by what its judge says. Give the whole answer and nothing else.",
+          prompt: titled({ Task: question.prompt, Answer: text, Judgement: said }),
+        }),
+      );
+      const drafts = this.#add(texts.map((text, index) => ({ text, from: [items[index]?.id ?? ""] })));
+      const versions = await this.#score(drafts);
+      best = best.map((thought) => {
+        const version = versions.find(({ from }) => from.includes(thought.id));
+        return version !== undefined && (version.score ?? 0) >= (thought.score ?? 0) ? version : thought;
+      });
+    }
+    return best;
+  }
+}
+
+function distinct(thoughts: readonly Thought[]): readonly Thought[] {
+  return [...new Map(thoughts.map((each) => [each.id, each])).values()];
+}
+
+/** Best first; among equals the later one, which was made of more. */
+function ranked(thoughts: readonly Thought[]): readonly Thought[] {
+  return thoughts.toReversed().toSorted((one, other) => (other.score ?? -1) - (one.score ?? -1));
+}
+
+function shown({ said: _said, ...thought }: Thought): JsonObject {
+  return { ...thought, from: [...thought.from] };
+}

@@ -1,0 +1,18 @@
+export type { Architecture } from "../../kernel/index.ts";
+export { drawAgent } from "./mermaid.ts";
+export { architectureNames, registerArchitecture } from "./registry.ts";
+
+// One agent that thinks in another way.
+export { DeepAgent, deepAgent, type DeepAgentOptions } from "./deep-agent.ts";
+export type { DeskBounds } from "./desk-tools.ts";
+export { GraphOfThoughts, graphOfThoughts, type GraphOfThoughtsOptions } from "./graph-of-thoughts.ts";
+export { PlanAndExecute, planAndExecute, type PlanAndExecuteOptions } from "./plan-and-execute.ts";
+export { ReAct, react, type ReActOptions } from "./react.ts";
+export { Reflexion, reflexion, type ReflexionOptions } from "./reflexion.ts";
+export { ReWoo, rewoo, type ReWooOptions } from "./rewoo.ts";
+export { SelfRefine, selfRefine, type SelfRefineOptions } from "./self-refine.ts";
+export type { SubAgent } from "./task-tool.ts";
+export { usualOperations, type ThoughtOperation } from "./thought-graph.ts";
+export { TreeOfThoughts, treeOfThoughts, type TreeOfThoughtsOptions } from "./tree-of-thoughts.ts";
+
+// Several agents.

@@ -1,0 +1,156 @@
+import type { AgentSession, Architecture, Dependencies, EventDraft, JsonObject } from "../../kernel/index.ts";
+import { countOf } from "./bound.ts";
+import { runInner } from "./drive.ts";
+import { listedIn } from "./listed-text.ts";
+import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
+import { react, shownInput } from "./react.ts";
+import { note } from "./role-call.ts";
+
+export interface PlanAndExecuteOptions {
+  /** Those of a longer plan that come after are not carried out, and the answer is written knowing it. 8 unless told. */
+  readonly maxSteps?: number;
+  /** What carries out each step, with the agent's tools. ReAct unless told. */
+  readonly base?: Architecture;
+  /** The agent's `maxTurns` unless told. */
+  readonly maxTurnsPerStep?: number;
+}
+
+interface DoneStep {
+  readonly step: string;
+  readonly result: string;
+  /** Why it ended early; `null`: it did not. */
+  readonly interruptionReason: string | null;
+}
+
+interface Plan {
+  readonly steps: readonly string[];
+  /** Beyond the bound. */
+  readonly left: readonly string[];
+  readonly done: DoneStep[];
+  readonly heard: string[];
+}
+
+/**
+ * Plans first, then carries out one step after another, each in a session of its own that sees the plan and the results so far, then
+ * writes the answer. Roles: `planner`, `executor`, `synthesizer`.
+ */
+export class PlanAndExecute implements Architecture {
+  readonly name = "plan-and-execute";
+  readonly base: Architecture;
+  readonly #maxSteps: number;
+  readonly #maxTurns: number | undefined;
+
+  constructor({ maxSteps = 8, base = react(), maxTurnsPerStep }: PlanAndExecuteOptions = {}) {
+    this.base = base;
+    this.#maxSteps = countOf("planAndExecute", "maxSteps", maxSteps);
+    if (maxTurnsPerStep !== undefined) countOf("planAndExecute", "maxTurnsPerStep", maxTurnsPerStep);
+    this.#maxTurns = maxTurnsPerStep;
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const question = await questionOf(session, deps, prompt);
+    yield note("plan", "planner_started");
+    const words = await askHelper(session, deps, question, {
+      role: "planner",
+      duty: `You plan work that others carry out. Split the task into the fewest steps that do it, ${this.#maxSteps} at most, each of which can be understood on its own, and in the order in which they are to be done. Answer with a JSON list of texts and nothing else; an empty list when the task can be answered at once.`,
+      prompt: titled({ Task: prompt, Tools: toolLines(deps) }),
+    });
+    const listed = listedIn(words);
+    if (listed === undefined) {
+      session.output = words;
+      session.interrupted = true;
+      session.interruptionReason = "unreadable_plan";
+      return;
+    }
+    const steps = listed.slice(0, this.#maxSteps);
+    const plan: Plan = { steps, left: listed.slice(this.#maxSteps), done: [], heard: [] };
+    session.metadata["plan"] = shown(plan);
+    yield steps.length === 0
+      ? note("plan", "empty_plan")
+      : note("plan", "created", { steps, left: plan.left });
+    for (const number of steps.keys()) yield* this.#carryOut(session, deps, question, plan, number + 1);
+    yield note("plan", "synthesizer_started");
+    session.output = await askAnswerer(session, deps, question, {
+      role: "synthesizer",
+      duty: "Answer the task from the results of the work that was done for it. Say what is missing, if anything is; do not mention the plan.",
+      prompt: titled({
+        Task: prompt,
+        "The user added": plan.heard.join("\n"),
+        Results: resultsOf(plan),
+        "Not done": plan.left.join("\n"),
+      }),
+    });
+    yield note("plan", "completed", { steps: steps.length });
+  }
+
+  declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
+    return this.base.declaredWorkers();
+  }
+
+  /** In a session of its own. What the user says meanwhile is heard by the steps that come after. */
+  async *#carryOut(
+    session: AgentSession,
+    deps: Dependencies,
+    question: Question,
+    plan: Plan,
+    number: number,
+  ): AsyncGenerator<EventDraft, void> {
+    const { ctx, steering } = deps;
+    const step = plan.steps[number - 1] ?? "";
+    ctx.check();
+    yield note("plan", "step_started", { number, step });
+    const inner = deps.freshSession(`step_${number}`, instructionsOf(question));
+    inner.attachments = question.attachments;
+    yield* runInner(session, {
+      base: this.base,
+      inner,
+      deps: deps.scopeForWorker("executor").withMaxTurns(this.#maxTurns ?? deps.maxTurns),
+      prompt: titled({
+        Task: question.prompt,
+        Plan: plan.steps.map((each, index) => `${index + 1}. ${each}`).join("\n"),
+        "Results so far": resultsOf(plan),
+        "The user added": plan.heard.join("\n"),
+        [`Your step: number ${number}`]: step,
+      }),
+    });
+    const done: DoneStep = { step, result: inner.output, interruptionReason: inner.interruptionReason };
+    plan.done.push(done);
+    session.output = resultsOf(plan);
+    session.metadata["plan"] = shown(plan);
+    yield note("plan", "step_completed", { number, ...done });
+    const inputs = steering === null ? [] : await ctx.steering({ mode: steering });
+    if (inputs.length > 0) yield note("plan", "steering_injected", { inputs });
+    plan.heard.push(...inputs.map(shownInput));
+  }
+}
+
+/** Plans, carries out step by step, answers. */
+export function planAndExecute(options?: PlanAndExecuteOptions): PlanAndExecute {
+  return new PlanAndExecute(options);
+}
+
+function instructionsOf({ manner }: Question): string {
+  const duty =
+    "You carry out one step of a plan. Do this step and no other, and end with its result in words that the next steps can use.";
+  return manner === "" ? duty : `${manner}\n\n${duty}`;
+}
+
+function toolLines({ tools }: Dependencies): string {
+  return tools
+    .list()
+    .map(({ name, description }) => `- ${name}: ${description}`)
+    .join("\n");
+}
+
+function resultsOf({ done }: Plan): string {
+  return done
+    .map(({ step, result, interruptionReason }, index) => {
+      const early = interruptionReason === null ? "" : ` (it ended early: ${interruptionReason})`;
+      return `${index + 1}. ${step}${early}\n${result}`;
+    })
+    .join("\n\n");
+}
+
+function shown({ steps, left, done }: Plan): JsonObject {
+  return { steps, left, done: done.map((each) => ({ ...each })) };
+}

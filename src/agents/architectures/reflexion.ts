@@ -1,0 +1,217 @@
+import {
+  Fault,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+  type JsonObject,
+  type Memory,
+} from "../../kernel/index.ts";
+import { countOf, scoreOf } from "./bound.ts";
+import { adopt, runInner } from "./drive.ts";
+import { scoreIn } from "./json-answer.ts";
+import { askHelper, questionOf, titled, type Question } from "./question.ts";
+import { react } from "./react.ts";
+import { note } from "./role-call.ts";
+import { addedBy } from "./user-additions.ts";
+
+export interface ReflexionOptions {
+  /** 3 unless told. */
+  readonly maxAttempts?: number;
+  /** An attempt that scores this much will do. 0.8 unless told. */
+  readonly threshold?: number;
+  /** Shown to an attempt: the latest. 5 unless told. */
+  readonly maxLessons?: number;
+  /** The agent's `maxTurns` unless told. */
+  readonly maxTurnsPerAttempt?: number;
+}
+
+interface Attempt {
+  readonly inner: AgentSession;
+  readonly score: number;
+}
+
+/**
+ * Tries, has the attempt scored, draws a lesson from one that will not do and tries again from the start, knowing it. The best attempt
+ * is the answer. With a memory the lessons are kept for the user's later tasks. Roles: `evaluator`, `reflector`, and those of the base.
+ */
+export class Reflexion implements Architecture {
+  readonly name = "reflexion";
+  readonly base: Architecture;
+  readonly #maxAttempts: number;
+  readonly #threshold: number;
+  readonly #maxLessons: number;
+  readonly #maxTurns: number | undefined;
+
+  constructor(base: Architecture = react(), options: ReflexionOptions = {}) {
+    const { maxAttempts = 3, threshold = 0.8, maxLessons = 5, maxTurnsPerAttempt } = options;
+    this.base = base;
+    this.#maxAttempts = countOf("reflexion", "maxAttempts", maxAttempts);
+    this.#threshold = scoreOf("reflexion", "threshold", threshold);
+    this.#maxLessons = countOf("reflexion", "maxLessons", maxLessons);
+    if (maxTurnsPerAttempt !== undefined) countOf("reflexion", "maxTurnsPerAttempt", maxTurnsPerAttempt);
+    this.#maxTurns = maxTurnsPerAttempt;
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const question = await questionOf(session, deps, prompt);
+    const before = session.messages;
+    const lessons: string[] = [];
+    const scores: number[] = [];
+    let task = prompt;
+    let best: Attempt | undefined;
+    if (deps.memory !== null) {
+      const recalled = await recallLessons(deps, deps.memory, prompt, this.#maxLessons);
+      yield note("reflexion", "problem" in recalled ? "memory_failed" : "lessons_recalled", recalled);
+      if ("lessons" in recalled) lessons.push(...recalled.lessons);
+    }
+    for (let attempt = 1; attempt <= this.#maxAttempts; attempt++) {
+      deps.ctx.check();
+      yield note("reflexion", "attempt_started", { attempt });
+      const shown = lessons.slice(-this.#maxLessons);
+      const inner = deps.freshSession(`attempt_${attempt}`, withLessons(session.instructions, shown));
+      inner.messages = before;
+      inner.attachments = question.attachments;
+      yield* this.#try(session, inner, deps, task);
+      task = [task, ...addedBy(inner, before.length)].join("\n\n");
+      const said = await evaluate(session, deps, question, task, inner);
+      const score = scoreIn(said) ?? 0;
+      scores.push(score);
+      if (best === undefined || score >= best.score) best = { inner, score };
+      adopt(session, best.inner);
+      session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
+      yield note("reflexion", "evaluated", { attempt, score, said });
+      if (score >= this.#threshold) {
+        // One that ended early and is good enough all the same is an answer.
+        session.interrupted = false;
+        session.interruptionReason = null;
+        yield note("reflexion", "threshold_met", { attempt, score });
+        return;
+      }
+      if (attempt === this.#maxAttempts) break;
+      const lesson = (await reflect(session, deps, question, { task, inner, said })).trim();
+      lessons.push(lesson);
+      session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
+      yield note("reflexion", "lesson_produced", { attempt, lesson });
+      if (deps.memory === null) continue;
+      const kept = await keepLesson(deps, deps.memory, task, lesson);
+      yield note("reflexion", "problem" in kept ? "memory_failed" : "lesson_persisted", kept);
+    }
+    yield note("reflexion", "max_attempts_reached", { attempts: this.#maxAttempts, score: best?.score ?? 0 });
+  }
+
+  declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
+    return this.base.declaredWorkers();
+  }
+
+  /** S1: what is stopped is closed with what the attempt had said, unless an attempt before it had come to an end. */
+  async *#try(
+    session: AgentSession,
+    inner: AgentSession,
+    deps: Dependencies,
+    prompt: string,
+  ): AsyncGenerator<EventDraft, void> {
+    const isFirst = session.output === "";
+    let isDone = false;
+    try {
+      const limited = deps.withMaxTurns(this.#maxTurns ?? deps.maxTurns);
+      yield* runInner(session, { base: this.base, inner, deps: limited, prompt });
+      isDone = true;
+    } finally {
+      if (!isDone && isFirst) adopt(session, inner);
+    }
+  }
+}
+
+/** Attempts, each knowing the lessons of those before: `reflexion(planAndExecute())`. */
+export function reflexion(base?: Architecture, options?: ReflexionOptions): Reflexion {
+  return new Reflexion(base, options);
+}
+
+function withLessons(instructions: string, lessons: readonly string[]): string {
+  if (lessons.length === 0) return instructions;
+  const list = `Lessons from earlier attempts at tasks like this:\n${lessons.map((each) => `- ${each}`).join("\n")}`;
+  return instructions === "" ? list : `${instructions}\n\n${list}`;
+}
+
+function evaluate(
+  session: AgentSession,
+  deps: Dependencies,
+  question: Question,
+  task: string,
+  { output, interruptionReason }: AgentSession,
+): Promise<string> {
+  return askHelper(session, deps, question, {
+    role: "evaluator",
+    duty: 'You judge how well an answer does its task: right, complete, as asked. Answer with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to add), "reason": what is wrong or missing}.',
+    prompt: titled({ Task: task, Answer: output || "(none)", "It ended early": interruptionReason ?? "" }),
+  });
+}
+
+function reflect(
+  session: AgentSession,
+  deps: Dependencies,
+  question: Question,
+  { task, inner, said }: { readonly task: string; readonly inner: AgentSession; readonly said: string },
+): Promise<string> {
+  return askHelper(session, deps, question, {
+    role: "reflector",
+    duty: "An attempt at a task did not do. Say in one sentence what to do differently next time: specific, and useful without having seen this attempt.",
+    prompt: titled({
+      Task: task,
+      Answer: inner.output || "(none)",
+      "It ended early": inner.interruptionReason ?? "",
+      Judgement: said,
+    }),
+  });
+}
+
+/** What became of a use of the memory. One that fails costs lessons, not the run. */
+type MemoryUse<Value extends JsonObject> = Value | { readonly problem: string };
+
+const lessonKind = "lesson";
+
+/** Other things may be remembered of the user: among as many more, those that are lessons. */
+function recallLessons(
+  { ctx }: Dependencies,
+  memory: Memory,
+  task: string,
+  limit: number,
+): Promise<MemoryUse<{ readonly lessons: readonly string[] }>> {
+  return ctx.step("recall lessons", () =>
+    used(async () => {
+      const found = await memory.recall({ userId: ctx.facts.userId }, { text: task, limit: limit * 5 });
+      const lessons = found.episodes.flatMap(({ metadata }) =>
+        metadata?.["kind"] === lessonKind && typeof metadata["lesson"] === "string"
+          ? [metadata["lesson"]]
+          : [],
+      );
+      return { lessons: lessons.slice(0, limit) };
+    }),
+  );
+}
+
+/** Found again by the words of its task. J6: kept once, however often the step is tried. */
+function keepLesson(
+  { ctx }: Dependencies,
+  memory: Memory,
+  task: string,
+  lesson: string,
+): Promise<MemoryUse<{ readonly id: string; readonly lesson: string }>> {
+  return ctx.step("keep lesson", ({ idempotencyKey }) =>
+    used(async () => {
+      const text = `Lesson: ${lesson}\nTask: ${task}`;
+      const metadata = { kind: lessonKind, lesson };
+      const write = { type: "episode", text, metadata, id: idempotencyKey } as const;
+      return { id: await memory.remember({ userId: ctx.facts.userId }, write), lesson };
+    }),
+  );
+}
+
+async function used<Value extends JsonObject>(work: () => Promise<Value>): Promise<MemoryUse<Value>> {
+  try {
+    return await work();
+  } catch (error) {
+    return { problem: Fault.from(error).message };
+  }
+}

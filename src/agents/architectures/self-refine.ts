@@ -1,0 +1,84 @@
+import {
+  Fault,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+} from "../../kernel/index.ts";
+import { withAnswer } from "../guardrails/guarded-run.ts";
+import { countOf } from "./bound.ts";
+import { askAnswerer, askHelper, questionOf, titled } from "./question.ts";
+import { react } from "./react.ts";
+import { note } from "./role-call.ts";
+import { addedBy } from "./user-additions.ts";
+
+export interface SelfRefineOptions {
+  /** Of a critique and a new version each. 3 unless told. */
+  readonly maxRounds?: number;
+  /** A critique with these words in it ends the rounds, whatever their case. `no issues` unless told. */
+  readonly stopPhrase?: string;
+}
+
+/**
+ * Lets its base answer, then criticises and rewrites the answer until the critic has nothing left to say. Critic and refiner use no
+ * tools. Roles: `critic`, `refiner`, and those of the base.
+ */
+export class SelfRefine implements Architecture {
+  readonly name = "self-refine";
+  readonly base: Architecture;
+  readonly #maxRounds: number;
+  readonly #stopPhrase: string;
+
+  constructor(
+    base: Architecture = react(),
+    { maxRounds = 3, stopPhrase = "no issues" }: SelfRefineOptions = {},
+  ) {
+    this.base = base;
+    this.#maxRounds = countOf("selfRefine", "maxRounds", maxRounds);
+    this.#stopPhrase = stopPhrase.trim();
+    if (this.#stopPhrase === "")
+      throw new Fault("invalid_argument", "stopPhrase of selfRefine is empty: every critique would end it");
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const question = await questionOf(session, deps, prompt);
+    const from = session.messages.length;
+    yield* this.base.run(session, deps, prompt);
+    if (session.interrupted) return;
+    const task = [prompt, ...addedBy(session, from)].join("\n\n");
+    for (let round = 1; round <= this.#maxRounds; round++) {
+      deps.ctx.check();
+      yield note("self_refine", "round_started", { round });
+      const critique = await askHelper(session, deps, question, {
+        role: "critic",
+        duty: `You look for what is wrong with an answer or missing from it. Say what to change, point by point, and nothing else. If there is nothing worth changing, say: ${this.#stopPhrase}.`,
+        prompt: titled({ Task: task, Answer: session.output }),
+      });
+      yield note("self_refine", "critique", { round, critique });
+      if (critique.toLowerCase().includes(this.#stopPhrase.toLowerCase())) {
+        yield note("self_refine", "converged", { round });
+        return;
+      }
+      session.output = await askAnswerer(session, deps, question, {
+        role: "refiner",
+        duty: "Write the answer to the task anew, with what the critique asks for. Give the whole answer and nothing else.",
+        prompt: titled({ Task: task, Answer: session.output, Critique: critique }),
+      });
+      // What was said before is the base's first version, if it was said at all.
+      if (session.messages.slice(from).some(({ role }) => role === "assistant"))
+        session.messages = withAnswer(session.messages, session.output);
+      session.metadata["selfRefine"] = { rounds: round };
+      yield note("self_refine", "refined", { round, output: session.output });
+    }
+    yield note("self_refine", "max_rounds_reached", { rounds: this.#maxRounds });
+  }
+
+  declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
+    return this.base.declaredWorkers();
+  }
+}
+
+/** An answer, criticised and rewritten until nothing is left to say. */
+export function selfRefine(base?: Architecture, options?: SelfRefineOptions): SelfRefine {
+  return new SelfRefine(base, options);
+}

@@ -1,0 +1,85 @@
+import type { Agent, Dependencies, SpawnOptions, Tool } from "../../kernel/index.ts";
+import { ownTool, refusal, said } from "../own-tool.ts";
+import { drive } from "./drive.ts";
+import { hire, whyNot } from "./hire.ts";
+import { titled } from "./question.ts";
+import { react } from "./react.ts";
+import type { VirtualDesk } from "./virtual-desk.ts";
+
+export interface SubAgent extends SpawnOptions {
+  readonly agent: Agent;
+  /** What it is good at; the agent's own description unless told. */
+  readonly description?: string;
+}
+
+/** The agent itself, with nothing in mind but the task: for work that would fill its conversation. */
+export const generalAgent = "general";
+
+export interface TaskToolParts {
+  readonly subAgents: Readonly<Record<string, SubAgent>>;
+  /** Whether there is `generalAgent`. */
+  readonly general: boolean;
+  readonly desk: VirtualDesk;
+  /** With the tools that the general agent is to have. */
+  readonly deps: Dependencies;
+  /** What it is told. */
+  readonly instructions: string;
+}
+
+/**
+ * Has a task done by someone else, who knows nothing but what the task says and the files that are handed over. Those that are agents are
+ * hired; H4: a refused seat is a result to react to. Several of one turn work side by side.
+ */
+export function taskTool({ subAgents, general, desk, deps, instructions }: TaskToolParts): Tool {
+  const names = [...Object.keys(subAgents), ...(general ? [generalAgent] : [])];
+  const lines = Object.entries(subAgents).map(([name, each]) => `- ${name}: ${descriptionOf(each)}`);
+  if (general) lines.push(`- ${generalAgent}: you, with your tools and a fresh mind`);
+  return ownTool({
+    name: "task",
+    description: `Has a task done by somebody else, and gives what it came to. They know nothing but what you tell them. There are:\n${lines.join("\n")}`,
+    input: {
+      agent: { description: "Who is to do it", choices: names },
+      task: { description: "All they need to know, and what you want back" },
+      files: { description: "Paths of your files to hand over, one on each line", optional: true },
+    },
+    suspends: true,
+    execute: async ({ agent, task, files }, { ctx }) => {
+      const handed = handedOver(desk, files);
+      if ("missing" in handed) return refusal(`there is no file ${handed.missing}`);
+      const prompt = handed.text === "" ? task : titled({ Task: task, Files: handed.text });
+      const hired = subAgents[agent];
+      if (hired === undefined) {
+        const inner = deps.freshSession(generalAgent, instructions);
+        await drive(react(), inner, deps.scopeForWorker(generalAgent, ctx), prompt);
+        return inner.interrupted
+          ? refusal(`it ended early: ${inner.interruptionReason}. So far it said: ${inner.output}`)
+          : said(inner.output);
+      }
+      const { agent: worker, description: _said, ...options } = hired;
+      const end = await hire(deps.scopeForWorker(deps.role, ctx), { worker, input: prompt, options });
+      if (end.kind === "answered") return said(end.text, { agent });
+      const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
+      return refusal(`${whyNot(agent, end)}. Do it yourself, or try again later`, { agent, ...why });
+    },
+  });
+}
+
+function descriptionOf({ agent, description }: SubAgent): string {
+  const own: unknown = Reflect.get(agent, "description");
+  return description ?? (typeof own === "string" && own !== "" ? own : agent.id);
+}
+
+function handedOver(
+  desk: VirtualDesk,
+  files: string,
+): { readonly text: string } | { readonly missing: string } {
+  const known = desk.now().files;
+  const paths = files.split("\n").map((each) => each.trim());
+  const texts: string[] = [];
+  for (const path of paths.filter((each) => each !== "")) {
+    const text = known.get(path);
+    if (text === undefined) return { missing: path };
+    texts.push(`## ${path}\n${text}`);
+  }
+  return { text: texts.join("\n\n") };
+}

@@ -1,0 +1,192 @@
+import type { AgentSession, Architecture, Dependencies, EventDraft, JsonObject } from "../../kernel/index.ts";
+import { countOf, scoreOf } from "./bound.ts";
+import { scoreIn } from "./json-answer.ts";
+import { listedIn } from "./listed-text.ts";
+import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
+import { note } from "./role-call.ts";
+import { sideBySide } from "./side-by-side.ts";
+
+export interface TreeOfThoughtsOptions {
+  /** Thoughts that are proposed after each that is followed. 3 unless told. */
+  readonly branches?: number;
+  /** Levels of thoughts. 3 unless told. */
+  readonly depth?: number;
+  /** How many of a level are followed. 2 unless told. */
+  readonly beam?: number;
+  /** A thought that scores this much ends the search. 1 unless told. */
+  readonly solvedScore?: number;
+  /** One below it is not followed. 0 unless told. */
+  readonly minScore?: number;
+  /** `false`: one call after another; the answer is the same. */
+  readonly parallel?: boolean;
+  /** Whether the answer is written from the thoughts that led to the best one; without, that one is the answer. */
+  readonly synthesizeFinal?: boolean;
+}
+
+interface Thought {
+  /** Its place in the tree: `2.1` is the first after the second. */
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly text: string;
+  readonly score: number;
+}
+
+/**
+ * Looks for a chain of thoughts level by level: proposes several after each that is followed, scores them, follows the best. A search
+ * that ends with nothing to follow answers from the last level there was. Roles: `proposer`, `evaluator`, `synthesizer`.
+ */
+export class TreeOfThoughts implements Architecture {
+  readonly name = "tree-of-thoughts";
+  readonly #options: Required<TreeOfThoughtsOptions>;
+
+  constructor(options: TreeOfThoughtsOptions = {}) {
+    const where = "treeOfThoughts";
+    this.#options = {
+      branches: countOf(where, "branches", options.branches ?? 3),
+      depth: countOf(where, "depth", options.depth ?? 3),
+      beam: countOf(where, "beam", options.beam ?? 2),
+      solvedScore: scoreOf(where, "solvedScore", options.solvedScore ?? 1),
+      minScore: scoreOf(where, "minScore", options.minScore ?? 0),
+      parallel: options.parallel ?? true,
+      synthesizeFinal: options.synthesizeFinal ?? true,
+    };
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const { depth, beam, minScore, solvedScore } = this.#options;
+    const question = await questionOf(session, deps, prompt);
+    const search: Search = { session, deps, question };
+    const tree: Thought[] = [];
+    const chainOf = (thought: Thought): readonly Thought[] => chainTo(tree, thought);
+    yield note("tot", "started", { ...this.#options });
+    let frontier: readonly Thought[] = [];
+    let end = "depth_reached";
+    for (let level = 1; level <= depth; level++) {
+      deps.ctx.check();
+      yield note("tot", "level_started", { level, frontier: frontier.map(({ id }) => id) });
+      const chains = frontier.length === 0 ? [[]] : frontier.map(chainOf);
+      const proposals = await this.#propose(search, chains);
+      yield note("tot", "proposed", { level, thoughts: proposals.map(({ text }) => text) });
+      if (proposals.length === 0) {
+        yield note("tot", "no_thoughts", { level });
+        end = "no_thoughts";
+        break;
+      }
+      const thoughts = await this.#score(search, proposals, chainOf);
+      tree.push(...thoughts);
+      yield note("tot", "evaluated", { level, scores: thoughts.map(({ id, score }) => ({ id, score })) });
+      const kept = thoughts
+        .filter(({ score }) => score >= minScore)
+        .toSorted((one, other) => other.score - one.score)
+        .slice(0, beam);
+      const followed = new Set(kept);
+      const pruned = thoughts.filter((thought) => !followed.has(thought)).map(({ id }) => id);
+      if (pruned.length > 0) yield note("tot", "pruned", { level, pruned });
+      session.metadata["tree"] = { thoughts: tree.map(shown), best: (kept[0] ?? frontier[0])?.id ?? null };
+      if (kept[0] === undefined) {
+        yield note("tot", "empty_beam", { level });
+        end = "empty_beam";
+        break;
+      }
+      frontier = kept;
+      session.output = kept[0].text;
+      if (kept[0].score >= solvedScore) {
+        yield note("tot", "solved", { level, id: kept[0].id, score: kept[0].score });
+        end = "solved";
+        break;
+      }
+    }
+    const [best] = frontier;
+    if (best === undefined) {
+      session.interrupted = true;
+      session.interruptionReason = end;
+      return;
+    }
+    if (this.#options.synthesizeFinal) {
+      session.output = await synthesize(search, chainOf(best));
+      yield note("tot", "synthesized", { id: best.id });
+    }
+    yield note("tot", "completed", { end, id: best.id, score: best.score, thoughts: tree.length });
+  }
+
+  declaredWorkers(): Readonly<Record<string, never>> {
+    return {};
+  }
+
+  /** One call for each chain, which gives all the thoughts that come after it. */
+  async #propose(
+    { session, deps, question }: Search,
+    chains: readonly (readonly Thought[])[],
+  ): Promise<readonly Proposal[]> {
+    const { branches, parallel } = this.#options;
+    const work = { role: "proposer", items: chains, parallel };
+    const said = await sideBySide(deps, work, (scoped, chain) =>
+      askHelper(session, scoped, question, {
+        role: "proposer",
+        duty: `You propose how to go on with a line of thought towards the answer to a task: ${branches} different next thoughts, each a step further, or the answer itself where it is near. Answer with a JSON list of texts and nothing else.`,
+        prompt: titled({ Task: question.prompt, "Thoughts so far": chainText(chain) }),
+      }),
+    );
+    return said.flatMap((text, index) => {
+      const parentId = chains[index]?.at(-1)?.id ?? null;
+      return (listedIn(text) ?? []).slice(0, branches).map((thought, place) => ({
+        id: parentId === null ? `${place + 1}` : `${parentId}.${place + 1}`,
+        parentId,
+        text: thought,
+      }));
+    });
+  }
+
+  async #score(
+    { session, deps, question }: Search,
+    proposals: readonly Proposal[],
+    chainOf: (thought: Thought) => readonly Thought[],
+  ): Promise<readonly Thought[]> {
+    const work = { role: "evaluator", items: proposals, parallel: this.#options.parallel };
+    return sideBySide(deps, work, async (scoped, proposal) => {
+      const said = await askHelper(session, scoped, question, {
+        role: "evaluator",
+        duty: 'You judge a line of thought towards the answer to a task: how likely is it to lead there? Answer with JSON and nothing else: {"score": a number from 0 (it leads nowhere) to 1 (it is the answer, and right)}.',
+        prompt: titled({
+          Task: question.prompt,
+          "Thoughts so far": chainText(chainOf({ ...proposal, score: 0 })),
+        }),
+      });
+      return { ...proposal, score: scoreIn(said) ?? 0 };
+    });
+  }
+}
+
+/** A search through thoughts, level by level. */
+export function treeOfThoughts(options?: TreeOfThoughtsOptions): TreeOfThoughts {
+  return new TreeOfThoughts(options);
+}
+
+type Proposal = Omit<Thought, "score">;
+
+interface Search {
+  readonly session: AgentSession;
+  readonly deps: Dependencies;
+  readonly question: Question;
+}
+
+function chainTo(tree: readonly Thought[], thought: Thought): readonly Thought[] {
+  const parent = tree.find(({ id }) => id === thought.parentId);
+  return parent === undefined ? [thought] : [...chainTo(tree, parent), thought];
+}
+
+function chainText(chain: readonly Thought[]): string {
+  return chain.map(({ text }, index) => `${index + 1}. ${text}`).join("\n");
+}
+
+function synthesize({ session, deps, question }: Search, chain: readonly Thought[]): Promise<string> {
+  return askAnswerer(session, deps, question, {
+    role: "synthesizer",
+    duty: "Write the answer to the task that the thoughts lead to. Give the answer, not the way to it, unless the way is asked for.",
+    prompt: titled({ Task: question.prompt, Thoughts: chainText(chain) }),
+  });
+}
+
+function shown(thought: Thought): JsonObject {
+  return { ...thought };
+}

@@ -1,0 +1,64 @@
+import {
+  eventDraft,
+  Fault,
+  type Agent,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+} from "../../kernel/index.ts";
+import { hire } from "../architectures/hire.ts";
+import { briefOf, endStatus, refuseNamesakes, saidBy, surroundingsOf } from "./flow-step.ts";
+import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+
+export interface ConditionalFlowOptions {
+  /** Of the input. Journaled, so asked once. One that throws is recorded, and counts as `false`. */
+  readonly predicate: (text: string) => boolean | Promise<boolean>;
+  readonly ifTrue: Agent;
+  readonly ifFalse: Agent;
+}
+
+/** One agent or the other, as the input asks for. */
+export class ConditionalFlow implements Architecture {
+  readonly name = "conditional";
+  readonly thinks = false;
+  readonly #options: ConditionalFlowOptions;
+
+  constructor(options: ConditionalFlowOptions) {
+    refuseNamesakes(this.name, [options.ifTrue, options.ifFalse]);
+    this.#options = options;
+  }
+
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    return toldFlow(this.name, session, this.#go(session, deps, prompt));
+  }
+
+  declaredWorkers(): Readonly<Record<string, Agent>> {
+    const { ifTrue, ifFalse } = this.#options;
+    return { ifTrue, ifFalse };
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const { ifTrue, ifFalse } = this.#options;
+    const flow = this.name;
+    const around = await surroundingsOf(session, deps);
+    const worker = (await this.#holds(deps, prompt)) ? ifTrue : ifFalse;
+    const step = worker.id;
+    yield stepStart({ flow, step });
+    const end = await hire(deps, { worker, input: briefOf(prompt, around) });
+    if (end.kind !== "refused") session.output = end.text;
+    yield stepEnd({ flow, step, status: endStatus(end) });
+    session.output = saidBy(deps, step, end);
+  }
+
+  #holds({ ctx }: Dependencies, prompt: string): Promise<boolean> {
+    return ctx.step("predicate", async (step) => {
+      try {
+        return await this.#options.predicate(prompt);
+      } catch (error) {
+        step.ctx.tell(eventDraft("hook_error", { hook: "predicate", failure: Fault.from(error).toJSON() }));
+        return false;
+      }
+    });
+  }
+}

@@ -1,0 +1,88 @@
+import {
+  Fault,
+  type Agent,
+  type AgentSession,
+  type ChatMessage,
+  type Dependencies,
+  type RunStatus,
+  type UserPart,
+  type WorkerInput,
+} from "../../kernel/index.ts";
+import { answerOf, type WorkerEnd } from "../architectures/hire.ts";
+
+/** An agent at its place in a flow. */
+export interface FlowStep {
+  /** What its events call it: the agent's name, numbered from its second place on. */
+  readonly name: string;
+  readonly worker: Agent;
+}
+
+/** `what`: how the flow calls them. */
+export function flowSteps(flow: string, what: string, workers: readonly Agent[]): readonly FlowStep[] {
+  if (workers.length === 0)
+    throw new Fault("invalid_argument", `a ${flow} flow needs at least one agent in ${what}`);
+  const places = new Map<string, Agent[]>();
+  return workers.map((worker) => {
+    const { id } = worker;
+    const before = places.get(id) ?? [];
+    refuseNamesakes(flow, [...before, worker]);
+    places.set(id, [...before, worker]);
+    return { name: before.length === 0 ? id : `${id}.${before.length + 1}`, worker };
+  });
+}
+
+/** Agents are found by their id, so two that share one could not be told apart. */
+export function refuseNamesakes(flow: string, workers: readonly Agent[]): void {
+  const known = new Map<string, Agent>();
+  for (const worker of workers) {
+    const { id } = worker;
+    if ((known.get(id) ?? worker) !== worker)
+      throw new Fault(
+        "invalid_argument",
+        `a ${flow} flow has two agents named ${id}: give one of them another name`,
+      );
+    known.set(id, worker);
+  }
+}
+
+export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, Agent>> {
+  return Object.fromEntries(steps.map(({ name, worker }) => [name, worker]));
+}
+
+/** What an input takes to be understood: the conversation before it, and what was given besides words. */
+export interface Surroundings {
+  readonly history: readonly ChatMessage[];
+  readonly attachments: readonly UserPart[];
+}
+
+export async function surroundingsOf(
+  { id, attachments }: AgentSession,
+  deps: Dependencies,
+): Promise<Surroundings> {
+  return { history: (await deps.history.getPromptWindow(id)).slice(0), attachments };
+}
+
+/** What a step is told: a text, and what there is around the input of the flow. */
+export function briefOf(prompt: string, { history, attachments }: Surroundings): WorkerInput {
+  if (history.length === 0 && attachments.length === 0) return prompt;
+  return {
+    prompt: attachments.length === 0 ? prompt : [{ type: "text", text: prompt }, ...attachments],
+    ...(history.length > 0 && { history }),
+  };
+}
+
+/** What a step said. One that did not answer stops the flow: by the flow's own stop, if there is one, or as it was stopped itself. */
+export function saidBy({ ctx }: Dependencies, name: string, end: WorkerEnd): string {
+  if (end.kind !== "answered") ctx.check();
+  return answerOf(name, end);
+}
+
+export function endStatus(end: WorkerEnd | undefined): RunStatus {
+  if (end?.kind === "answered") return "completed";
+  return end?.kind === "stopped" ? end.status : "failed";
+}
+
+/** One text after another, with a blank line between. */
+export function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n\n");
+}

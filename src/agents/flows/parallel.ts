@@ -1,0 +1,120 @@
+import {
+  Fault,
+  parseTaskId,
+  type Agent,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+  type RunContext,
+} from "../../kernel/index.ts";
+import { hire, type WorkerEnd } from "../architectures/hire.ts";
+import {
+  briefOf,
+  endStatus,
+  flowSteps,
+  joined,
+  saidBy,
+  surroundingsOf,
+  workersOf,
+  type FlowStep,
+} from "./flow-step.ts";
+import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+
+/** What becomes of several texts: one after another, the one said most often, or what a function makes of them, in branch order. */
+export type Merge = "concat" | "vote" | ((texts: readonly string[]) => string | Promise<string>);
+
+export interface ParallelFlowOptions {
+  readonly branches: readonly Agent[];
+  /** `concat` unless told. A function is journaled, so called once. */
+  readonly merge?: Merge;
+}
+
+/**
+ * Several agents on the same input, side by side. A branch that does not answer contributes an empty text; where none answers, or the
+ * flow's own budget is what ran out, the flow stops as the branch did.
+ */
+export class ParallelFlow implements Architecture {
+  readonly name = "parallel";
+  readonly thinks = false;
+  readonly #branches: readonly FlowStep[];
+  readonly #merge: Merge;
+
+  constructor({ branches, merge = "concat" }: ParallelFlowOptions) {
+    this.#branches = flowSteps(this.name, "branches", branches);
+    if (typeof merge !== "function" && merge !== "concat" && merge !== "vote")
+      throw new Fault(
+        "invalid_argument",
+        `merge of a parallel flow is ${String(merge)}: it must be concat, vote or a function of the texts`,
+      );
+    this.#merge = merge;
+  }
+
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    return toldFlow(this.name, session, this.#go(session, deps, prompt));
+  }
+
+  declaredWorkers(): Readonly<Record<string, Agent>> {
+    return workersOf(this.#branches);
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const flow = this.name;
+    const around = await surroundingsOf(session, deps);
+    const texts = this.#branches.map(() => "");
+    const branches = this.#branches.map(({ name: step, worker }, index) => {
+      const branch = async (ctx: RunContext): Promise<WorkerEnd> => {
+        ctx.tell(stepStart({ flow, step }));
+        const own = deps.scopeForWorker(deps.role, ctx);
+        const end = await hire(own, { worker, input: briefOf(prompt, around) });
+        texts[index] = end.kind === "refused" ? "" : end.text;
+        session.output = joined(texts);
+        return end;
+      };
+      return [`branch_${index + 1}`, branch] as const;
+    });
+    const ends = Object.values(await deps.ctx.parallel(Object.fromEntries(branches)));
+    for (const [index, { name: step }] of this.#branches.entries())
+      yield stepEnd({ flow, step, status: endStatus(ends[index]) });
+    this.#stopIfNeeded(deps, ends);
+    session.output = await this.#merged(
+      deps,
+      ends.map((end) => (end.kind === "answered" ? end.text : "")),
+    );
+  }
+
+  #stopIfNeeded(deps: Dependencies, ends: readonly WorkerEnd[]): void {
+    const ownEnd = ends.findIndex((end) => isOwnExhaustion(deps, end));
+    const answered = ends.some(({ kind }) => kind === "answered");
+    const index = ownEnd < 0 && !answered ? 0 : ownEnd;
+    const [end, branch] = [ends[index], this.#branches[index]];
+    if (end !== undefined && branch !== undefined) saidBy(deps, branch.name, end);
+  }
+
+  #merged({ ctx }: Dependencies, texts: readonly string[]): string | Promise<string> {
+    const merge = this.#merge;
+    if (merge === "concat") return joined(texts);
+    if (merge === "vote") return elected(texts);
+    return ctx.step("merge", async () => merge(texts), { input: [...texts] });
+  }
+}
+
+/** The one said most often; of those said equally often, the first. Who says nothing does not vote. */
+function elected(texts: readonly string[]): string {
+  const votes = new Map<string, number>();
+  for (const text of texts) if (text !== "") votes.set(text, (votes.get(text) ?? 0) + 1);
+  let [winner, most] = ["", 0];
+  for (const [text, count] of votes) if (count > most) [winner, most] = [text, count];
+  return winner;
+}
+
+/** B5: what ran out is not the branch's own, so it has run out for the flow too. An employer's task is older than those it hires. */
+function isOwnExhaustion({ ctx }: Dependencies, end: WorkerEnd): boolean {
+  if (end.kind !== "stopped" || end.outcome.failure?.code !== "budget_exhausted") return false;
+  const whose = end.outcome.failure.details?.["taskId"];
+  return typeof whose === "string" && ordinal(whose) <= ordinal(ctx.taskId);
+}
+
+function ordinal(taskId: string): number {
+  return Number(parseTaskId(taskId).slice(1));
+}

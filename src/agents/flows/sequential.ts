@@ -1,0 +1,50 @@
+import type { Agent, AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
+import { hire } from "../architectures/hire.ts";
+import {
+  briefOf,
+  endStatus,
+  flowSteps,
+  joined,
+  saidBy,
+  surroundingsOf,
+  workersOf,
+  type FlowStep,
+} from "./flow-step.ts";
+import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+
+/**
+ * One agent after another. Each is told the input and all that was said so far; the answer is all of it. A step that does not answer
+ * stops the flow, and what was said so far is what there is of an answer.
+ */
+export class SequentialFlow implements Architecture {
+  readonly name = "sequential";
+  readonly thinks = false;
+  readonly #steps: readonly FlowStep[];
+
+  constructor(steps: readonly Agent[]) {
+    this.#steps = flowSteps(this.name, "steps", steps);
+  }
+
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    return toldFlow(this.name, session, this.#go(session, deps, prompt));
+  }
+
+  declaredWorkers(): Readonly<Record<string, Agent>> {
+    return workersOf(this.#steps);
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const flow = this.name;
+    const around = await surroundingsOf(session, deps);
+    const said = [prompt];
+    for (const { name: step, worker } of this.#steps) {
+      yield stepStart({ flow, step });
+      const end = await hire(deps, { worker, input: briefOf(joined(said), around) });
+      const text = end.kind === "refused" ? "" : end.text;
+      if (text !== "") session.output = joined([...said, text]);
+      yield stepEnd({ flow, step, status: endStatus(end) });
+      said.push(saidBy(deps, step, end));
+    }
+    session.output = joined(said);
+  }
+}

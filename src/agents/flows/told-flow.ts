@@ -1,0 +1,38 @@
+import {
+  eventDraft,
+  type AgentSession,
+  type EventDraft,
+  type FlowEvents,
+  type RunStatus,
+} from "../../kernel/index.ts";
+import { stopOf } from "../closing.ts";
+
+/** What every flow tells of itself: that it begins, and how it ends, also when it is stopped. */
+export async function* toldFlow(
+  flow: string,
+  session: AgentSession,
+  work: AsyncIterable<EventDraft>,
+): AsyncIterable<EventDraft> {
+  yield eventDraft("flow_start", { flow });
+  try {
+    yield* work;
+  } catch (error) {
+    yield eventDraft("flow_end", { flow, status: statusOf(error) });
+    throw error;
+  }
+  const { interrupted, interruptionReason } = session;
+  const bound = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";
+  yield eventDraft("flow_end", { flow, status: interrupted ? bound : "completed" });
+}
+
+export function stepStart(data: FlowEvents["flow_step_start"]): EventDraft {
+  return eventDraft("flow_step_start", data);
+}
+
+export function stepEnd(data: FlowEvents["flow_step_end"]): EventDraft {
+  return eventDraft("flow_step_end", data);
+}
+
+export function statusOf(error: unknown): RunStatus {
+  return stopOf(error)?.status ?? "failed";
+}

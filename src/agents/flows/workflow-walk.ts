@@ -1,0 +1,162 @@
+import {
+  Fault,
+  type Agent,
+  type AgentSession,
+  type Dependencies,
+  type JsonValue,
+  type RunContext,
+  type StepContext,
+} from "../../kernel/index.ts";
+import { hire } from "../architectures/hire.ts";
+import { briefOf, joined, saidBy, surroundingsOf, type Surroundings } from "./flow-step.ts";
+import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
+import { START, type WorkflowGraph } from "./workflow-graph.ts";
+import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
+
+const flow = "workflow";
+
+/** A workflow under way: for each node a branch that waits to be called on, and does a visit at each call. */
+export class WorkflowWalk {
+  readonly #graph: WorkflowGraph;
+  readonly #schedule: WorkflowSchedule;
+  readonly #session: AgentSession;
+  readonly #deps: Dependencies;
+  readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
+
+  #around: Surroundings = { history: [], attachments: [] };
+
+  constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
+    this.#graph = graph;
+    this.#schedule = schedule;
+    this.#session = session;
+    this.#deps = deps;
+    this.#calls = new Map(graph.names.map((name) => [name, Promise.withResolvers()]));
+  }
+
+  /** Gives the bound that ended it before its end, if one did. */
+  async toTheEnd(prompt: string): Promise<BoundMet | undefined> {
+    const { ctx } = this.#deps;
+    this.#around = await surroundingsOf(this.#session, this.#deps);
+    this.#schedule.pass(START, prompt, await this.#choose(ctx, START, prompt));
+    try {
+      this.#callOn();
+      const branches = this.#graph.names.map((name) => [name, (own: RunContext) => this.#attend(name, own)]);
+      await ctx.parallel(Object.fromEntries(branches) as Record<string, (own: RunContext) => Promise<void>>, {
+        stopOnFault: true,
+      });
+      return undefined;
+    } catch (error) {
+      if (error instanceof BoundReached) return error.met;
+      throw error;
+    }
+  }
+
+  async #attend(node: string, ctx: RunContext): Promise<void> {
+    for (;;) {
+      const visit = await this.#calls.get(node)?.promise;
+      if (visit === undefined) return;
+      this.#calls.set(node, Promise.withResolvers());
+      const value = await this.#visit(visit, ctx);
+      this.#show(value);
+      this.#schedule.pass(node, value, await this.#choose(ctx, node, value));
+      this.#show(value);
+      this.#callOn();
+    }
+  }
+
+  /** B5: what came to the end is the answer so far; before that, whatever there is. */
+  #show(value: JsonValue): void {
+    this.#session.output = textOf(this.#schedule.arrivedAtEnd ?? value);
+  }
+
+  #callOn(): void {
+    const begun = this.#schedule.begin();
+    if ("bound" in begun) throw new BoundReached(begun);
+    for (const visit of begun) this.#calls.get(visit.node)?.resolve(visit);
+    if (this.#schedule.isOver) for (const call of this.#calls.values()) call.resolve(undefined);
+  }
+
+  /** Its end is told with its record: the branch may have no other step for long. */
+  async #visit(visit: Visit, ctx: RunContext): Promise<JsonValue> {
+    const { node: step, input } = visit;
+    ctx.tell(stepStart({ flow, step }));
+    try {
+      return await ctx.step(
+        step,
+        async (inside) => {
+          const value = await this.#work(visit, inside);
+          inside.ctx.tell(stepEnd({ flow, step, status: "completed" }));
+          return value;
+        },
+        { input },
+      );
+    } catch (error) {
+      ctx.tell(stepEnd({ flow, step, status: statusOf(error) }));
+      throw error;
+    }
+  }
+
+  async #work(visit: Visit, inside: StepContext): Promise<JsonValue> {
+    const node = this.#graph.node(visit.node);
+    if (typeof node !== "function") return this.#hire(node, visit, inside);
+    const { idempotencyKey, signal } = inside;
+    const context = {
+      text: textOf(visit.input),
+      visit: visit.visit,
+      idempotencyKey,
+      signal,
+      get ctx() {
+        return inside.ctx;
+      },
+    };
+    return node(visit.input, context);
+  }
+
+  async #hire(worker: Agent, { node, visit, input: given }: Visit, { ctx }: StepContext): Promise<JsonValue> {
+    const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
+    const prompt = textOf(given);
+    const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
+    const input = isFirst ? briefOf(prompt, this.#around) : prompt;
+    const end = await hire(deps, { worker, input });
+    if (end.kind === "stopped" && this.#session.output === "") this.#session.output = end.text;
+    const text = saidBy(deps, node, end);
+    return end.kind === "answered" ? end.output : text;
+  }
+
+  async #choose(ctx: RunContext, from: string, value: JsonValue): Promise<readonly string[]> {
+    const router = this.#graph.router(from);
+    if (router === undefined) return [];
+    return ctx.step(
+      `${from} routes`,
+      async () => {
+        const chosen = await router.choose(value, textOf(value));
+        const names: readonly string[] = typeof chosen === "string" ? [chosen] : chosen;
+        const known: readonly string[] = router.to;
+        const unknown = names.filter((name) => !known.includes(name));
+        if (names.length > 0 && unknown.length === 0) return names;
+        throw new Fault(
+          "invalid_argument",
+          `the router at ${from} chose ${unknown.join(", ") || "nothing"}; it must choose among ${known.join(", ")}`,
+        );
+      },
+      { input: value },
+    );
+  }
+}
+
+/** Thrown by one branch to end them all; no fault, for nothing failed. */
+class BoundReached extends Error {
+  readonly met: BoundMet;
+
+  constructor(met: BoundMet) {
+    super(`${met.bound} met at ${met.node}`);
+    this.met = met;
+  }
+}
+
+/** A list of texts with blank lines between, other values as JSON. */
+function textOf(value: JsonValue): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value) && value.every((each) => typeof each === "string")) return joined(value);
+  return JSON.stringify(value);
+}

@@ -1,0 +1,17 @@
+export { auditLogger, type AuditBook, type AuditLine, type AuditLoggerOptions } from "./audit-logger.ts";
+export { cache, type CacheOptions } from "./cache.ts";
+export { contentTruncator, type ContentTruncatorOptions } from "./content-truncator.ts";
+export { fileValidator, type FileValidatorOptions } from "./file-validator.ts";
+export { historyTruncator, type HistoryTruncatorOptions } from "./history-truncator.ts";
+export { humanApproval, type HumanApprovalOptions } from "./human-approval.ts";
+export { injectionMarking, type InjectionMarkingOptions } from "./injection-marking.ts";
+export type { Layer, Stage } from "./layer.ts";
+export { modelFallback, type ModelFallbackOptions } from "./model-fallback.ts";
+export type { PiiKind } from "./pii-pattern.ts";
+export { piiRedaction, type OwnPattern, type PiiRedactionOptions } from "./pii-redaction.ts";
+export { MiddlewarePipeline } from "./pipeline.ts";
+export { rateLimiter, type RateLimiterOptions } from "./rate-limiter.ts";
+export { retry, type RetryOptions } from "./retry.ts";
+export { schemaValidator, type SchemaValidatorOptions } from "./schema-validator.ts";
+export type { ToolSelection } from "./tool-selection.ts";
+export { tracing, type TracingOptions } from "./tracing.ts";

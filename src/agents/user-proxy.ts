@@ -1,0 +1,53 @@
+import type {
+  AgentSession,
+  ApprovalDecision,
+  Architecture,
+  Dependencies,
+  EventDraft,
+  JsonValue,
+} from "../kernel/index.ts";
+import { note } from "./architectures/role-call.ts";
+
+/** What a person is asked under: the same as by the tool `ask_human`, so that whoever shows one shows the other. */
+const toolName = "ask_human";
+
+/**
+ * Stands for a person: what it is asked is put to them and waits, over restarts, with the clock standing still, and what they say is its
+ * answer. A no, or no answer, is an answer too; `metadata` says which it was.
+ */
+export class UserProxy implements Architecture {
+  readonly name = "user_proxy";
+  readonly thinks = false;
+
+  async *run(session: AgentSession, { ctx }: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const { attachments } = session;
+    const shown = attachments.length === 0 ? {} : { attachments: attachments as unknown as JsonValue };
+    const decision = await ctx.approval({
+      toolName,
+      callId: ctx.taskId,
+      input: { question: prompt, ...shown },
+      reason: prompt,
+    });
+    session.output = answerOf(decision);
+    session.metadata["decision"] = decision.decision;
+    if (decision.by !== undefined) session.metadata["by"] = decision.by;
+    yield note(this.name, "answered", { decision: decision.decision });
+  }
+
+  declaredWorkers(): Readonly<Record<string, never>> {
+    return {};
+  }
+}
+
+export function userProxy(): UserProxy {
+  return new UserProxy();
+}
+
+function answerOf(decision: ApprovalDecision): string {
+  if (decision.decision === "skipped") return "skipped";
+  if (decision.decision === "denied")
+    return decision.reason === undefined ? "denied" : `denied: ${decision.reason}`;
+  const { input = null } = decision;
+  if (input === null) return "approved";
+  return typeof input === "string" ? input : JSON.stringify(input);
+}

@@ -1,0 +1,262 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Fault, type ChatMessage, type EphemeralSource } from "../../kernel/index.ts";
+import { AccessibleTree } from "./accessibility/accessible-tree.ts";
+import { describeWindows, stateParts, type DesktopState, type Point } from "./desktop-state.ts";
+import { X11Connection } from "./x11/connection.ts";
+import { Input } from "./x11/input.ts";
+import { parseChord, symbolOf } from "./x11/keys.ts";
+import { takePicture, type Area } from "./x11/picture.ts";
+import { Properties } from "./x11/properties.ts";
+import { Windows, type DesktopWindow } from "./x11/windows.ts";
+
+export interface DesktopOptions {
+  /** The X display, such as `:0`. The variable DISPLAY unless told. */
+  readonly display?: string;
+  /** Show the model a picture of the screen before each of its turns. Off unless told. */
+  readonly useScreenshot?: boolean;
+  /** Show it what is in the windows, element by element. Off unless told. */
+  readonly useAccessibility?: boolean;
+  /** Where programs tell of their windows, as D-Bus writes it. `AT_SPI_BUS_ADDRESS`, the display's or the session's own unless told. */
+  readonly accessibilityBus?: string;
+  /** Given to programs after an action, before it is looked what came of it. 200 unless told. */
+  readonly settleMs?: number;
+}
+
+export type MouseButton = "left" | "middle" | "right";
+export type ScrollDirection = "up" | "down" | "left" | "right";
+
+export interface ClickOptions {
+  readonly button?: MouseButton;
+  /** 2 is a double click. */
+  readonly count?: number;
+  /** Keys that are down meanwhile, such as `Control`. */
+  readonly holding?: string;
+}
+
+interface Open {
+  readonly x11: X11Connection;
+  readonly properties: Properties;
+  readonly windows: Windows;
+  readonly input: Input;
+}
+
+const buttons = { left: 1, middle: 2, right: 3 } as const;
+const wheel = { up: 4, down: 5, left: 6, right: 7 } as const;
+/** Moves on the way of a drag: programs tell one from a jump by them. */
+const dragMoves = 10;
+/** How far into windows of programs that say nothing of themselves. */
+const subwindowDepth = 4;
+
+/**
+ * One X11 display for one agent, reached with the first use. What is on it belongs to whoever runs it: this opens and ends no program. Nothing of
+ * it is durable; after a restart the next state says what is there then.
+ */
+export class DesktopSession implements EphemeralSource {
+  readonly name = "desktop";
+  readonly #options: DesktopOptions;
+  #opening: Promise<Open> | undefined;
+  #accessible: AccessibleTree | undefined;
+
+  constructor(options: DesktopOptions = {}) {
+    this.#options = options;
+  }
+
+  /** Where the desktop stands. Windows, screen and pointer always; the rest as the options, or `also`, say. */
+  async getState(
+    also: Pick<DesktopOptions, "useScreenshot" | "useAccessibility"> = {},
+  ): Promise<DesktopState> {
+    const { useScreenshot = false, useAccessibility = false } = { ...this.#options, ...also };
+    const { x11, windows: all } = await this.#open();
+    const { width, height } = x11.screen;
+    const [{ x, y }, windows] = await Promise.all([all.pointer(), all.list()]);
+    return {
+      screen: { width, height },
+      pointer: { x, y },
+      windows,
+      ...(useScreenshot && { screenshot: (await this.screenshot()).toString("base64") }),
+      ...(useAccessibility && { accessibility: await this.#describe(windows) }),
+    };
+  }
+
+  /** For one model call. */
+  async messages(): Promise<readonly ChatMessage[]> {
+    return [{ role: "user", content: stateParts(await this.getState()) }];
+  }
+
+  /** A PNG of the screen, or of a part of it; what lies outside of it is left out. */
+  async screenshot(area?: Area): Promise<Buffer> {
+    const { x11 } = await this.#open();
+    const { width, height } = x11.screen;
+    const asked = area ?? { x: 0, y: 0, width, height };
+    const [x, y] = [Math.max(0, asked.x), Math.max(0, asked.y)];
+    const [right, bottom] = [
+      Math.min(width, asked.x + asked.width),
+      Math.min(height, asked.y + asked.height),
+    ];
+    if (right <= x || bottom <= y)
+      throw new Fault("invalid_argument", `nothing of that lies on the screen, which is ${width}x${height}`);
+    return takePicture(x11, { x, y, width: right - x, height: bottom - y });
+  }
+
+  /** What is in the windows, as far as programs say it. */
+  async look(): Promise<string> {
+    const { windows } = await this.#open();
+    return this.#describe(await windows.list());
+  }
+
+  async window(id: number): Promise<DesktopWindow> {
+    const { windows } = await this.#open();
+    const all = await windows.list();
+    const found = all.find((each) => each.id === id);
+    if (found !== undefined) return found;
+    throw new Fault(
+      "not_found",
+      `there is no window ${id}; there are: ${all.map((each) => `${each.id} (${each.title})`).join(", ") || "none"}`,
+    );
+  }
+
+  /** Brings a window to the front and gives it the keyboard. */
+  async focus(id: number): Promise<void> {
+    await this.window(id);
+    await (await this.#open()).windows.raise(id);
+    await this.#settle();
+  }
+
+  async move(to: Point): Promise<void> {
+    await this.#moveTo(to);
+    await this.#settle();
+  }
+
+  async click(at: Point, { button = "left", count = 1, holding }: ClickOptions = {}): Promise<void> {
+    const { input } = await this.#open();
+    const held = holding === undefined ? [] : parseChord(holding);
+    await this.#moveTo(at);
+    await input.keys(held, "press");
+    try {
+      for (let done = 0; done < count; done++) {
+        await input.button(buttons[button], "press");
+        await input.button(buttons[button], "release");
+      }
+    } finally {
+      await input.keys(held, "release");
+    }
+    await this.#settle();
+  }
+
+  async drag(from: Point, to: Point, { button = "left" }: Pick<ClickOptions, "button"> = {}): Promise<void> {
+    const { input } = await this.#open();
+    await this.#onScreen(to);
+    await this.#moveTo(from);
+    await input.button(buttons[button], "press");
+    try {
+      for (let move = 1; move <= dragMoves; move++) {
+        const part = (start: number, end: number): number =>
+          Math.round(start + ((end - start) * move) / dragMoves);
+        await input.move(part(from.x, to.x), part(from.y, to.y));
+      }
+    } finally {
+      await input.button(buttons[button], "release");
+    }
+    await this.#settle();
+  }
+
+  /** In notches of the wheel. */
+  async scroll(at: Point, direction: ScrollDirection, notches = 3): Promise<void> {
+    const { input } = await this.#open();
+    await this.#moveTo(at);
+    for (let done = 0; done < notches; done++) {
+      await input.button(wheel[direction], "press");
+      await input.button(wheel[direction], "release");
+    }
+    await this.#settle();
+  }
+
+  /** Into the window that has the keyboard. Line ends are Enter. */
+  async type(text: string): Promise<void> {
+    const { input, windows } = await this.#open();
+    const symbols = Array.from(text.replaceAll("\r\n", "\n"), symbolOf);
+    await input.type(symbols, (await windows.pointer()).modifiers);
+    await this.#settle();
+  }
+
+  /** A key by its name, with those that are held: `Enter`, `Control+Shift+T`. */
+  async press(chord: string): Promise<void> {
+    const { input } = await this.#open();
+    const symbols = parseChord(chord);
+    await input.keys(symbols, "press");
+    await input.keys(symbols, "release");
+    await this.#settle();
+  }
+
+  /** Leaves the display as it is. */
+  async close(): Promise<void> {
+    const [opening, accessible] = [this.#opening, this.#accessible];
+    [this.#opening, this.#accessible] = [undefined, undefined];
+    accessible?.close();
+    const open = await opening?.catch(() => undefined);
+    if (open === undefined) return;
+    if (open.x11.isOpen) await open.input.close();
+    open.x11.close();
+  }
+
+  async #moveTo(at: Point): Promise<void> {
+    await this.#onScreen(at);
+    await (await this.#open()).input.move(at.x, at.y);
+  }
+
+  async #onScreen({ x, y }: Point): Promise<void> {
+    const { width, height } = (await this.#open()).x11.screen;
+    const inside = Number.isInteger(x) && Number.isInteger(y) && x >= 0 && y >= 0 && x < width && y < height;
+    if (!inside)
+      throw new Fault(
+        "invalid_argument",
+        `${x},${y} is not on the screen: x goes from 0 to ${width - 1}, y from 0 to ${height - 1}`,
+      );
+  }
+
+  async #describe(windows: readonly DesktopWindow[]): Promise<string> {
+    const { x11, properties, windows: all } = await this.#open();
+    this.#accessible ??= new AccessibleTree();
+    const { accessibilityBus = process.env["AT_SPI_BUS_ADDRESS"] } = this.#options;
+    const [onRoot] = await properties.texts(x11.screen.root, "AT_SPI_BUS");
+    const told = await this.#accessible.describe(accessibilityBus || onRoot);
+    const titles = told.windows.map(({ title }) => title);
+    const silent = windows.filter(({ title }) => !titles.includes(title));
+    const inside = await Promise.all(
+      silent.map(async (window) => ({ window, subwindows: await all.inside(window.id, subwindowDepth) })),
+    );
+    return describeWindows(told, inside);
+  }
+
+  #settle(): Promise<void> {
+    const { settleMs = 200 } = this.#options;
+    return settleMs === 0 ? Promise.resolve() : delay(settleMs);
+  }
+
+  async #open(): Promise<Open> {
+    const opening = (this.#opening ??= this.#connect());
+    const open = await opening.catch((error: unknown) => {
+      this.#forget(opening);
+      throw error;
+    });
+    if (open.x11.isOpen) return open;
+    this.#forget(opening);
+    return this.#open();
+  }
+
+  #forget(opening: Promise<Open>): void {
+    if (this.#opening === opening) this.#opening = undefined;
+  }
+
+  async #connect(): Promise<Open> {
+    const display = this.#options.display ?? process.env["DISPLAY"] ?? "";
+    if (display === "")
+      throw new Fault(
+        "dependency_missing",
+        "there is no X display: set DISPLAY or give display; without a screen start one (on Debian: apt-get install xvfb, then Xvfb :99 -screen 0 1280x800x24, and DISPLAY=:99)",
+      );
+    const x11 = await X11Connection.open(display);
+    const properties = new Properties(x11);
+    return { x11, properties, windows: new Windows(x11, properties), input: new Input(x11) };
+  }
+}

@@ -1,0 +1,236 @@
+import type { Socket } from "node:net";
+import { Fault } from "../../../kernel/index.ts";
+import { readAuthority, type Authority } from "./authority.ts";
+import { displayAddress, type DisplayAddress } from "./display-address.ts";
+import { padding, Request } from "./request.ts";
+import { parseSetup, type Screen, type ServerSetup } from "./server-setup.ts";
+
+interface Asked {
+  readonly sequence: number;
+  readonly resolve: (reply: Buffer) => void;
+  readonly reject: (error: Fault) => void;
+}
+
+const errorNames = [
+  "", "Request", "Value", "Window", "Pixmap", "Atom", "Cursor", "Font", "Match", "Drawable", "Access", "Alloc",
+  "Colormap", "GContext", "IDChoice", "Name", "Length", "Implementation",
+]; // prettier-ignore
+
+const getInputFocus = 43;
+
+/** One client of an X server: requests in, replies out, in order. Events are not asked for and passed over. */
+export class X11Connection {
+  readonly display: string;
+  readonly setup: ServerSetup;
+  readonly screen: Screen;
+  readonly #socket: Socket;
+  readonly #asked: Asked[] = [];
+  readonly #input: InputWindow;
+  #sequence = 0;
+  #gone: Fault | undefined;
+
+  private constructor(address: DisplayAddress, setup: ServerSetup, socket: Socket, input: InputWindow) {
+    const screen = setup.screens[address.screen];
+    if (screen === undefined)
+      throw new Fault("not_found", `${address.name} has ${setup.screens.length} screens, numbered from 0`);
+    this.display = address.name;
+    this.setup = setup;
+    this.screen = screen;
+    this.#socket = socket;
+    this.#input = input;
+    socket.on("data", (bytes: Buffer) => this.#receive(bytes));
+    socket.on("close", () => this.#end(gone(address.name)));
+    this.#receive(Buffer.alloc(0));
+  }
+
+  static async open(display: string): Promise<X11Connection> {
+    const address = displayAddress(display);
+    const [socket, authority] = await Promise.all([connect(address), readAuthority(address.number)]);
+    const input = new InputWindow();
+    try {
+      return new X11Connection(address, await greet(socket, input, authority, address), socket, input);
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.#gone === undefined;
+  }
+
+  /** For a request that has a reply. */
+  ask(request: Request): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      if (this.#gone) reject(this.#gone);
+      else this.#asked.push({ sequence: this.#send(request), resolve, reject });
+    });
+  }
+
+  /** For requests that have none: resolves when the server has done them, rejects with the first that it refused. */
+  async perform(...requests: readonly Request[]): Promise<void> {
+    const done = requests.map((request) => {
+      if (this.#gone) throw this.#gone;
+      const sequence = this.#send(request);
+      return new Promise<Buffer>((resolve, reject) => {
+        this.#asked.push({ sequence, resolve, reject });
+      });
+    });
+    // What the server answers to this it answers after all before it.
+    await Promise.all([...done, this.ask(new Request(getInputFocus))]);
+  }
+
+  close(): void {
+    this.#end(gone(this.display));
+    this.#socket.destroy();
+  }
+
+  #send(request: Request): number {
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    this.#socket.write(request.bytes());
+    return this.#sequence;
+  }
+
+  #receive(bytes: Buffer): void {
+    this.#input.add(bytes);
+    for (let message = this.#next(); message !== undefined; message = this.#next()) this.#take(message);
+  }
+
+  #next(): Buffer | undefined {
+    const head = this.#input.peek(32);
+    if (head === undefined) return undefined;
+    const [kind = 0] = head;
+    const more = kind === 1 || (kind & 0x7f) === 35 ? head.readUInt32LE(4) * 4 : 0;
+    return this.#input.take(32 + more);
+  }
+
+  #take(message: Buffer): void {
+    const kind = message.readUInt8(0);
+    if (kind > 1) return;
+    const sequence = message.readUInt16LE(2);
+    const index = this.#asked.findIndex((each) => each.sequence === sequence);
+    if (index < 0) return;
+    const [asked] = this.#asked.splice(index, 1);
+    // Requests before it that were to have no reply, and had no error.
+    for (const done of this.#asked.splice(0, index)) done.resolve(Buffer.alloc(0));
+    if (kind === 1) asked?.resolve(message);
+    else asked?.reject(refusal(message));
+  }
+
+  #end(fault: Fault): void {
+    this.#gone ??= fault;
+    for (const { reject } of this.#asked.splice(0)) reject(this.#gone);
+  }
+}
+
+/** True for the error of a window that went away between two requests. */
+export function isWindowGone(error: unknown): boolean {
+  return Fault.is(error) && (error.details?.["x11"] === "Window" || error.details?.["x11"] === "Drawable");
+}
+
+function refusal(message: Buffer): Fault {
+  const name = errorNames[message.readUInt8(1)] ?? String(message.readUInt8(1));
+  return new Fault(
+    "internal",
+    `the X server refused request ${message.readUInt8(10)}: Bad${name}, ${message.readUInt32LE(4)}`,
+    { details: { x11: name } },
+  );
+}
+
+function gone(display: string): Fault {
+  return new Fault("dependency_missing", `the X server of ${display} has closed the connection`);
+}
+
+async function connect(address: DisplayAddress): Promise<Socket> {
+  const { connect: open } = await import("node:net");
+  let last: unknown;
+  for (const where of address.sockets) {
+    const socket = open(where);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        socket.once("connect", resolve).once("error", reject);
+      });
+      // Its close tells the same, after it.
+      socket.removeAllListeners("error").on("error", () => {});
+      return socket;
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw new Fault(
+    "dependency_missing",
+    `no X server answers at ${address.name}: start one (on Debian: apt-get install xvfb, then Xvfb ${address.name} -screen 0 1280x800x24), or name another as DISPLAY or display`,
+    { cause: last },
+  );
+}
+
+/** Says who we are and reads what the server says of itself. */
+async function greet(
+  socket: Socket,
+  input: InputWindow,
+  { scheme, data }: Authority,
+  { name }: DisplayAddress,
+): Promise<ServerSetup> {
+  const head = Buffer.alloc(12);
+  head.write("l");
+  head.writeUInt16LE(11, 2);
+  head.writeUInt16LE(scheme.length, 6);
+  head.writeUInt16LE(data.length, 8);
+  socket.write(Buffer.concat([head, padded(Buffer.from(scheme)), padded(data)]));
+  const reply = await new Promise<Buffer>((resolve, reject) => {
+    const ended = (): void => reject(gone(name));
+    const read = (bytes: Buffer): void => {
+      input.add(bytes);
+      const start = input.peek(8);
+      const whole = start && input.take(8 + start.readUInt16LE(6) * 4);
+      if (whole === undefined) return;
+      socket.off("data", read).off("close", ended).pause();
+      resolve(whole);
+    };
+    socket.on("data", read).on("close", ended);
+  });
+  socket.resume();
+  if (reply.readUInt8(0) === 1) return parseSetup(reply.subarray(8));
+  const reason = reply.toString("latin1", 8, 8 + reply.readUInt8(1)).trim() || "it wants more than a cookie";
+  throw new Fault(
+    "permission_denied",
+    `the X server of ${name} lets us not in: ${reason}. Set XAUTHORITY to the file with its cookie`,
+  );
+}
+
+function padded(bytes: Buffer): Buffer {
+  return Buffer.concat([bytes, Buffer.alloc(padding(bytes.length))]);
+}
+
+/** Bytes that came and were not read yet. Joined only when a whole message is there: a picture comes in hundreds of pieces. */
+class InputWindow {
+  #pieces: Buffer[] = [];
+  #length = 0;
+
+  add(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    this.#pieces.push(bytes);
+    this.#length += bytes.length;
+  }
+
+  peek(length: number): Buffer | undefined {
+    if (this.#length < length) return undefined;
+    const [first] = this.#pieces;
+    return first !== undefined && first.length >= length ? first : this.#join();
+  }
+
+  take(length: number): Buffer | undefined {
+    if (this.#length < length) return undefined;
+    const all = this.#join();
+    this.#pieces = [all.subarray(length)];
+    this.#length -= length;
+    return all.subarray(0, length);
+  }
+
+  #join(): Buffer {
+    const all =
+      this.#pieces.length === 1 ? (this.#pieces[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#pieces);
+    this.#pieces = [all];
+    return all;
+  }
+}

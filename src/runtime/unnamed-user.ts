@@ -1,0 +1,2 @@
+/** In whose name an order is given when nobody said. */
+export const unnamed = "user";

@@ -1,0 +1,209 @@
+import { describe, expect, test } from "vitest";
+import { graphOfThoughts, type ThoughtOperation } from "../../../src/agents/architectures/index.ts";
+import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/index.ts";
+import type { RunHandle } from "../../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { askedIn, MeetingModel, noteData, said, think } from "./thinking-run.ts";
+
+/** An evaluator that knows what each answer is worth. */
+function judge(worth: Readonly<Record<string, number>>, calls = 50) {
+  const step: ScriptStep = (request) => {
+    const answer = /# Answer\n(.*)$/u.exec(askedIn(request))?.[1] ?? "";
+    return JSON.stringify({ score: worth[answer] ?? 0, reason: `about ${answer}` });
+  };
+  return scriptedModel(Array.from({ length: calls }, () => step));
+}
+
+describe("Graph of Thoughts", () => {
+  test("drafts, scores, puts the best together and refines: the best of these is the answer", async () => {
+    const [thinker, aggregator, refiner] = [
+      scriptedModel(["a", "b", "c"]),
+      scriptedModel(["b and c"]),
+      scriptedModel(["b, then c"]),
+    ];
+    const evaluator = judge({ a: 0.1, b: 0.5, c: 0.4, "b and c": 0.7, "b, then c": 0.8 });
+    const { result, notes, events, conversation } = await think({
+      architecture: "graph-of-thoughts",
+      model: scriptedModel([]),
+      models: { thinker, aggregator, refiner, evaluator },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "b, then c" });
+    expect(askedIn(aggregator.calls[0] as never)).toBe(
+      "# Task\nWhat is it?\n\n# Answer 1 (score 0.5)\nb\n\n# Answer 2 (score 0.4)\nc",
+    );
+    expect(askedIn(refiner.calls[0] as never)).toContain("about b and c");
+    expect(result.metadata["thoughts"]).toEqual({
+      best: "t5",
+      thoughts: [
+        { id: "t1", text: "a", from: [], score: 0.1 },
+        { id: "t2", text: "b", from: [], score: 0.5 },
+        { id: "t3", text: "c", from: [], score: 0.4 },
+        { id: "t4", text: "b and c", from: ["t2", "t3"], score: 0.7 },
+        { id: "t5", text: "b, then c", from: ["t4"], score: 0.8 },
+      ],
+    });
+    const done = noteData(events, "got.operation_completed") as unknown as readonly { operation: string }[];
+    expect(done.map(({ operation }) => operation)).toEqual([
+      "drafts",
+      "scored",
+      "best",
+      "merged",
+      "refined",
+      "answer",
+    ]);
+    expect([notes[0], notes.at(-1)]).toEqual(["got.started", "got.completed"]);
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: b, then c"]);
+  });
+
+  test("putting together what should have stayed apart does not win", async () => {
+    const { result } = await think({
+      architecture: graphOfThoughts(),
+      model: scriptedModel([]),
+      models: {
+        thinker: scriptedModel(["a", "b", "c"]),
+        aggregator: scriptedModel(["a mess"]),
+        refiner: scriptedModel(["a bigger mess"]),
+        evaluator: judge({ a: 0.6, b: 0.5, "a mess": 0.2, "a bigger mess": 0.1 }),
+      },
+    });
+    expect(result.output).toBe("a");
+  });
+
+  test("refining has its rounds, goes on from the better version, and stops when it is good enough", async () => {
+    const operations: readonly ThoughtOperation[] = [
+      { do: "generate", count: 1 },
+      { do: "refine", maxRounds: 5, threshold: 0.9 },
+    ];
+    const refiner = scriptedModel(["v1", "v2", "v3"]);
+    const { result } = await think({
+      architecture: graphOfThoughts({ operations }),
+      model: scriptedModel(["v0"]),
+      models: { refiner, evaluator: judge({ v0: 0.3, v1: 0.6, v2: 0.2, v3: 0.95 }) },
+    });
+    expect(result.output).toBe("v3");
+    expect(refiner.calls.map((call) => /# Answer\n(.*)/u.exec(askedIn(call))?.[1])).toEqual([
+      "v0",
+      "v1",
+      "v1",
+    ]);
+  });
+
+  test("operations may take from any before them, and several", async () => {
+    const operations: readonly ThoughtOperation[] = [
+      { name: "short", do: "generate", count: 1 },
+      { name: "long", do: "generate", count: 1 },
+      { name: "both", do: "aggregate", from: ["short", "long"] },
+      { do: "score", from: ["both", "short"] },
+      { do: "keep_best" },
+    ];
+    const { result } = await think({
+      architecture: graphOfThoughts({ operations }),
+      model: scriptedModel(["s", "l", "s and l"]),
+      models: { evaluator: judge({ s: 0.9, "s and l": 0.1 }) },
+    });
+    expect(result.output).toBe("s");
+  });
+
+  test("drafts are written at once; side by side and one after another it comes to the same", async () => {
+    const meeting = new MeetingModel(["a", "b", "c"], 3);
+    const worth = { a: 0.1, b: 0.5, c: 0.4, "b and c": 0.7 };
+    const run = async (thinker: MeetingModel, parallel: boolean) => {
+      const { result } = await think({
+        architecture: graphOfThoughts({ parallel }),
+        model: scriptedModel(["b and c", "worse"]),
+        models: { thinker, evaluator: judge(worth) },
+      });
+      return { output: result.output, turns: result.turns };
+    };
+    const atOnce = await run(meeting, true);
+    expect(meeting.most).toBe(3);
+    const one = new MeetingModel(["a", "b", "c"], 1);
+    expect(await run(one, false)).toEqual(atOnce);
+    expect(one.most).toBe(1);
+  });
+
+  test("one thought alone is not put together with anything", async () => {
+    const operations: readonly ThoughtOperation[] = [{ do: "generate", count: 1 }, { do: "aggregate" }];
+    const { result } = await think({
+      architecture: graphOfThoughts({ operations }),
+      model: scriptedModel(["a"]),
+    });
+    expect(result).toMatchObject({ output: "a", turns: 1 });
+  });
+
+  test("an answer in a form is asked of every draft", async () => {
+    const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
+    const output = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
+    const thinker = scriptedModel(['{"town": "Sens"}', '{"town": "Blois"}']);
+    const operations: readonly ThoughtOperation[] = [{ do: "generate", count: 2 }];
+    const agent = new Agent({
+      name: "thinker",
+      model: thinker,
+      architecture: graphOfThoughts({ operations }),
+    });
+    const result = await agent.invoke("Where?", { output, runtime });
+    expect(result.status).toBe("completed");
+    expect(thinker.calls.map(({ responseFormat }) => responseFormat?.type)).toEqual(["json", "json"]);
+    await runtime.close();
+  });
+
+  test("B5: out of money half way, it keeps the best so far", async () => {
+    const { result } = await think({
+      architecture: graphOfThoughts(),
+      model: scriptedModel(["a", "b", "c"]),
+      models: { evaluator: judge({ a: 0.9 }) },
+      budget: { maxTurns: 6 },
+    });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "a" });
+    expect(result.metadata["thoughts"]).toMatchObject({ best: "t1" });
+  });
+
+  test("C2: once cancelled it calls no model", async () => {
+    let handle: RunHandle | undefined;
+    const thinker = new (class extends MeetingModel {
+      override async generate(
+        ...args: Parameters<MeetingModel["generate"]>
+      ): ReturnType<MeetingModel["generate"]> {
+        await handle?.cancel("enough");
+        return super.generate(...args);
+      }
+    })(["a", "b", "c"], 1);
+    const evaluator = scriptedModel([]);
+    const { result } = await think(
+      { architecture: graphOfThoughts(), model: thinker, models: { evaluator } },
+      "Where?",
+      { onStart: (run) => (handle = run) },
+    );
+    expect(result.status).toBe("cancelled");
+    expect(evaluator.calls).toHaveLength(0);
+  });
+
+  test.for([
+    [[], 'there is no operation: give at least { do: "generate" }'],
+    [[{ do: "score" }], "operation op_1 has nothing to work on: put one that generates before it"],
+    [
+      [{ do: "generate", count: 0 }],
+      "count of operation op_1 of graphOfThoughts is 0: it must be an integer from 1",
+    ],
+    [
+      [
+        { name: "a", do: "generate" },
+        { name: "a", do: "score" },
+      ],
+      "there are two operations named a",
+    ],
+    [
+      [
+        { name: "a", do: "generate" },
+        { do: "aggregate", from: ["b"] },
+      ],
+      "operation op_2 works on b, which does not stand before it; before it are: a",
+    ],
+    [
+      [{ do: "generate" }, { do: "refine", threshold: 2 }],
+      "threshold of operation op_2 of graphOfThoughts is 2: it must be a number from 0 to 1",
+    ],
+  ] as const)("refuses the operations %j", ([operations, message]) => {
+    expect(() => graphOfThoughts({ operations })).toThrow(message);
+  });
+});

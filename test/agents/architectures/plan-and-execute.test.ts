@@ -1,0 +1,287 @@
+import { describe, expect, test } from "vitest";
+import { planAndExecute, react, selfRefine } from "../../../src/agents/architectures/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
+import { messageText, type JsonObject, type RunHandle } from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { askedIn, noteData, said, think } from "./thinking-run.ts";
+
+const look = tool({
+  name: "look",
+  description: "The weather in a town",
+  input: { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const,
+  execute: ({ town }) => `It rains in ${town}.`,
+});
+
+const calls = (town: string) => ({ toolCalls: [{ name: "look", input: { town } }] });
+
+describe("plan and execute", () => {
+  test("plans, carries out each step with tools, answers, and tells so in order", async () => {
+    const planner = scriptedModel(['["Look at Sens", "Look at Blois"]']);
+    const executor = scriptedModel([calls("Sens"), "Sens: rain.", "Blois: sun."]);
+    const synthesizer = scriptedModel(["Go to Blois."]);
+    const { result, notes, conversation } = await think({
+      architecture: planAndExecute(),
+      models: { planner, executor, synthesizer, main: scriptedModel([]) },
+      tools: [look],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "Go to Blois.", turns: 5 });
+    expect(notes).toEqual([
+      "plan.planner_started",
+      "plan.created",
+      "plan.step_started",
+      "plan.step_completed",
+      "plan.step_started",
+      "plan.step_completed",
+      "plan.synthesizer_started",
+      "plan.completed",
+    ]);
+    expect(result.metadata["plan"]).toEqual({
+      steps: ["Look at Sens", "Look at Blois"],
+      left: [],
+      done: [
+        { step: "Look at Sens", result: "Sens: rain.", interruptionReason: null },
+        { step: "Look at Blois", result: "Blois: sun.", interruptionReason: null },
+      ],
+    });
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: Go to Blois."]);
+    expect(askedIn(planner.calls[0] as never)).toContain("look: The weather in a town");
+    expect(askedIn(synthesizer.calls[0] as never)).toContain("Sens: rain.");
+  });
+
+  test("a step sees the plan and the results so far, and nothing of another step's session", async () => {
+    const executor = scriptedModel([calls("Sens"), "one", "two"]);
+    await think({
+      architecture: planAndExecute(),
+      model: executor,
+      models: { planner: scriptedModel(["1. first\n2. second"]), synthesizer: scriptedModel(["done"]) },
+      tools: [look],
+      instructions: "Be brief.",
+    });
+    const second = executor.calls[2];
+    expect(second?.messages.map(({ role }) => role)).toEqual(["system", "user"]);
+    const asked = second && askedIn(second);
+    expect(asked).toContain("1. first\n2. second");
+    expect(asked).toContain("1. first\none");
+    expect(asked).toMatch(/Your step: number 2\nsecond$/u);
+    expect(second?.messages[0]?.content).toMatch(/^Be brief\.\n\nYou carry out one step/u);
+  });
+
+  test("without models of their own the roles ask the main one", async () => {
+    const model = scriptedModel([
+      '{"steps": [{"id": "1", "description": "Look around"}]}',
+      "trees",
+      "It is a wood.",
+    ]);
+    const { result } = await think({ architecture: "plan-and-execute", model });
+    expect(result.output).toBe("It is a wood.");
+    expect(model.calls).toHaveLength(3);
+    expect(askedIn(model.calls[1] as never)).toContain("Look around");
+  });
+
+  test("an empty plan is answered at once", async () => {
+    const model = scriptedModel(["[]", "Hello!"]);
+    const { result, notes } = await think({ architecture: planAndExecute(), model }, "Hi");
+    expect(result).toMatchObject({ status: "completed", output: "Hello!" });
+    expect(notes).toEqual([
+      "plan.planner_started",
+      "plan.empty_plan",
+      "plan.synthesizer_started",
+      "plan.completed",
+    ]);
+  });
+
+  test("a plan that cannot be read is a dead end, with what the planner said, in the conversation too", async () => {
+    const { result, conversation } = await think({
+      architecture: planAndExecute(),
+      model: scriptedModel(["I would rather not."]),
+    });
+    expect(result).toMatchObject({
+      status: "failed",
+      interruptionReason: "unreadable_plan",
+      output: "I would rather not.",
+    });
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: I would rather not."]);
+  });
+
+  test("steps beyond maxSteps are not carried out, and who answers knows it; 8 unless told", async () => {
+    const plan = (count: number) =>
+      JSON.stringify(Array.from({ length: count }, (_, index) => `step ${index + 1}`));
+    const few = scriptedModel([plan(3), "a", "b", "answer"]);
+    const { events } = await think({ architecture: planAndExecute({ maxSteps: 2 }), model: few });
+    expect(noteData(events, "plan.created")).toEqual([{ steps: ["step 1", "step 2"], left: ["step 3"] }]);
+    expect(askedIn(few.calls[3] as never)).toContain("# Not done\nstep 3");
+    const many = scriptedModel([plan(10), ..."12345678".split(""), "answer"]);
+    const { result } = await think({ architecture: planAndExecute(), model: many });
+    expect(result.output).toBe("answer");
+    expect(many.calls).toHaveLength(10);
+  });
+
+  test("a step that meets its bound is a result, and the plan goes on", async () => {
+    const executor = scriptedModel([calls("Sens"), calls("Sens"), "two"]);
+    const { result } = await think({
+      architecture: planAndExecute({ maxTurnsPerStep: 1 }),
+      model: scriptedModel([]),
+      models: {
+        planner: scriptedModel(['["one", "two", "three"]']),
+        executor,
+        synthesizer: scriptedModel(["so far"]),
+      },
+      tools: [look],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "so far" });
+    const { done } = result.metadata["plan"] as { done: readonly JsonObject[] };
+    expect(done.map(({ interruptionReason }) => interruptionReason)).toEqual([
+      "max_turns_exceeded",
+      "max_turns_exceeded",
+      null,
+    ]);
+  });
+
+  test("any architecture may carry out the steps", async () => {
+    const { result, notes } = await think({
+      architecture: planAndExecute({ base: selfRefine(react(), { maxRounds: 1 }) }),
+      model: scriptedModel(['["write"]', "draft", "too short", "longer draft", "final"]),
+    });
+    expect(result.output).toBe("final");
+    expect(notes).toContain("self_refine.refined");
+    expect(result.metadata["plan"]).toMatchObject({ done: [{ result: "longer draft" }] });
+  });
+
+  test("what was said before is known to the planner and to who answers", async () => {
+    const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
+    const model = scriptedModel(["[]", "Three.", "[]", "MIT."]);
+    const agent = new Agent({ name: "thinker", model, architecture: planAndExecute() });
+    const first = await (await runtime.submit(agent, "How many bindings?")).result();
+    const { sessionId } = first;
+    await (await runtime.submit(agent, "And their licences?", { sessionId })).result();
+    const words = model.calls.slice(2).map(({ messages }) => messages.slice(1, 3).map(messageText));
+    expect(words).toEqual([
+      ["How many bindings?", "Three."],
+      ["How many bindings?", "Three."],
+    ]);
+    await runtime.close();
+  });
+
+  test("an answer in a form is asked of who answers only, and fits", async () => {
+    const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
+    const output = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
+    const model = scriptedModel(['["look"]', "it rains", "Blois", '{"town": "Blois"}']);
+    const agent = new Agent({
+      name: "thinker",
+      model,
+      instructions: "Be brief.",
+      architecture: planAndExecute(),
+    });
+    const result = await agent.invoke("Where?", { output, runtime });
+    expect(result).toMatchObject({ status: "completed", output: { town: "Blois" } });
+    expect(model.calls.map(({ responseFormat }) => responseFormat?.type)).toEqual([
+      undefined,
+      undefined,
+      "json",
+      "json",
+    ]);
+    expect(JSON.stringify(model.calls.slice(0, 2))).not.toContain("JSON Schema");
+    expect(model.calls[3]?.messages.slice(1).map(messageText).slice(0, 2)).toEqual(["Where?", "Blois"]);
+    await runtime.close();
+  });
+
+  test("what the user says meanwhile is heard by the steps after it", async () => {
+    let handle: RunHandle | undefined;
+    const steering = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.steer("Only in France.");
+        return "seen";
+      },
+    });
+    const executor = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one", "two"]);
+    const { notes } = await think(
+      {
+        architecture: planAndExecute(),
+        model: executor,
+        models: { planner: scriptedModel(['["a", "b"]']), synthesizer: scriptedModel(["done"]) },
+        tools: [steering],
+      },
+      "Where?",
+      { onStart: (run) => (handle = run) },
+    );
+    expect(notes).toContain("plan.steering_injected");
+    expect(executor.calls.map((call) => askedIn(call).includes("Only in France."))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test("B5: out of money half way it keeps the results so far, and the plan", async () => {
+    const { result, conversation } = await think({
+      architecture: planAndExecute(),
+      model: scriptedModel(['["a", "b"]', "result of a"]),
+      budget: { maxTurns: 2 },
+    });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "1. a\nresult of a" });
+    expect(result.metadata["plan"]).toMatchObject({ steps: ["a", "b"], done: [{ step: "a" }] });
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: 1. a\nresult of a"]);
+  });
+
+  test("C2: once cancelled it calls no model, and the question stays in the conversation", async () => {
+    let handle: RunHandle | undefined;
+    const stop = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.cancel("enough");
+        return "seen";
+      },
+    });
+    const model = scriptedModel(['["a", "b"]', { toolCalls: [{ name: "look", input: {} }] }]);
+    const { result, conversation } = await think(
+      { architecture: planAndExecute(), model, tools: [stop] },
+      "Where?",
+      { onStart: (run) => (handle = run) },
+    );
+    expect(result.status).toBe("cancelled");
+    expect(model.calls).toHaveLength(2);
+    expect(said(conversation)).toEqual(["user: Where?"]);
+  });
+
+  test("a run that is picked up by another owner goes on with its plan and pays nothing again", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const wait = tool({
+      name: "wait",
+      description: "Waits",
+      input: { type: "object" },
+      suspends: true,
+      execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
+    });
+    const model = scriptedModel([
+      '["a", "b"]',
+      "result of a",
+      { toolCalls: [{ name: "wait", input: {} }] },
+      "result of b",
+      "answer",
+    ]);
+    const make = (): Agent =>
+      new Agent({ name: "thinker", model, tools: [wait], architecture: planAndExecute() });
+    const one = await openRuntime({ store, unknownPrice: "ignore" });
+    const handle = await one.submit(make(), "Go");
+    for await (const event of handle.events()) if (event.type === "task_suspend") break;
+    await one.close();
+    const two = await openRuntime({ store, unknownPrice: "ignore" });
+    two.register(make());
+    await handle.signal("seen", "rain");
+    expect(await handle.result()).toMatchObject({ status: "completed", output: "answer", turns: 5 });
+    expect(model.calls).toHaveLength(5);
+    await two.close();
+  });
+
+  test.for([
+    [{ maxSteps: 0 }, "maxSteps of planAndExecute is 0: it must be an integer from 1"],
+    [{ maxTurnsPerStep: 1.5 }, "maxTurnsPerStep of planAndExecute is 1.5: it must be an integer from 1"],
+  ] as const)("refuses %j", ([options, message]) => {
+    expect(() => planAndExecute(options)).toThrow(message);
+  });
+});

@@ -1,0 +1,290 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { planAndExecute, react, reflexion } from "../../../src/agents/architectures/index.ts";
+import { tool } from "../../../src/index.ts";
+import { messageText, type Memory, type RunHandle } from "../../../src/kernel/index.ts";
+import { openMemory } from "../../../src/memory.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { askedIn, noteData, said, think } from "./thinking-run.ts";
+
+const score = (value: number) => JSON.stringify({ score: value, reason: "because" });
+
+const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
+
+describe("Reflexion", () => {
+  test("an attempt that will do is the answer", async () => {
+    const { result, notes, conversation } = await think({
+      architecture: reflexion(),
+      model: scriptedModel(["Paris."]),
+      models: { evaluator: scriptedModel([score(0.8)]), reflector: scriptedModel([]) },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "Paris.", turns: 2 });
+    expect(notes).toEqual(["reflexion.attempt_started", "reflexion.evaluated", "reflexion.threshold_met"]);
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
+  });
+
+  test("one that will not is tried again from the start, knowing the lesson", async () => {
+    const model = scriptedModel([calls, "Lyon.", "Paris."]);
+    const reflector = scriptedModel(["Name the capital."]);
+    const { result, notes, conversation } = await think({
+      architecture: reflexion(),
+      model,
+      instructions: "Be brief.",
+      tools: [look],
+      models: { evaluator: scriptedModel([score(0.2), score(1)]), reflector },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "Paris." });
+    expect(result.metadata["reflexion"]).toEqual({ scores: [0.2, 1], lessons: ["Name the capital."] });
+    const second = model.calls[2];
+    expect(second?.messages.slice(1).map(messageText)).toEqual(["What is it?"]);
+    expect(second?.messages[0]?.content).toMatch(
+      /^Be brief\.\n\nLessons from earlier attempts.*\n- Name the capital\.$/u,
+    );
+    expect(askedIn(reflector.calls[0] as never)).toContain('"reason":"because"');
+    expect(notes).toContain("reflexion.lesson_produced");
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
+  });
+
+  test("at the last attempt the best one is the answer, the later among equals; 3 attempts unless told", async () => {
+    const { result, notes, conversation } = await think({
+      architecture: reflexion(),
+      model: scriptedModel(["bad", "good", "worse"]),
+      models: {
+        evaluator: scriptedModel([score(0.1), score(0.7), score(0.3)]),
+        reflector: scriptedModel(["1", "2"]),
+      },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "good" });
+    expect(notes.at(-1)).toBe("reflexion.max_attempts_reached");
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: good"]);
+    const tie = await think({
+      architecture: reflexion(react(), { maxAttempts: 2 }),
+      model: scriptedModel(["first", "second"]),
+      models: { evaluator: scriptedModel([score(0.5), score(0.5)]), reflector: scriptedModel(["1"]) },
+    });
+    expect(tie.result.output).toBe("second");
+  });
+
+  test.for([
+    ["no number at all", 0],
+    ["Score: 0.9 of 1", 0.9],
+    ['```json\n{"score": 7}\n```', 1],
+    ['{"score": -3}', 0],
+  ] as const)("a judgement of %j counts as %d", async ([words, expected]) => {
+    const { result } = await think({
+      architecture: reflexion(react(), { maxAttempts: 1 }),
+      model: scriptedModel(["Paris."]),
+      models: { evaluator: scriptedModel([words]) },
+    });
+    expect(result.metadata["reflexion"]).toEqual({ scores: [expected], lessons: [] });
+  });
+
+  test("each attempt has all its turns, and one that met its bound is judged by what it said", async () => {
+    const evaluator = scriptedModel([score(0.1), score(0.9)]);
+    const { result } = await think({
+      architecture: reflexion(react(), { maxTurnsPerAttempt: 2 }),
+      model: scriptedModel([calls, calls, calls, "Paris."]),
+      tools: [look],
+      models: { evaluator, reflector: scriptedModel(["Stop looking."]) },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "Paris.", turns: 7 });
+    expect(askedIn(evaluator.calls[0] as never)).toContain(
+      "# Answer\nLooking.\n\n# It ended early\nmax_turns_exceeded",
+    );
+  });
+
+  test("when the best attempt met its bound, so did the run, unless it is good enough", async () => {
+    const once = (value: number) =>
+      think({
+        architecture: reflexion(react(), { maxAttempts: 1, maxTurnsPerAttempt: 1 }),
+        model: scriptedModel([calls]),
+        tools: [look],
+        models: { evaluator: scriptedModel([score(value)]) },
+      });
+    expect((await once(0.3)).result).toMatchObject({
+      status: "max_turns",
+      interruptionReason: "max_turns_exceeded",
+    });
+    expect((await once(0.9)).result).toMatchObject({
+      status: "completed",
+      output: "Looking.",
+      interruptionReason: null,
+    });
+  });
+
+  test("wraps any architecture, which knows the lessons too", async () => {
+    const planner = scriptedModel(["[]", '["look"]']);
+    const { result, conversation } = await think({
+      architecture: reflexion(planAndExecute()),
+      model: scriptedModel(["guess", "found it", "It is a wood."]),
+      models: {
+        planner,
+        evaluator: scriptedModel([score(0), score(1)]),
+        reflector: scriptedModel(["Look first."]),
+      },
+    });
+    expect(result.output).toBe("It is a wood.");
+    expect(planner.calls[1]?.messages[0]?.content).toContain("- Look first.");
+    expect(result.metadata).toMatchObject({ plan: { steps: ["look"] }, reflexion: { scores: [0, 1] } });
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: It is a wood."]);
+  });
+
+  test("what the user adds to one attempt is known to the next", async () => {
+    let handle: RunHandle | undefined;
+    const steering = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.steer("Only in France.");
+        return "seen";
+      },
+    });
+    const model = scriptedModel([calls, "Turin.", "Lyon."]);
+    const evaluator = scriptedModel([score(0), score(1)]);
+    await think(
+      {
+        architecture: reflexion(),
+        model,
+        tools: [steering],
+        models: { evaluator, reflector: scriptedModel(["Think."]) },
+      },
+      "Where?",
+      { onStart: (run) => (handle = run) },
+    );
+    expect(askedIn(model.calls[2] as never)).toBe("Where?\n\nOnly in France.");
+    expect(askedIn(evaluator.calls[0] as never)).toContain("Only in France.");
+  });
+
+  test("with a memory, lessons are kept for the user's later tasks, and for nobody else's", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "reeve-reflexion-"));
+    const memory = await openMemory({ path: join(folder, "memory.db") });
+    try {
+      await memory.remember({ userId: "ada" }, { type: "episode", text: "Ada likes the capital of France" });
+      const run = (userId: string, ...answers: readonly string[]) => {
+        const model = scriptedModel(answers);
+        return think(
+          {
+            architecture: reflexion(react(), { maxAttempts: 2 }),
+            model,
+            memory,
+            models: {
+              evaluator: scriptedModel(answers.map((answer) => score(answer === "Paris." ? 1 : 0))),
+              reflector: scriptedModel(["Say the town, not the country."]),
+            },
+          },
+          "What is the capital of France?",
+          { userId },
+        ).then((done) => ({ ...done, model }));
+      };
+      const first = await run("ada", "France.", "Paris.");
+      expect(first.notes).toEqual([
+        "reflexion.lessons_recalled",
+        "reflexion.attempt_started",
+        "reflexion.evaluated",
+        "reflexion.lesson_produced",
+        "reflexion.lesson_persisted",
+        "reflexion.attempt_started",
+        "reflexion.evaluated",
+        "reflexion.threshold_met",
+      ]);
+      const second = await run("ada", "Paris.");
+      expect(second.model.calls[0]?.messages[0]?.content).toContain("- Say the town, not the country.");
+      expect(noteData(second.events, "reflexion.lessons_recalled")).toEqual([
+        { lessons: ["Say the town, not the country."] },
+      ]);
+      const other = await run("bob", "Paris.");
+      expect(noteData(other.events, "reflexion.lessons_recalled")).toEqual([{ lessons: [] }]);
+    } finally {
+      await memory.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  test("a memory that fails costs lessons, not the run", async () => {
+    const broken = {
+      recall: () => Promise.reject(new Error("disk full")),
+      remember: () => Promise.reject(new Error("disk full")),
+    } as unknown as Memory;
+    const { result, events } = await think({
+      architecture: reflexion(),
+      model: scriptedModel(["Lyon.", "Paris."]),
+      memory: broken,
+      models: { evaluator: scriptedModel([score(0), score(1)]), reflector: scriptedModel(["Think."]) },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "Paris." });
+    expect(noteData(events, "reflexion.memory_failed")).toEqual([
+      { problem: "disk full" },
+      { problem: "disk full" },
+    ]);
+  });
+
+  test("only the latest lessons are shown", async () => {
+    const model = scriptedModel(["1", "2", "3", "4"]);
+    await think({
+      architecture: reflexion(react(), { maxAttempts: 4, maxLessons: 2 }),
+      model,
+      models: {
+        evaluator: scriptedModel([0, 0, 0, 1].map(score)),
+        reflector: scriptedModel(["one", "two", "three"]),
+      },
+    });
+    expect(model.calls[3]?.messages[0]?.content).toMatch(/- two\n- three$/u);
+  });
+
+  test("B5, S1: out of money in the first attempt, it keeps what that had said; in a later one, the best before", async () => {
+    const first = await think({
+      architecture: reflexion(),
+      model: scriptedModel([calls]),
+      tools: [look],
+      models: { evaluator: scriptedModel([]) },
+      budget: { maxTurns: 1 },
+    });
+    expect(first.result).toMatchObject({ status: "budget_exhausted", output: "Looking." });
+    expect(first.conversation.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    const later = await think({
+      architecture: reflexion(),
+      model: scriptedModel(["Lyon.", calls]),
+      tools: [look],
+      models: { evaluator: scriptedModel([score(0.5)]), reflector: scriptedModel(["Look."]) },
+      budget: { maxTurns: 4 },
+    });
+    expect(later.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
+    expect(later.result.metadata["reflexion"]).toEqual({ scores: [0.5], lessons: ["Look."] });
+    expect(said(later.conversation)).toEqual(["user: What is it?", "assistant: Lyon."]);
+  });
+
+  test("C2: cancelled in an attempt, it judges nothing", async () => {
+    let handle: RunHandle | undefined;
+    const stop = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.cancel("enough");
+        return "seen";
+      },
+    });
+    const evaluator = scriptedModel([]);
+    const { result } = await think(
+      { architecture: reflexion(), model: scriptedModel([calls]), tools: [stop], models: { evaluator } },
+      "Where?",
+      { onStart: (run) => (handle = run) },
+    );
+    expect(result.status).toBe("cancelled");
+    expect(evaluator.calls).toHaveLength(0);
+  });
+
+  test.for([
+    [{ maxAttempts: 0 }, "maxAttempts of reflexion is 0"],
+    [{ threshold: 1.1 }, "threshold of reflexion is 1.1: it must be a number from 0 to 1"],
+    [{ threshold: Number.NaN }, "threshold of reflexion is NaN"],
+    [{ maxLessons: 0 }, "maxLessons of reflexion is 0"],
+    [{ maxTurnsPerAttempt: 0 }, "maxTurnsPerAttempt of reflexion is 0"],
+  ] as const)("refuses %j", ([options, message]) => {
+    expect(() => reflexion(react(), options)).toThrow(message);
+  });
+});

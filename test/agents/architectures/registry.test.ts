@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { architectureNames, react, registerArchitecture } from "../../../src/agents/architectures/index.ts";
+import { Agent } from "../../../src/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { think } from "./thinking-run.ts";
+
+const builtIn = [
+  "react",
+  "plan-and-execute",
+  "rewoo",
+  "reflexion",
+  "self-refine",
+  "tree-of-thoughts",
+  "graph-of-thoughts",
+  "deep-agent",
+];
+
+test.for(builtIn)("%s is known by its name and needs no options", (name) => {
+  const { architecture } = new Agent({ name: "thinker", model: scriptedModel([]), architecture: name });
+  expect(architecture.name).toBe(name);
+  expect(architecture.declaredWorkers()).toEqual({});
+});
+
+test("an architecture of somebody else's is known once it is registered; built-in names stay what they are", async () => {
+  registerArchitecture("echo", () => ({
+    name: "echo",
+    // eslint-disable-next-line require-yield
+    run: async function* echo(session, _deps, prompt) {
+      session.output = prompt;
+    },
+    declaredWorkers: () => ({}),
+  }));
+  expect(architectureNames()).toEqual([...builtIn, ...architectureNames().slice(builtIn.length)]);
+  expect(architectureNames()).toContain("echo");
+  const { result } = await think({ architecture: "echo", model: scriptedModel([]) }, "Hello");
+  expect(result.output).toBe("Hello");
+  for (const name of ["rewoo", "echo"])
+    expect(() => registerArchitecture(name, () => react())).toThrow(
+      `there is an architecture ${name} already`,
+    );
+  expect(() => registerArchitecture(" ", () => react())).toThrow("an architecture's name is empty");
+});

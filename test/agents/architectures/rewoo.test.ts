@@ -1,0 +1,285 @@
+import { describe, expect, test } from "vitest";
+import { rewoo } from "../../../src/agents/architectures/index.ts";
+import { filledIn, levelsOf, toolPlanIn } from "../../../src/agents/architectures/tool-plan.ts";
+import { permissions, tool } from "../../../src/index.ts";
+import type { JsonObject, RunHandle } from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { askedIn, noteData, said, think } from "./thinking-run.ts";
+
+const shout = tool({
+  name: "shout",
+  description: "Says it louder",
+  input: { type: "object", properties: { text: { type: "string" } }, required: ["text"] } as const,
+  execute: ({ text }) => text.toUpperCase(),
+});
+
+const fail = tool({
+  name: "fail",
+  description: "Fails",
+  input: { type: "object" },
+  execute: () => {
+    throw new Error("no such luck");
+  },
+});
+
+const plan = (...calls: readonly (readonly [string, string, JsonObject])[]) =>
+  JSON.stringify(calls.map(([id, name, args]) => ({ id, tool: name, args })));
+
+describe("ReWOO", () => {
+  test("plans all calls, makes them level by level, and answers: two model calls", async () => {
+    const planner = scriptedModel([
+      plan(
+        ["E1", "shout", { text: "a" }],
+        ["E2", "shout", { text: "b" }],
+        ["E3", "shout", { text: "{{E1}} and {{ E2 }}" }],
+      ),
+    ]);
+    const solver = scriptedModel(["It is A and B."]);
+    const { result, notes, events, conversation } = await think({
+      architecture: rewoo(),
+      model: scriptedModel([]),
+      models: { planner, solver },
+      tools: [shout],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "It is A and B.", turns: 2 });
+    expect(notes).toEqual([
+      "rewoo.planner_started",
+      "rewoo.plan_created",
+      "rewoo.level_started",
+      "rewoo.step_completed",
+      "rewoo.step_completed",
+      "rewoo.level_started",
+      "rewoo.step_completed",
+      "rewoo.solver_started",
+      "rewoo.completed",
+    ]);
+    expect(noteData(events, "rewoo.level_started")).toEqual([
+      { level: 1, steps: ["E1", "E2"] },
+      { level: 2, steps: ["E3"] },
+    ]);
+    expect(noteData(events, "rewoo.step_completed")).toMatchObject([
+      { output: "A" },
+      { output: "B" },
+      { output: "A AND B" },
+    ]);
+    expect(askedIn(planner.calls[0] as never)).toContain('- shout: Says it louder\n  args: {"properties"');
+    expect(askedIn(solver.calls[0] as never)).toContain('E3 = shout {"text":"A and B"}\nA AND B');
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: It is A and B."]);
+  });
+
+  test("the calls of a level are open at once; with parallelLevels off, one after another", async () => {
+    let open = 0;
+    let most = 0;
+    let meet: () => void = () => undefined;
+    const meeting = new Promise<void>((resolve) => (meet = resolve));
+    const wait = (needed: number) =>
+      tool({
+        name: "wait",
+        description: "Waits for the others",
+        input: { type: "object" },
+        execute: async () => {
+          most = Math.max(most, ++open);
+          if (open === needed) meet();
+          await meeting;
+          open--;
+          return "met";
+        },
+      });
+    const calls = plan(["E1", "wait", {}], ["E2", "wait", {}], ["E3", "wait", {}]);
+    const model = () => scriptedModel([calls, "done"]);
+    await think({ architecture: rewoo(), model: model(), tools: [wait(3)] });
+    expect(most).toBe(3);
+    most = 0;
+    const { notes } = await think({
+      architecture: rewoo({ parallelLevels: false }),
+      model: model(),
+      tools: [wait(1)],
+    });
+    expect(most).toBe(1);
+    expect(notes.filter((name) => name === "rewoo.level_started")).toHaveLength(1);
+  });
+
+  test("a call that fails, is unknown, or gets wrong arguments is evidence", async () => {
+    const solver = scriptedModel(["I do not know."]);
+    const { result } = await think({
+      architecture: rewoo(),
+      model: solver,
+      models: {
+        planner: scriptedModel([
+          plan(
+            ["E1", "fail", {}],
+            ["E2", "missing", {}],
+            ["E3", "shout", { text: 7 }],
+            ["E4", "shout", { text: "got {{E1}}" }],
+          ),
+        ]),
+      },
+      tools: [shout, fail],
+    });
+    expect(result.status).toBe("completed");
+    const asked = askedIn(solver.calls[0] as never);
+    expect(asked).toContain("E1 = fail {} (failed)\nno such luck");
+    expect(asked).toContain("there is no tool missing");
+    expect(asked).toContain("text must be string");
+    expect(asked).toContain("GOT NO SUCH LUCK");
+    expect(result.metadata["evidence"]).toMatchObject([
+      { isError: true },
+      { isError: true },
+      { isError: true },
+      { isError: false },
+    ]);
+  });
+
+  test("calls go through the gate", async () => {
+    const solver = scriptedModel(["Not allowed."]);
+    await think({
+      architecture: rewoo(),
+      model: solver,
+      models: { planner: scriptedModel([plan(["E1", "shout", { text: "a" }])]) },
+      tools: [shout],
+      permissions: permissions({ deny: [{ tool: "shout", reason: "quiet hours" }] }),
+    });
+    expect(askedIn(solver.calls[0] as never)).toContain("quiet hours");
+  });
+
+  test("an empty plan is answered at once", async () => {
+    const { result, notes } = await think({ architecture: "rewoo", model: scriptedModel(["[]", "Hello!"]) });
+    expect(result).toMatchObject({ status: "completed", output: "Hello!" });
+    expect(notes).toEqual([
+      "rewoo.planner_started",
+      "rewoo.empty_plan",
+      "rewoo.solver_started",
+      "rewoo.completed",
+    ]);
+  });
+
+  test("a plan that goes in a circle is a dead end: nothing is called", async () => {
+    const circle = plan(["E1", "shout", { text: "{{E2}}" }], ["E2", "shout", { text: "{{E1}}" }]);
+    const { result, notes, events } = await think({
+      architecture: rewoo(),
+      model: scriptedModel([circle]),
+      tools: [shout],
+    });
+    expect(result).toMatchObject({ status: "failed", interruptionReason: "cyclic_plan", output: circle });
+    expect(notes).toEqual(["rewoo.planner_started", "rewoo.cyclic_plan"]);
+    expect(events.some(({ type }) => type === "tool_execution_start")).toBe(false);
+  });
+
+  test("so is one that cannot be read", async () => {
+    const { result } = await think({ architecture: rewoo(), model: scriptedModel(["Let me think."]) });
+    expect(result).toMatchObject({
+      status: "failed",
+      interruptionReason: "unreadable_plan",
+      output: "Let me think.",
+    });
+  });
+
+  test("calls beyond maxSteps are not made; what names them names nothing", async () => {
+    const solver = scriptedModel(["so far"]);
+    const { events } = await think({
+      architecture: rewoo({ maxSteps: 1 }),
+      model: solver,
+      models: {
+        planner: scriptedModel([plan(["E1", "shout", { text: "{{E2}}" }], ["E2", "shout", { text: "b" }])]),
+      },
+      tools: [shout],
+    });
+    expect(noteData(events, "rewoo.step_completed")).toMatchObject([{ id: "E1", output: "{{E2}}" }]);
+    expect(askedIn(solver.calls[0] as never)).toContain("# Planned, and not done");
+    expect(() => rewoo({ maxSteps: -1 })).toThrow("maxSteps of rewoo is -1: it must be an integer from 1");
+  });
+
+  test("B5: out of money before the answer, it keeps what the tools gave", async () => {
+    const { result } = await think({
+      architecture: rewoo(),
+      model: scriptedModel([plan(["E1", "shout", { text: "a" }])]),
+      tools: [shout],
+      budget: { maxTurns: 1 },
+    });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: 'E1 = shout {"text":"a"}\nA' });
+  });
+
+  test("C2: cancelled in a level, it calls no tool of the next and no model", async () => {
+    let handle: RunHandle | undefined;
+    const stop = tool({
+      name: "stop",
+      description: "Stops",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.cancel("enough");
+        return "stopped";
+      },
+    });
+    const model = scriptedModel([plan(["E1", "stop", {}], ["E2", "shout", { text: "{{E1}}" }])]);
+    const { result, events } = await think({ architecture: rewoo(), model, tools: [stop, shout] }, "Go", {
+      onStart: (run) => (handle = run),
+    });
+    expect(result.status).toBe("cancelled");
+    expect(model.calls).toHaveLength(1);
+    const started = events.flatMap((event) =>
+      event.type === "tool_execution_start" ? [event.data.toolName] : [],
+    );
+    expect(started).toEqual(["stop"]);
+  });
+});
+
+describe("a plan of tool calls", () => {
+  test("is read from a list, alone, in a code block or among words, and from a member of an object", () => {
+    const call = { id: "E1", tool: "shout", args: { text: "a" } };
+    const text = JSON.stringify([call]);
+    for (const written of [
+      text,
+      `\`\`\`json\n${text}\n\`\`\``,
+      `Here it is: ${text}. Good luck.`,
+      JSON.stringify({ plan: [call] }),
+    ])
+      expect(toolPlanIn(written)).toEqual([call]);
+    expect(toolPlanIn("[]")).toEqual([]);
+    expect(toolPlanIn('{"steps": []}')).toEqual([]);
+    expect(toolPlanIn("nothing of the kind")).toBeUndefined();
+    expect(toolPlanIn('["a", "b"]')).toBeUndefined();
+  });
+
+  test("numbers calls that have no id, or one that is taken", () => {
+    const text = JSON.stringify([
+      { tool: "a" },
+      { id: "E1", tool: "b" },
+      { id: "E1", tool: "c" },
+      { args: {} },
+    ]);
+    expect(toolPlanIn(text)?.map(({ id, tool: name }) => [id, name])).toEqual([
+      ["E1", "a"],
+      ["E2", "b"],
+      ["E3", "c"],
+    ]);
+  });
+
+  test("has levels by what calls need of each other; an unknown need is none", () => {
+    const call = (id: string, ...needs: readonly string[]) => ({
+      id,
+      tool: "t",
+      args: { deep: [{ text: needs.map((need) => `{{${need}}}`).join(" ") }] },
+    });
+    const ids = (...calls: readonly ReturnType<typeof call>[]) =>
+      levelsOf(calls)?.map((level) => level.map(({ id }) => id));
+    expect(ids(call("E3", "E1", "E2"), call("E1"), call("E2", "E1"), call("E4", "E9"))).toEqual([
+      ["E1", "E4"],
+      ["E2"],
+      ["E3"],
+    ]);
+    expect(ids()).toEqual([]);
+    expect(ids(call("E1", "E1"))).toBeUndefined();
+    expect(ids(call("E1"), call("E2", "E3"), call("E3", "E2"))).toBeUndefined();
+  });
+
+  test("is filled in anywhere inside its arguments, to the letter", () => {
+    const known = new Map([["E1", "$& one"]]);
+    expect(filledIn({ a: "{{E1}}", b: [{ c: "<{{ E1 }}>" }], d: 7, e: null, f: "{{E2}}" }, known)).toEqual({
+      a: "$& one",
+      b: [{ c: "<$& one>" }],
+      d: 7,
+      e: null,
+      f: "{{E2}}",
+    });
+  });
+});

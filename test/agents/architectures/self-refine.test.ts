@@ -1,0 +1,136 @@
+import { describe, expect, test } from "vitest";
+import { planAndExecute, react, selfRefine } from "../../../src/agents/architectures/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
+import type { RunHandle } from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { askedIn, said, think } from "./thinking-run.ts";
+
+const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
+
+describe("Self-Refine", () => {
+  test("criticises and rewrites until the critic has nothing to say", async () => {
+    const model = scriptedModel([calls, "draft"]);
+    const critic = scriptedModel(["Too short.", "There are No Issues any more."]);
+    const refiner = scriptedModel(["a longer draft"]);
+    const { result, notes, conversation } = await think({
+      architecture: selfRefine(),
+      model,
+      models: { critic, refiner },
+      tools: [look],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "a longer draft", turns: 5 });
+    expect(notes).toEqual([
+      "self_refine.round_started",
+      "self_refine.critique",
+      "self_refine.refined",
+      "self_refine.round_started",
+      "self_refine.critique",
+      "self_refine.converged",
+    ]);
+    expect(askedIn(refiner.calls[0] as never)).toBe(
+      "# Task\nWhat is it?\n\n# Answer\ndraft\n\n# Critique\nToo short.",
+    );
+    expect(askedIn(critic.calls[1] as never)).toContain("a longer draft");
+    expect(critic.calls.every(({ tools = [] }) => tools.length === 0)).toBe(true);
+    expect(said(conversation)).toEqual([
+      "user: What is it?",
+      "assistant: Looking.",
+      "tool: ",
+      "assistant: a longer draft",
+    ]);
+  });
+
+  test("the latest version is the answer when the rounds are used up; 3 unless told", async () => {
+    const { result, notes } = await think({
+      architecture: "self-refine",
+      model: scriptedModel(["v0"]),
+      models: { critic: scriptedModel(["a", "b", "c"]), refiner: scriptedModel(["v1", "v2", "v3"]) },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "v3" });
+    expect(notes.at(-1)).toBe("self_refine.max_rounds_reached");
+  });
+
+  test("has a stop phrase of its own", async () => {
+    const { result } = await think({
+      architecture: selfRefine(react(), { stopPhrase: "Ship it" }),
+      model: scriptedModel(["v0", "no issues, but longer", "v1", "ship it!"]),
+    });
+    expect(result.output).toBe("v1");
+  });
+
+  test("a base that came to no answer is not refined", async () => {
+    const critic = scriptedModel([]);
+    const { result } = await think({
+      architecture: selfRefine(),
+      model: scriptedModel([calls]),
+      models: { critic },
+      tools: [look],
+      maxTurns: 1,
+    });
+    expect(result).toMatchObject({ status: "max_turns", output: "Looking." });
+    expect(critic.calls).toHaveLength(0);
+  });
+
+  test("wraps any architecture, and touches no answer of an earlier invocation", async () => {
+    const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
+    const model = scriptedModel([
+      "[]",
+      "one",
+      "more",
+      "one!",
+      "no issues",
+      "[]",
+      "two",
+      "more",
+      "two!",
+      "no issues",
+    ]);
+    const agent = new Agent({ name: "thinker", model, architecture: selfRefine(planAndExecute()) });
+    const { sessionId } = await agent.invoke("First?", { runtime });
+    const { output } = await agent.invoke("Second?", { runtime, sessionId });
+    expect(output).toBe("two!");
+    const before = model.calls[5]?.messages.slice(1, 3) ?? [];
+    expect(said(before)).toEqual(["user: First?", "assistant: one!"]);
+    await runtime.close();
+  });
+
+  test("B5: out of money between versions, it keeps the latest, in the conversation too", async () => {
+    const { result, conversation } = await think({
+      architecture: selfRefine(),
+      model: scriptedModel(["v0"]),
+      models: { critic: scriptedModel(["a"]), refiner: scriptedModel(["v1"]) },
+      budget: { maxTurns: 3 },
+    });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "v1" });
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: v1"]);
+  });
+
+  test("C2: cancelled while its base works, it criticises nothing", async () => {
+    let handle: RunHandle | undefined;
+    const stop = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.cancel("enough");
+        return "seen";
+      },
+    });
+    const critic = scriptedModel([]);
+    const { result } = await think(
+      { architecture: selfRefine(), model: scriptedModel([calls]), tools: [stop], models: { critic } },
+      "Where?",
+      { onStart: (run) => (handle = run) },
+    );
+    expect(result.status).toBe("cancelled");
+    expect(critic.calls).toHaveLength(0);
+  });
+
+  test.for([
+    [{ maxRounds: 0 }, "maxRounds of selfRefine is 0: it must be an integer from 1"],
+    [{ stopPhrase: " " }, "stopPhrase of selfRefine is empty"],
+  ] as const)("refuses %j", ([options, message]) => {
+    expect(() => selfRefine(react(), options)).toThrow(message);
+  });
+});

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "vitest";
+import { treeOfThoughts } from "../../../src/agents/architectures/index.ts";
+import type { JsonObject, ModelRequest, RunHandle } from "../../../src/kernel/index.ts";
+import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { askedIn, MeetingModel, noteData, said, think } from "./thinking-run.ts";
+
+/** Answers any number of calls, by what was asked. */
+function answering(answer: (asked: string) => string): ScriptedModel {
+  return scriptedModel(
+    Array.from({ length: 200 }, (): ScriptStep => (request: ModelRequest) => answer(askedIn(request))),
+  );
+}
+
+/** Two thoughts after each, named by their way: a, b, aa, ab, ... */
+const proposer = () =>
+  answering((asked) => {
+    const way = lastThought(asked);
+    return JSON.stringify([`${way}a`, `${way}b`, `${way}c`]);
+  });
+
+/** The more b's the better. */
+const evaluator = () => answering((asked) => `{"score": ${(lastThought(asked).split("b").length - 1) / 10}}`);
+
+function lastThought(asked: string): string {
+  return /# Thoughts so far\n[\s\S]*?(?:^|\n)?\d+\. (\w*)$/u.exec(asked)?.[1] ?? "";
+}
+
+interface Tree {
+  readonly best: string;
+  readonly thoughts: readonly {
+    readonly id: string;
+    readonly parentId: string | null;
+    readonly text: string;
+    readonly score: number;
+  }[];
+}
+
+describe("Tree of Thoughts", () => {
+  test("follows the best of each level and answers from the chain that won; 3, 3, 2 unless told", async () => {
+    const [propose, evaluate, synthesizer] = [proposer(), evaluator(), scriptedModel(["the answer"])];
+    const { result, notes, events, conversation } = await think({
+      architecture: "tree-of-thoughts",
+      model: scriptedModel([]),
+      models: { proposer: propose, evaluator: evaluate, synthesizer },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "the answer" });
+    expect(propose.calls).toHaveLength(1 + 2 + 2);
+    expect(evaluate.calls).toHaveLength(3 + 6 + 6);
+    expect(askedIn(synthesizer.calls[0] as never)).toContain("# Thoughts\n1. b\n2. bb\n3. bbb");
+    const tree = result.metadata["tree"] as unknown as Tree;
+    expect(tree.thoughts).toHaveLength(15);
+    expect(tree.best).toBe("2.2.2");
+    expect(tree.thoughts.find(({ id }) => id === "2.2.2")).toEqual({
+      id: "2.2.2",
+      parentId: "2.2",
+      text: "bbb",
+      score: 0.3,
+    });
+    expect(new Set(notes)).toEqual(
+      new Set([
+        "tot.started",
+        "tot.level_started",
+        "tot.proposed",
+        "tot.evaluated",
+        "tot.pruned",
+        "tot.synthesized",
+        "tot.completed",
+      ]),
+    );
+    expect(noteData(events, "tot.level_started")).toEqual([
+      { level: 1, frontier: [] },
+      { level: 2, frontier: ["2", "1"] },
+      { level: 3, frontier: ["2.2", "2.1"] },
+    ]);
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: the answer"]);
+  });
+
+  test("side by side and one after another it comes to the same", async () => {
+    const run = async (parallel: boolean) => {
+      const { result, notes } = await think({
+        architecture: treeOfThoughts({ parallel }),
+        model: scriptedModel(["the answer"]),
+        models: { proposer: proposer(), evaluator: evaluator() },
+      });
+      return { output: result.output, metadata: result.metadata, turns: result.turns, notes };
+    };
+    expect(await run(true)).toEqual(await run(false));
+  });
+
+  test("candidates of a level are scored at once", async () => {
+    const evaluate = new MeetingModel(['{"score": 0.1}', '{"score": 0.2}', '{"score": 0.3}'], 3);
+    await think({
+      architecture: treeOfThoughts({ depth: 1, synthesizeFinal: false }),
+      model: scriptedModel(['["a", "b", "c"]']),
+      models: { evaluator: evaluate },
+    });
+    expect(evaluate.most).toBe(3);
+  });
+
+  test("a thought that solves it ends the search", async () => {
+    const { result, notes } = await think({
+      architecture: treeOfThoughts({ solvedScore: 0.9, synthesizeFinal: false }),
+      model: scriptedModel(["- left\n- right"]),
+      models: { evaluator: scriptedModel(["0.2", "0.95"]) },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "right", turns: 3 });
+    expect(notes.slice(-2)).toEqual(["tot.solved", "tot.completed"]);
+  });
+
+  test("what scores too low is not followed; with nothing left it answers from the level before", async () => {
+    const { result, notes, events } = await think({
+      architecture: treeOfThoughts({ branches: 1, minScore: 0.5, synthesizeFinal: false }),
+      model: scriptedModel(['["first"]', '["second"]']),
+      models: { evaluator: scriptedModel(['{"score": 0.6}', "no idea"]) },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "first" });
+    expect(notes).toContain("tot.empty_beam");
+    expect(noteData(events, "tot.completed")).toMatchObject([{ end: "empty_beam", id: "1", score: 0.6 }]);
+  });
+
+  test.for([
+    ["empty_beam", '["first"]'],
+    ["no_thoughts", "I have none."],
+  ] as const)("%s at the first level is a dead end", async ([reason, proposal]) => {
+    const { result, notes } = await think({
+      architecture: treeOfThoughts({ minScore: 0.5 }),
+      model: scriptedModel([proposal]),
+      models: { evaluator: scriptedModel(["0.1"]) },
+    });
+    expect(result).toMatchObject({ status: "failed", interruptionReason: reason, output: "" });
+    expect(notes.at(-1)).toBe(`tot.${reason}`);
+  });
+
+  test("more thoughts than asked for are not looked at", async () => {
+    const evaluate = scriptedModel(["0.1", "0.2"]);
+    const { result } = await think({
+      architecture: treeOfThoughts({ branches: 2, depth: 1, synthesizeFinal: false }),
+      model: scriptedModel(['["a", "b", "c", "d"]']),
+      models: { evaluator: evaluate },
+    });
+    expect(result.output).toBe("b");
+  });
+
+  test("B5: out of money half way, it keeps the best thought so far, and the tree", async () => {
+    const { result } = await think({
+      architecture: treeOfThoughts({ branches: 2 }),
+      model: scriptedModel(['["a", "b"]']),
+      models: { evaluator: scriptedModel(["0.3", "0.2"]) },
+      budget: { maxTurns: 3 },
+    });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "a" });
+    expect((result.metadata["tree"] as JsonObject)["best"]).toBe("1");
+  });
+
+  test("C2: once cancelled it calls no model", async () => {
+    let handle: RunHandle | undefined;
+    const propose = scriptedModel(['["a"]', '["b"]']);
+    const evaluate = new (class extends MeetingModel {
+      override async generate(
+        ...args: Parameters<MeetingModel["generate"]>
+      ): ReturnType<MeetingModel["generate"]> {
+        await handle?.cancel("enough");
+        return super.generate(...args);
+      }
+    })(["0.1"], 1);
+    const { result } = await think(
+      {
+        architecture: treeOfThoughts({ branches: 1 }),
+        model: scriptedModel([]),
+        models: { proposer: propose, evaluator: evaluate },
+      },
+      "Where?",
+      { onStart: (run) => (handle = run) },
+    );
+    expect(result.status).toBe("cancelled");
+    expect(propose.calls).toHaveLength(1);
+  });
+
+  test.for([
+    [{ branches: 0 }, "branches of treeOfThoughts is 0: it must be an integer from 1"],
+    [{ depth: 0.5 }, "depth of treeOfThoughts is 0.5"],
+    [{ beam: -1 }, "beam of treeOfThoughts is -1"],
+    [{ solvedScore: 2 }, "solvedScore of treeOfThoughts is 2: it must be a number from 0 to 1"],
+    [{ minScore: -1 }, "minScore of treeOfThoughts is -1"],
+  ] as const)("refuses %j", ([options, message]) => {
+    expect(() => treeOfThoughts(options)).toThrow(message);
+  });
+});

@@ -1,0 +1,376 @@
+import { describe, expect, test } from "vitest";
+import {
+  Agent,
+  Conditional,
+  HookEvent,
+  HookManager,
+  memoryStore,
+  openRuntime,
+  Parallel,
+  Sequential,
+  sha256,
+} from "../../../src/index.ts";
+import {
+  formatAgentId,
+  formatTaskId,
+  messageText,
+  type Agent as HostedAgent,
+  type JsonValue,
+} from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { eventsOf, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
+
+const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
+
+/** An agent of code alone. */
+function hand(name: string, run: HostedAgent["run"]): HostedAgent {
+  return { id: formatAgentId({ name }), run };
+}
+
+describe("a sequential flow", () => {
+  test("tells each step the input and all that was said so far, and answers with all of it", async () => {
+    const draft = speaker("draft", "A draft.");
+    const critic = speaker("critic", "Too short.");
+    const editor = speaker("editor", "A longer draft.");
+    const flow = new Sequential({ name: "desk", steps: [draft.agent, critic.agent, editor.agent] });
+    const { result, events } = await ran(flow, "Write.");
+    expect(result).toMatchObject({
+      status: "completed",
+      output: "Write.\n\nA draft.\n\nToo short.\n\nA longer draft.",
+      turns: 3,
+    });
+    expect(draft.heard()).toEqual(["Write."]);
+    expect(critic.heard()).toEqual(["Write.\n\nA draft."]);
+    expect(editor.heard()).toEqual(["Write.\n\nA draft.\n\nToo short."]);
+    expect(toldBy(events)).toEqual([
+      "start",
+      "draft begins",
+      "draft completed",
+      "critic begins",
+      "critic completed",
+      "editor begins",
+      "editor completed",
+      "end completed",
+    ]);
+  });
+
+  test("each step is a task of its own with a seat, and its session is its own", async () => {
+    const one = speaker("one", "1");
+    const flow = new Sequential({ name: "pair", steps: [one.agent, speaker("two", "2").agent] });
+    const store = memoryStore({ hash: sha256 });
+    const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+    const handle = await runtime.submit(flow, "Count.");
+    const { sessionId } = await handle.result();
+    const spawned = (await eventsOf(handle)).flatMap((event) =>
+      event.type === "spawn_start" ? [event.data.agentId] : [],
+    );
+    expect(spawned).toEqual(["one", "two"]);
+    const said = (await store.sessions.read(sessionId)).map(({ entry }) =>
+      entry.type === "message" ? messageText(entry.message) : "",
+    );
+    expect(said).toEqual(["Count.", "Count.\n\n1\n\n2"]);
+    await runtime.close();
+  });
+
+  test("an agent may stand at several places", async () => {
+    const echo = speaker("echo", "a", "b");
+    const { result, events } = await ran(new Sequential({ name: "s", steps: [echo.agent, echo.agent] }), "x");
+    expect(result.output).toBe("x\n\na\n\nb");
+    expect(toldBy(events)).toContain("echo.2 completed");
+  });
+
+  test("a step that does not answer stops it, typed, with what was said so far", async () => {
+    const late = speaker("late", "never");
+    const steps = [speaker("one", "1").agent, speaker("broken", badKey).agent, late.agent];
+    const { result, events } = await ran(new Sequential({ name: "s", steps }), "Count.");
+    expect(result).toMatchObject({
+      status: "failed",
+      output: "Count.\n\n1",
+      failure: { code: "child_failed", details: { worker: "broken", status: "failed" } },
+    });
+    expect(late.model.calls).toEqual([]);
+    expect(toldBy(events).slice(-3)).toEqual(["broken begins", "broken failed", "end failed"]);
+  });
+
+  test("is resumed where it failed, and the steps that answered are not asked again", async () => {
+    const one = speaker("one", "1");
+    const flow = new Sequential({
+      name: "s",
+      steps: [one.agent, speaker("broken", badKey, "2").agent, speaker("three", "3").agent],
+    });
+    const runtime = await openBench();
+    const handle = await runtime.submit(flow, "Count.");
+    expect((await handle.result()).status).toBe("failed");
+    await handle.resume();
+    expect((await handle.result()).output).toBe("Count.\n\n1\n\n2\n\n3");
+    expect(one.model.calls).toHaveLength(1);
+    await runtime.close();
+  });
+
+  test("B5, B6: what its steps spend is its own, and where that ends it stops as budget_exhausted", async () => {
+    const two = speaker("two", "2");
+    const steps = [speaker("one", "1").agent, two.agent];
+    const flow = new Sequential({ name: "s", steps, budget: { maxTurns: 1 } });
+    const { result, events } = await ran(flow, "Count.");
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "Count.\n\n1", turns: 1 });
+    expect(two.model.calls).toEqual([]);
+    expect(toldBy(events).at(-1)).toBe("end budget_exhausted");
+  });
+
+  test("H4: without a seat for a step it stops and says who holds them", async () => {
+    const flow = new Sequential({
+      name: "s",
+      steps: [speaker("one", "1").agent],
+      spawnBudget: { maxAgents: 1 },
+    });
+    const { result } = await ran(flow, "x");
+    expect(result.failure).toMatchObject({
+      code: "child_failed",
+      message: "one was not hired: every seat is taken (1 seat)",
+    });
+  });
+
+  test("C1, C2: cancelled, its step is cancelled and no model is asked any more", async () => {
+    const waiting = Promise.withResolvers<void>();
+    const patient = hand("patient", async (ctx) => {
+      waiting.resolve();
+      return (await ctx.waitForSignal("never")) ?? null;
+    });
+    const after = speaker("after", "too late");
+    const runtime = await openBench();
+    const handle = await runtime.submit(
+      new Sequential({ name: "s", steps: [speaker("one", "1").agent, patient, after.agent] }),
+      "x",
+    );
+    await waiting.promise;
+    await handle.cancel("enough");
+    const result = await handle.result();
+    expect(result).toMatchObject({ status: "cancelled", interruptionReason: "enough", output: "x\n\n1" });
+    const events = await eventsOf(handle);
+    expect(toldBy(events).at(-1)).toBe("end cancelled");
+    expect(events.filter(({ type, taskId }) => type === "task_end" && taskId === "t2")).toMatchObject([
+      { data: { status: "cancelled" } },
+    ]);
+    expect(after.model.calls).toEqual([]);
+    await runtime.close();
+  });
+
+  test("what the user gave besides words goes to every step", async () => {
+    const [one, two] = [speaker("one", "1"), speaker("two", "2")];
+    const runtime = await openBench();
+    const image = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
+    const handle = await runtime.submit(new Sequential({ name: "s", steps: [one.agent, two.agent] }), [
+      { type: "text", text: "What is it?" },
+      image,
+    ]);
+    expect((await handle.result()).status).toBe("completed");
+    for (const { model } of [one, two])
+      expect(model.calls[0]?.messages.at(-1)?.content).toContainEqual(image);
+    await runtime.close();
+  });
+
+  test("in a session that goes on, every step knows the conversation before the input", async () => {
+    const [one, two] = [speaker("one", "1", "3"), speaker("two", "2", "4")];
+    const flow = new Sequential({ name: "s", steps: [one.agent, two.agent] });
+    const runtime = await openBench();
+    const { sessionId } = await (await runtime.submit(flow, "First.")).result();
+    const { output } = await (await runtime.submit(flow, "Then?", { sessionId })).result();
+    expect(output).toBe("Then?\n\n3\n\n4");
+    const heard = ({ model }: typeof one) => model.calls[1]?.messages.map((message) => messageText(message));
+    expect(heard(one)).toEqual(["First.", "First.\n\n1\n\n2", "Then?"]);
+    expect(heard(two)).toEqual(["First.", "First.\n\n1\n\n2", "Then?\n\n3"]);
+    await runtime.close();
+  });
+
+  test("no steps, or two agents of one name, are refused when it is made", () => {
+    expect(() => new Sequential({ name: "s", steps: [] })).toThrow("at least one agent in steps");
+    const steps = [speaker("twin", "1").agent, speaker("twin", "2").agent];
+    expect(() => new Sequential({ name: "s", steps })).toThrow("two agents named twin");
+  });
+});
+
+describe("a parallel flow", () => {
+  function answers(...texts: readonly string[]): readonly Agent[] {
+    return texts.map((text, index) => speaker(`b${index}`, text).agent);
+  }
+
+  test("gives every branch the same input, truly side by side", async () => {
+    const all = meeting(3);
+    const heard: JsonValue[] = [];
+    const branches = ["a", "b", "c"].map((name) =>
+      hand(name, async (ctx) => {
+        heard.push(ctx.input);
+        return ctx.step("meet", async () => (await all(), name));
+      }),
+    );
+    const { result, events } = await ran(new Parallel({ name: "p", branches }), "in");
+    expect(result.output).toBe("a\n\nb\n\nc");
+    expect(heard).toEqual(["in", "in", "in"]);
+    expect(toldBy(events)).toEqual([
+      "start",
+      "a begins",
+      "b begins",
+      "c begins",
+      "a completed",
+      "b completed",
+      "c completed",
+      "end completed",
+    ]);
+  });
+
+  test("votes: the text said most often, of equals the first branch's", async () => {
+    const vote = async (...texts: readonly string[]) =>
+      (await ran(new Parallel({ name: "p", branches: answers(...texts), merge: "vote" }), "x")).result.output;
+    expect(await vote("no", "yes", "yes")).toBe("yes");
+    expect(await vote("b", "a", "a", "b")).toBe("b");
+  });
+
+  test("a function of the texts merges them, in branch order, once", async () => {
+    let merges = 0;
+    const merge = (texts: readonly string[]) => (merges++, texts.join(" | "));
+    const { result } = await ran(new Parallel({ name: "p", branches: answers("X", "Y"), merge }), "x");
+    expect(result.output).toBe("X | Y");
+    expect(merges).toBe(1);
+  });
+
+  test("a silent branch contributes an empty text", async () => {
+    const branches = [speaker("broken", badKey).agent, ...answers("Y")];
+    const given: (readonly string[])[] = [];
+    const merge = (texts: readonly string[]) => (given.push(texts), "merged");
+    const { result, events } = await ran(new Parallel({ name: "p", branches, merge }), "x");
+    expect(result).toMatchObject({ status: "completed", output: "merged" });
+    expect(given).toEqual([["", "Y"]]);
+    expect(toldBy(events)).toContain("broken failed");
+    const votes = new Parallel({
+      name: "v",
+      branches: [...branches.slice(0, 1), ...answers("Y")],
+      merge: "vote",
+    });
+    expect((await ran(votes, "x")).result.output).toBe("Y");
+  });
+
+  test("where no branch answers it stops as the first did", async () => {
+    const branches = [speaker("broken", badKey).agent, speaker("too", badKey).agent];
+    const { result } = await ran(new Parallel({ name: "p", branches }), "x");
+    expect(result).toMatchObject({ status: "failed", failure: { details: { worker: "broken" } } });
+  });
+
+  test("B5: a branch out of its own money is silent; out of the flow's, the flow stops with what there is", async () => {
+    const poor = new Agent({ name: "poor", model: scriptedModel(["x"]), budget: { maxTurns: 0 } });
+    const own = await ran(new Parallel({ name: "p", branches: [poor, ...answers("Y")] }), "x");
+    expect(own.result).toMatchObject({ status: "completed", output: "Y" });
+    const flow = new Parallel({ name: "p", branches: answers("A", "B"), budget: { maxTurns: 1 } });
+    const { result } = await ran(flow, "x");
+    expect(result).toMatchObject({ status: "budget_exhausted", turns: 1 });
+    expect(["A", "B"]).toContain(result.output);
+  });
+
+  test("no branches and an unknown merge are refused when it is made", () => {
+    expect(() => new Parallel({ name: "p", branches: [] })).toThrow("at least one agent in branches");
+    const merge = "shuffle" as unknown as "vote";
+    expect(() => new Parallel({ name: "p", branches: answers("a"), merge })).toThrow(
+      "concat, vote or a function",
+    );
+  });
+});
+
+describe("a conditional flow", () => {
+  const isYes = (text: string): boolean => text.includes("yes");
+
+  test.for([
+    { input: "yes please", output: "told yes" },
+    { input: "nope", output: "told no" },
+  ])("takes the branch that its predicate says: $input", async ({ input, output }) => {
+    const [yes, no] = [speaker("yes", "told yes"), speaker("no", "told no")];
+    const flow = new Conditional({ name: "c", predicate: isYes, ifTrue: yes.agent, ifFalse: no.agent });
+    const { result, events } = await ran(flow, input);
+    expect(result.output).toBe(output);
+    expect(yes.model.calls.length + no.model.calls.length).toBe(1);
+    expect(toldBy(events)).toHaveLength(4);
+  });
+
+  test("one that throws takes the false branch, and is recorded", async () => {
+    const flow = new Conditional({
+      name: "c",
+      predicate: () => {
+        throw new Error("boom");
+      },
+      ifTrue: speaker("yes", "told yes").agent,
+      ifFalse: speaker("no", "fallback").agent,
+    });
+    const { result, events } = await ran(flow, "anything");
+    expect(result).toMatchObject({ status: "completed", output: "fallback" });
+    expect(events.filter(({ type }) => type === "hook_error")).toMatchObject([
+      { data: { hook: "predicate", failure: { message: "boom" } } },
+    ]);
+  });
+
+  test("J1: the decision is journaled: another process does not ask again", async () => {
+    const store = memoryStore({ hash: sha256 });
+    let asked = 0;
+    const flow = (answer: boolean): Conditional =>
+      new Conditional({
+        name: "c",
+        predicate: () => (asked++, answer),
+        ifTrue: hand("yes", async (ctx) => (await ctx.waitForSignal("go")) ?? null),
+        ifFalse: speaker("no", "told no").agent,
+      });
+    const one = await openRuntime({ store, unknownPrice: "ignore" });
+    const handle = await one.submit(flow(true), "x");
+    for await (const event of handle.events()) if (event.type === "task_suspend") break;
+    await one.close();
+    const two = await openRuntime({ store, unknownPrice: "ignore" });
+    two.register(flow(false));
+    await handle.signal("go", "gone", formatTaskId(1));
+    expect((await handle.result()).output).toBe("gone");
+    expect(asked).toBe(1);
+    await two.close();
+  });
+});
+
+describe("flows are agents", () => {
+  test("so they nest, with seats and events of their own", async () => {
+    const inner = new Parallel({
+      name: "inner",
+      branches: [speaker("a", "A").agent, speaker("b", "B").agent],
+    });
+    const choose = new Conditional({
+      name: "choose",
+      predicate: (text) => text.includes("B"),
+      ifTrue: speaker("yes", "both").agent,
+      ifFalse: speaker("no", "none").agent,
+    });
+    const { result, events } = await ran(new Sequential({ name: "outer", steps: [inner, choose] }), "x");
+    expect(result.output).toBe("x\n\nA\n\nB\n\nboth");
+    expect(events.filter(({ type }) => type === "flow_start")).toHaveLength(3);
+    expect(events.filter(({ type }) => type === "spawn_start")).toHaveLength(5);
+  });
+
+  test("and a flow's hooks are shown its beginning and its end, with how it ended", async () => {
+    const hooks = new HookManager();
+    const seen: string[] = [];
+    hooks.on(HookEvent.FLOW_START, ({ flow, agentName }) => void seen.push(`${agentName} ${flow} starts`));
+    hooks.on(HookEvent.FLOW_END, ({ flow, status }) => void seen.push(`${flow} ${status}`));
+    await ran(new Sequential({ name: "good", steps: [speaker("one", "1").agent], hooks }), "x");
+    await ran(new Sequential({ name: "bad", steps: [speaker("broken", badKey).agent], hooks }), "x");
+    expect(seen).toEqual([
+      "good sequential starts",
+      "sequential completed",
+      "bad sequential starts",
+      "sequential failed",
+    ]);
+  });
+
+  test("they need no model, and stream as any agent does", async () => {
+    const flow = new Sequential({ name: "s", steps: [speaker("one", "1").agent] });
+    const types: string[] = [];
+    for await (const event of flow.stream("x", { runtime: await openBench() })) types.push(event.type);
+    expect(types.filter((type) => type.startsWith("flow_"))).toEqual([
+      "flow_start",
+      "flow_step_start",
+      "flow_step_end",
+      "flow_end",
+    ]);
+    expect(types).toContain("message_update");
+  });
+});

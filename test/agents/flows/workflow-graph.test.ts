@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import { END, START, Workflow, type WorkflowOptions } from "../../../src/index.ts";
+import { type Agent as HostedAgent } from "../../../src/kernel/index.ts";
+import { mark, marks, speaker } from "./flow-run.ts";
+
+describe("a graph is looked over when it is made", () => {
+  const make = (options: Partial<Omit<WorkflowOptions, "name">>): Workflow =>
+    new Workflow({
+      name: "w",
+      nodes: marks("a", "b"),
+      edges: [
+        [START, "a"],
+        ["a", "b"],
+        ["b", END],
+      ],
+      ...options,
+    });
+
+  test.for<{ what: string; options: Partial<Omit<WorkflowOptions, "name">>; says: string }>([
+    { what: "no nodes", options: { nodes: {} }, says: "has no nodes" },
+    {
+      what: "a node named END",
+      options: { nodes: marks("a", "END") },
+      says: "a node named END, which is taken",
+    },
+    { what: "a name no branch can have", options: { nodes: marks("a b") }, says: "1 to 64 letters" },
+    {
+      what: "a node that is nothing",
+      options: { nodes: { a: 7 as unknown as HostedAgent, b: mark("b") } },
+      says: "neither an agent nor a function",
+    },
+    {
+      what: "two agents of one name",
+      options: { nodes: { a: speaker("twin", "1").agent, b: speaker("twin", "2").agent } },
+      says: "two agents named twin",
+    },
+    {
+      what: "an unknown source",
+      options: { edges: [["z", "a"]] },
+      says: "a way z -> a, and there is no node z",
+    },
+    { what: "an unknown target", options: { edges: [[START, "z"]] }, says: "and there is no node z" },
+    { what: "END as a source", options: { edges: [[END, "a"]] }, says: "there is no node END" },
+    {
+      what: "an unknown target of a router",
+      options: { routers: { a: { to: ["z"], choose: () => "z" } } },
+      says: "a way a -> z, and there is no node z",
+    },
+    {
+      what: "a router that leads nowhere",
+      options: { routers: { a: { to: [], choose: () => END } } },
+      says: "a router at a that leads nowhere",
+    },
+    {
+      what: "the same way twice",
+      options: { routers: { a: { to: ["b"], choose: () => "b" } } },
+      says: "has the way a -> b twice",
+    },
+    {
+      what: "a node that cannot be reached",
+      options: {
+        edges: [
+          [START, "a"],
+          ["a", END],
+          ["b", END],
+        ],
+      },
+      says: "cannot come from START to b",
+    },
+    {
+      what: "no way to the end",
+      options: {
+        edges: [
+          [START, "a"],
+          ["a", "b"],
+          ["b", "a"],
+        ],
+      },
+      says: "cannot come to END from a, b",
+    },
+    { what: "no steps", options: { maxSteps: 0 }, says: "maxSteps of the workflow is 0" },
+    { what: "half a visit", options: { maxVisits: 0.5 }, says: "maxVisits of the workflow is 0.5" },
+    { what: "nobody at work", options: { maxConcurrency: -1 }, says: "it must be an integer from 1" },
+  ])("$what is refused", ({ options, says }) => {
+    expect(() => make(options)).toThrow(says);
+  });
+
+  test("an edge to a node that is not there does not compile", () => {
+    expect(
+      () =>
+        new Workflow({
+          name: "w",
+          nodes: { a: mark("a") },
+          edges: [
+            [START, "a"],
+            // @ts-expect-error there is no node b
+            ["a", "b"],
+          ],
+        }),
+    ).toThrow("there is no node b");
+  });
+
+  test("and drawn as Mermaid: agents as boxes, functions rounded, what routers decide with dots", () => {
+    const flow = new Workflow({
+      name: "w",
+      nodes: { classify: speaker("c", "x").agent, end: mark("end") },
+      edges: [
+        [START, "classify"],
+        ["end", END],
+      ],
+      routers: { classify: { to: ["end", END], choose: () => END } },
+    });
+    expect(flow.toMermaid()).toBe(
+      [
+        "flowchart TD",
+        "  START([START])",
+        '  n0["classify"]',
+        '  n1("end")',
+        "  END([END])",
+        "  START --> n0",
+        "  n1 --> END",
+        "  n0 -.-> n1",
+        "  n0 -.-> END",
+      ].join("\n"),
+    );
+  });
+});

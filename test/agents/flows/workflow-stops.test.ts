@@ -1,0 +1,221 @@
+import { describe, expect, test } from "vitest";
+import {
+  Agent,
+  END,
+  memoryStore,
+  openRuntime,
+  Parallel,
+  Sequential,
+  sha256,
+  START,
+  Workflow,
+  type NodeFunction,
+} from "../../../src/index.ts";
+import {
+  formatAgentId,
+  Fault,
+  type Agent as HostedAgent,
+  type RunHandle,
+  type TaskId,
+} from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { eventsOf, diamond, mark, openBench, ran, speaker, toldBy } from "./flow-run.ts";
+
+describe("failing and stopping", () => {
+  const failing = (fail: NodeFunction, other: HostedAgent | NodeFunction) =>
+    new Workflow({
+      name: "w",
+      nodes: { first: mark("first"), fail, other, after: mark("after") },
+      edges: [
+        [START, "first"],
+        ["first", "fail"],
+        ["first", "other"],
+        ["fail", "after"],
+        ["other", "after"],
+        ["after", END],
+      ],
+    });
+
+  test("a node that fails cancels its siblings and stops the workflow with its fault and what there was", async () => {
+    const begun = Promise.withResolvers<void>();
+    let stopped = false;
+    const waiting: NodeFunction = (_input, { signal }) => {
+      begun.resolve();
+      return new Promise<never>((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          stopped = true;
+          reject(signal.reason as Error);
+        });
+      });
+    };
+    const fail: NodeFunction = async () => {
+      await begun.promise;
+      throw new Fault("tool_failed", "no luck");
+    };
+    const { result, events } = await ran(failing(fail, waiting), "x");
+    expect(result).toMatchObject({
+      status: "failed",
+      output: "x|first",
+      failure: { code: "tool_failed", message: "no luck" },
+    });
+    expect(stopped).toBe(true);
+    expect(toldBy(events).slice(-2)).toEqual(["fail failed", "end failed"]);
+  });
+
+  test("also an agent is cancelled, and resumed with the workflow where it was", async () => {
+    const begun = Promise.withResolvers<void>();
+    const steps: string[] = [];
+    const patient: HostedAgent = {
+      id: formatAgentId({ name: "patient" }),
+      run: async (ctx) => {
+        await ctx.step("before", async () => (steps.push("before"), 1));
+        begun.resolve();
+        return (await ctx.waitForSignal("go")) ?? null;
+      },
+    };
+    let broken = true;
+    const fail: NodeFunction = async () => {
+      await begun.promise;
+      if (broken) throw new Fault("tool_failed", "no luck");
+      return "mended";
+    };
+    const runtime = await openBench();
+    const handle = await runtime.submit(failing(fail, patient), "x");
+    expect(await handle.result()).toMatchObject({ status: "failed", failure: { code: "tool_failed" } });
+    const ends = (await eventsOf(handle)).filter(
+      ({ type, taskId }) => type === "task_end" && taskId === "t1",
+    );
+    expect(ends).toMatchObject([{ data: { status: "cancelled" } }]);
+    broken = false;
+    await handle.resume();
+    await handle.signal("go", "gone", await taskOf(handle, "patient"));
+    expect((await handle.result()).output).toBe('["mended","gone"]|after');
+    expect(steps).toEqual(["before"]);
+    await runtime.close();
+  });
+
+  test("an agent that does not answer stops it, typed, B5: with the partial answer", async () => {
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const { result } = await ran(failing(mark("fail"), speaker("broken", { error }).agent), "x");
+    expect(result).toMatchObject({
+      status: "failed",
+      failure: { code: "child_failed", details: { worker: "other", status: "failed" } },
+    });
+    const poor = new Agent({ name: "poor", model: scriptedModel([]), budget: { maxTurns: 0 } });
+    expect((await ran(failing(mark("fail"), poor), "x")).result.status).toBe("budget_exhausted");
+  });
+
+  test("topped up, it goes on where the money ended", async () => {
+    const [one, two] = [speaker("one", "1"), speaker("two", "2")];
+    const flow = new Workflow({
+      name: "w",
+      nodes: { one: one.agent, two: two.agent },
+      edges: [
+        [START, "one"],
+        ["one", "two"],
+        ["two", END],
+      ],
+      budget: { maxTurns: 1 },
+    });
+    const runtime = await openBench();
+    const handle = await runtime.submit(flow, "x");
+    expect(await handle.result()).toMatchObject({ status: "budget_exhausted", output: "1" });
+    await handle.topUp({ maxTurns: 1 });
+    expect(await handle.result()).toMatchObject({ status: "completed", output: "2", turns: 2 });
+    expect([one.model.calls.length, two.model.calls.length]).toEqual([1, 1]);
+    await runtime.close();
+  });
+
+  test("C1, C2: cancelled, everything in it is, and no node begins any more", async () => {
+    const begun = Promise.withResolvers<void>();
+    let after = 0;
+    const patient: HostedAgent = {
+      id: formatAgentId({ name: "patient" }),
+      run: async (ctx) => {
+        begun.resolve();
+        return (await ctx.waitForSignal("never")) ?? null;
+      },
+    };
+    const flow = new Workflow({
+      name: "w",
+      nodes: { one: mark("one"), patient, after: () => ++after },
+      edges: [
+        [START, "one"],
+        ["one", "patient"],
+        ["patient", "after"],
+        ["after", END],
+      ],
+    });
+    const runtime = await openBench();
+    const handle = await runtime.submit(flow, "x");
+    await begun.promise;
+    await handle.cancel("enough");
+    expect(await handle.result()).toMatchObject({ status: "cancelled", output: "x|one" });
+    expect(after).toBe(0);
+    expect(toldBy(await eventsOf(handle)).slice(-2)).toEqual(["patient cancelled", "end cancelled"]);
+    await runtime.close();
+  });
+});
+
+describe("a workflow survives", () => {
+  test("another process takes what is recorded and goes on with the visits that were open, in whatever order they end", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const done: string[] = [];
+    const wait = (name: string): HostedAgent => ({
+      id: formatAgentId({ name }),
+      run: async (ctx) => (await ctx.waitForSignal("go")) ?? null,
+    });
+    const flow = (): Workflow =>
+      new Workflow({
+        name: "w",
+        nodes: {
+          a: (input) => (done.push("a"), input),
+          b: wait("b"),
+          c: wait("c"),
+          d: (input) => (done.push("d"), JSON.stringify(input)),
+        },
+        edges: diamond.edges,
+      });
+    const one = await openRuntime({ store, unknownPrice: "ignore" });
+    const handle = await one.submit(flow(), "x");
+    for await (const event of handle.events())
+      if (event.type === "task_suspend" && event.taskId === "t0") break;
+    await one.close();
+    const two = await openRuntime({ store, unknownPrice: "ignore" });
+    two.register(flow());
+    await handle.signal("go", "from c", await taskOf(handle, "c"));
+    for await (const event of handle.events())
+      if (event.type === "flow_step_end" && event.data.step === "c") break;
+    await two.close();
+    const three = await openRuntime({ store, unknownPrice: "ignore" });
+    three.register(flow());
+    await handle.signal("go", "from b", await taskOf(handle, "b"));
+    expect((await handle.result()).output).toBe('["from b","from c"]');
+    expect(done).toEqual(["a", "d"]);
+    expect(toldBy(await eventsOf(handle)).filter((line) => line === "a completed")).toHaveLength(1);
+    await three.close();
+  });
+
+  test("it is an agent: it nests in flows and flows in it", async () => {
+    const inner = new Workflow({ ...diamond, name: "inner" });
+    const pair = new Parallel({ name: "pair", branches: [speaker("p", "P").agent, speaker("q", "Q").agent] });
+    const outer = new Workflow({
+      name: "outer",
+      nodes: { inner, pair },
+      edges: [
+        [START, "inner"],
+        ["inner", "pair"],
+        ["pair", END],
+      ],
+    });
+    const { result } = await ran(new Sequential({ name: "s", steps: [outer] }), "x");
+    expect(result.output).toBe("x\n\nP\n\nQ");
+  });
+});
+
+/** The first task of an agent. */
+async function taskOf(handle: RunHandle, agentId: string): Promise<TaskId> {
+  for await (const event of handle.events({ types: ["task_start"] }))
+    if (event.type === "task_start" && event.agentId === agentId) return event.taskId;
+  throw new Error(`no task of ${agentId}`);
+}

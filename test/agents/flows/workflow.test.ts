@@ -1,0 +1,383 @@
+import { describe, expect, test } from "vitest";
+import { END, START, Workflow, type NodeContext, type NodeFunction } from "../../../src/index.ts";
+import { type JsonValue } from "../../../src/kernel/index.ts";
+import { diamond, mark, marks, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
+
+describe("the nodes of a workflow", () => {
+  test("run one after another along the edges, agents and functions alike", async () => {
+    const writer = speaker("writer", "A poem.");
+    const flow = new Workflow({
+      name: "desk",
+      nodes: {
+        ask: (_input, { text }) => `Write about ${text}.`,
+        write: writer.agent,
+        shout: (_input, { text }) => text.toUpperCase(),
+      },
+      edges: [
+        [START, "ask"],
+        ["ask", "write"],
+        ["write", "shout"],
+        ["shout", END],
+      ],
+    });
+    const { result, events } = await ran(flow, "rain");
+    expect(result).toMatchObject({
+      status: "completed",
+      output: "A POEM.",
+      turns: 1,
+      metadata: { visits: { ask: 1, write: 1, shout: 1 } },
+    });
+    expect(writer.heard()).toEqual(["Write about rain."]);
+    expect(toldBy(events)).toEqual([
+      "start",
+      "ask begins",
+      "ask completed",
+      "write begins",
+      "write completed",
+      "shout begins",
+      "shout completed",
+      "end completed",
+    ]);
+  });
+
+  test("values are JSON; an agent is told what is no text as JSON, a list of texts with blank lines", async () => {
+    const reader = speaker("reader", "read");
+    const flow = (nodes: Record<"one" | "two", NodeFunction>): Workflow =>
+      new Workflow({
+        name: "w",
+        nodes: { ...nodes, read: reader.agent },
+        edges: [
+          [START, "one"],
+          [START, "two"],
+          ["one", "read"],
+          ["two", "read"],
+          ["read", END],
+        ],
+      });
+    await ran(flow({ one: () => "first", two: () => "second" }), "x");
+    expect(reader.heard()).toEqual(["first\n\nsecond"]);
+    const mixed = new Workflow({
+      name: "m",
+      nodes: { count: () => ({ stars: 3 }) },
+      edges: [
+        [START, "count"],
+        ["count", END],
+      ],
+    });
+    const { result } = await ran(mixed, "x");
+    expect(result).toMatchObject({ output: '{"stars":3}', metadata: { value: { stars: 3 } } });
+  });
+
+  test("a value that is not JSON is refused at the first run (J10)", async () => {
+    const flow = new Workflow({
+      name: "w",
+      nodes: { odd: () => new Map() as unknown as JsonValue },
+      edges: [
+        [START, "odd"],
+        ["odd", END],
+      ],
+    });
+    expect((await ran(flow, "x")).result.failure).toMatchObject({ code: "not_json" });
+  });
+
+  test("a function is given its visit, an idempotency key, a signal and a context for steps inside", async () => {
+    const keys: string[] = [];
+    const flow = new Workflow({
+      name: "w",
+      nodes: {
+        work: async (_input, { text, visit, idempotencyKey, signal, ctx }) => {
+          keys.push(idempotencyKey);
+          expect(signal.aborted).toBe(false);
+          return `${text} ${visit} ${await ctx.step("inside", async () => "in")}`;
+        },
+      },
+      edges: [[START, "work"]],
+      routers: { work: { to: ["work", END], choose: () => (keys.length < 2 ? "work" : END) } },
+    });
+    expect((await ran(flow, "x")).result.output).toBe("x 1 in 2 in");
+    expect(new Set(keys).size).toBe(2);
+  });
+
+  test("what the user gave besides words goes to the agents at the start, not to those after them", async () => {
+    const [first, second] = [speaker("first", "a cat"), speaker("second", "meow")];
+    const flow = new Workflow({
+      name: "w",
+      nodes: { first: first.agent, second: second.agent },
+      edges: [
+        [START, "first"],
+        ["first", "second"],
+        ["second", END],
+      ],
+    });
+    const image = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
+    const runtime = await openBench();
+    const asked = [{ type: "text", text: "What is it?" }, image] as unknown as JsonValue;
+    await (await runtime.submit(flow, asked)).result();
+    expect(first.model.calls[0]?.messages.at(-1)?.content).toContainEqual(image);
+    expect(second.model.calls[0]?.messages.at(-1)?.content).not.toContainEqual(image);
+    await runtime.close();
+  });
+});
+
+describe("fan-out and joins", () => {
+  test("every edge from a node is taken, with the same value, truly side by side", async () => {
+    const both = meeting(2);
+    const heard: JsonValue[] = [];
+    const branch: NodeFunction = async (input) => {
+      heard.push(input);
+      await both();
+      return input;
+    };
+    const flow = new Workflow({
+      name: "w",
+      nodes: { a: mark("a"), left: branch, right: branch },
+      edges: [
+        [START, "a"],
+        ["a", "left"],
+        ["a", "right"],
+        ["left", END],
+        ["right", END],
+      ],
+    });
+    const { result } = await ran(flow, "x");
+    expect(heard).toEqual(["x|a", "x|a"]);
+    expect(result).toMatchObject({ output: "x|a\n\nx|a", metadata: { value: ["x|a", "x|a"] } });
+  });
+
+  test("a join at a diamond's end runs once and gets both values, in the order of the edges, whoever was first", async () => {
+    const cDone = Promise.withResolvers<void>();
+    const nodes = {
+      ...diamond.nodes,
+      b: async (_input: JsonValue, { text }: NodeContext) => {
+        await cDone.promise;
+        return `${text}|b`;
+      },
+      c: (_input: JsonValue, { text }: NodeContext) => {
+        cDone.resolve();
+        return `${text}|c`;
+      },
+      d: (input: JsonValue) => input,
+    };
+    const { result, events } = await ran(new Workflow({ ...diamond, name: "w", nodes }), "x");
+    expect(result.metadata).toMatchObject({ value: ["x|a|b", "x|a|c"], visits: { d: 1 } });
+    const told = toldBy(events);
+    expect(told.indexOf("c completed")).toBeLessThan(told.indexOf("b completed"));
+    expect(told.indexOf("d begins")).toBeGreaterThan(told.indexOf("b completed"));
+  });
+
+  test("branches of different length meet all the same", async () => {
+    const flow = new Workflow({
+      name: "w",
+      nodes: marks("short", "one", "two", "three", "join"),
+      edges: [
+        [START, "short"],
+        [START, "one"],
+        ["one", "two"],
+        ["two", "three"],
+        ["short", "join"],
+        ["three", "join"],
+        ["join", END],
+      ],
+    });
+    const { result } = await ran(flow, "x");
+    expect(result.output).toBe('["x|short","x|one|two|three"]|join');
+  });
+
+  test("a slow branch holds up nobody but those it leads to", async () => {
+    const farDone = Promise.withResolvers<void>();
+    const flow = new Workflow({
+      name: "w",
+      nodes: {
+        slow: async (input) => {
+          await farDone.promise;
+          return input;
+        },
+        near: mark("near"),
+        far: (input) => {
+          farDone.resolve();
+          return input;
+        },
+      },
+      edges: [
+        [START, "slow"],
+        [START, "near"],
+        ["near", "far"],
+        ["slow", END],
+        ["far", END],
+      ],
+    });
+    expect((await ran(flow, "x")).result.status).toBe("completed");
+  });
+
+  test("at most maxConcurrency nodes are at work at once; 8 unless told", async () => {
+    const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
+    const highWater = async (options: { maxConcurrency?: number }): Promise<number> => {
+      let [now, most] = [0, 0];
+      const node: NodeFunction = async (input) => {
+        most = Math.max(most, ++now);
+        await new Promise((resolve) => setImmediate(resolve));
+        now--;
+        return input;
+      };
+      const flow = new Workflow({
+        name: "w",
+        nodes: Object.fromEntries(names.map((name) => [name, node])),
+        edges: names.flatMap((name) => [[START, name] as const, [name, END] as const]),
+        ...options,
+      });
+      expect((await ran(flow, "x")).result.status).toBe("completed");
+      return most;
+    };
+    expect(await highWater({ maxConcurrency: 1 })).toBe(1);
+    expect(await highWater({ maxConcurrency: 3 })).toBe(3);
+    expect(await highWater({})).toBe(8);
+  });
+});
+
+describe("routers", () => {
+  const triage = (choose: (text: string) => "bill" | "tech" | typeof END | readonly ("bill" | "tech")[]) =>
+    new Workflow({
+      name: "w",
+      nodes: marks("classify", "bill", "tech", "close"),
+      edges: [
+        [START, "classify"],
+        ["bill", "close"],
+        ["tech", "close"],
+        ["close", END],
+      ],
+      routers: { classify: { to: ["bill", "tech", END], choose: (_value, text) => choose(text) } },
+    });
+
+  test("take one of their ways: the other nodes never run, and what follows gets the bare value", async () => {
+    const flow = triage((text) => (text.includes("money") ? "bill" : "tech"));
+    const money = await ran(flow, "money");
+    expect(money.result.output).toBe("money|classify|bill|close");
+    expect(toldBy(money.events).some((line) => line.startsWith("tech"))).toBe(false);
+    expect((await ran(flow, "screen")).result.output).toBe("screen|classify|tech|close");
+  });
+
+  test("or several, which are joined like edges", async () => {
+    const { result } = await ran(
+      triage(() => ["tech", "bill"]),
+      "x",
+    );
+    expect(result.output).toBe('["x|classify|bill","x|classify|tech"]|close');
+  });
+
+  test("or the end", async () => {
+    expect(
+      (
+        await ran(
+          triage(() => END),
+          "x",
+        )
+      ).result.output,
+    ).toBe("x|classify");
+  });
+
+  test("may decide at the start, beside edges, and take their time", async () => {
+    const flow = new Workflow({
+      name: "w",
+      nodes: marks("always", "left", "right"),
+      edges: [
+        [START, "always"],
+        ["always", END],
+        ["left", END],
+        ["right", END],
+      ],
+      routers: {
+        [START]: { to: ["left", "right"], choose: async (value) => (value === "l" ? "left" : "right") },
+      },
+    });
+    expect((await ran(flow, "l")).result.metadata).toMatchObject({ value: ["l|always", "l|left"] });
+    expect((await ran(flow, "r")).result.metadata).toMatchObject({ visits: { left: 0, right: 1 } });
+  });
+
+  test.for([
+    { choice: "nowhere", says: "the router at classify chose nowhere; it must choose among bill, tech, END" },
+    { choice: [], says: "the router at classify chose nothing; it must choose among bill, tech, END" },
+  ])("one that chooses $choice stops the workflow, typed", async ({ choice, says }) => {
+    const { result } = await ran(
+      triage(() => choice as unknown as "bill"),
+      "x",
+    );
+    expect(result).toMatchObject({
+      status: "failed",
+      output: "x|classify",
+      failure: { code: "invalid_argument", message: says },
+    });
+  });
+});
+
+describe("circles", () => {
+  const refine = (rounds: number, bounds: { maxSteps?: number; maxVisits?: number } = {}): Workflow =>
+    new Workflow({
+      name: "w",
+      nodes: marks("a", "b", "judge", "c", "d"),
+      edges: [
+        [START, "a"],
+        ["a", "b"],
+        ["b", "judge"],
+        ["c", "b"],
+        ["d", "b"],
+      ],
+      routers: {
+        judge: {
+          to: ["c", "d", END],
+          choose: (_value, text) => {
+            const round = text.split("|b").length - 1;
+            if (round > rounds) return END;
+            return round % 2 === 1 ? "c" : "d";
+          },
+        },
+      },
+      ...bounds,
+    });
+
+  test("go round until their router leads out; a node with several edges into it waits for none that cannot come", async () => {
+    const { result, events } = await ran(refine(2), "x");
+    expect(result.output).toBe("x|a|b|judge|c|b|judge|d|b|judge");
+    expect(toldBy(events).filter((line) => line.endsWith("begins"))).toEqual(
+      ["a", "b", "judge", "c", "b", "judge", "d", "b", "judge"].map((name) => `${name} begins`),
+    );
+    expect(result.metadata).toMatchObject({ visits: { a: 1, b: 3, judge: 3, c: 1, d: 1 } });
+  });
+
+  test("a node is visited maxVisits times at most: then it stops with what there is", async () => {
+    const { result, events } = await ran(refine(99, { maxVisits: 3 }), "x");
+    expect(result).toMatchObject({
+      status: "max_turns",
+      interruptionReason: "max_visits_exceeded",
+      metadata: { visits: { b: 3 } },
+    });
+    expect(result.output).toMatch(/\|b\|judge\|[cd]$/);
+    expect(events.filter(({ type }) => type === "architecture_event")).toMatchObject([
+      { data: { name: "workflow.bound_met", data: { bound: "max_visits", node: "b" } } },
+    ]);
+    expect(toldBy(events).at(-1)).toBe("end max_turns");
+    expect((await ran(refine(99), "x")).result.metadata).toMatchObject({ visits: { b: 25 } });
+  });
+
+  test("all nodes together begin maxSteps times at most", async () => {
+    const { result } = await ran(refine(99, { maxSteps: 4 }), "x");
+    expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_steps_exceeded" });
+    const { visits } = result.metadata as { visits: Record<string, number> };
+    expect(Object.values(visits).reduce((sum, count) => sum + count)).toBe(4);
+    const hundred = await ran(refine(99, { maxVisits: 1_000 }), "x");
+    expect(hundred.result.interruptionReason).toBe("max_steps_exceeded");
+  });
+
+  test("several that wait for each other begin in the order of declaration", async () => {
+    const flow = new Workflow({
+      name: "w",
+      nodes: marks("x", "y"),
+      edges: [
+        [START, "x"],
+        [START, "y"],
+        ["x", "y"],
+      ],
+      routers: { y: { to: ["x", END], choose: () => END } },
+    });
+    expect((await ran(flow, "in")).result.output).toBe('["in","in|x"]|y');
+  });
+});

@@ -1,0 +1,246 @@
+import { describe, expect, test } from "vitest";
+import {
+  HookManager,
+  OrchestratorAgent,
+  Priority,
+  ReActAgent,
+  type SubAgentConfig,
+} from "../../src/index.ts";
+import type { HookPayload } from "../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
+import { settle, until } from "../runtime/bench-runtime.ts";
+import { asked, company, resultsIn, runAlone, worker } from "./company.ts";
+
+const handOff = (key: string, task: string) => ({ name: `handoff_${key}`, input: { task } });
+
+function lead(script: readonly ScriptStep[], subAgents: readonly SubAgentConfig[]) {
+  const model = scriptedModel(script);
+  return { model, agent: new OrchestratorAgent({ name: "lead", model, subAgents }) };
+}
+
+describe("an orchestrator", () => {
+  test("has a tool for each sub-agent, hands it the task alone and goes on with the answer", async () => {
+    const reader = worker("reader.eu", ["Three pages."], { description: "Reads long texts." });
+    const { agent, model } = lead(
+      [{ toolCalls: [handOff("reader_eu", "How long is it?")] }, "It has three pages."],
+      [{ agent: reader.agent }],
+    );
+    const { result, events } = await runAlone(agent, "Look at the book.");
+    expect(result).toMatchObject({ status: "completed", output: "It has three pages." });
+    expect(model.calls[0]?.tools).toMatchObject([
+      {
+        name: "handoff_reader_eu",
+        description: expect.stringContaining("Reads long texts."),
+        inputSchema: { required: ["task"] },
+      },
+    ]);
+    expect(asked(reader.model)).toEqual(["How long is it?"]);
+    expect(reader.model.calls[0]?.messages).toHaveLength(1);
+    expect(resultsIn(model)).toEqual(["Three pages."]);
+    const types = events.map(({ type }) => type);
+    expect(types.indexOf("handoff")).toBeGreaterThan(types.indexOf("spawn_start"));
+    expect(types.indexOf("handoff")).toBeLessThan(types.lastIndexOf("task_start") + 2);
+  });
+
+  test("tells its hooks of each hand-off, once", async () => {
+    const reader = worker("reader", ["Read."]);
+    const hooks = new HookManager();
+    const seen: HookPayload<"handoff">[] = [];
+    hooks.on("handoff", (payload) => void seen.push(payload));
+    const model = scriptedModel([{ toolCalls: [handOff("reader", "Read it.")] }, "Done."]);
+    const agent = new OrchestratorAgent({ name: "lead", model, hooks, subAgents: [{ agent: reader.agent }] });
+    await runAlone(agent);
+    expect(seen).toMatchObject([
+      { agentName: "lead", target: "reader", childTaskId: "t1", task: "Read it." },
+    ]);
+  });
+
+  test("has the hand-offs of one turn at work side by side", async () => {
+    const { runtime, clock, ended } = await company();
+    const slow = { clock };
+    const one = worker("one", [{ text: "1", delayMs: 10 }], {}, slow);
+    const two = worker("two", [{ text: "2", delayMs: 10 }], {}, slow);
+    const { agent, model } = lead(
+      [{ toolCalls: [handOff("one", "a"), handOff("two", "b")] }, "Both."],
+      [{ agent: one.agent }, { agent: two.agent }],
+    );
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => one.model.calls.length === 1 && two.model.calls.length === 1);
+    await clock.advance(10);
+    expect((await ended(run)).result.output).toBe("Both.");
+    expect(resultsIn(model)).toEqual(["1", "2"]);
+  });
+
+  test("H4: a refused seat is a result that says so in words", async () => {
+    const reader = worker("reader", []);
+    const model = scriptedModel([{ toolCalls: [handOff("reader", "Read it.")] }, "I read it myself."]);
+    const subAgents = [{ agent: reader.agent }];
+    const agent = new OrchestratorAgent({ name: "lead", model, subAgents, spawnBudget: { maxAgents: 1 } });
+    const { result, events } = await runAlone(agent);
+    expect(result.output).toBe("I read it myself.");
+    expect(resultsIn(model)).toEqual([
+      "error: reader was not hired: every seat is taken (1 seat). Do it yourself, or try again when someone has finished",
+    ]);
+    expect(events.map(({ type }) => type)).not.toContain("handoff");
+    expect(reader.model.calls).toEqual([]);
+  });
+
+  test("a child that fails, runs out of its budget or of its turns is a result, with what it had said", async () => {
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const again = { text: "So far so good.", toolCalls: [{ name: "none", input: {} }] };
+    const broken = worker("broken", [{ error }]);
+    const poor = worker("poor", [again, again]);
+    const tired = worker("tired", [again, again], { maxTurns: 1 });
+    const { agent, model } = lead(
+      [{ toolCalls: [handOff("broken", "a"), handOff("poor", "b"), handOff("tired", "c")] }, "Never mind."],
+      [{ agent: broken.agent }, { agent: poor.agent, budget: { maxTurns: 1 } }, { agent: tired.agent }],
+    );
+    const { result } = await runAlone(agent);
+    expect(result).toMatchObject({ status: "completed", output: "Never mind." });
+    const [failed, exhausted, outOfTurns] = resultsIn(model);
+    expect(failed).toContain("error: broken ended as failed: bad key");
+    expect(exhausted).toMatch(/^error: poor ended as budget_exhausted: .*So far it said: So far so good\.$/u);
+    expect(outOfTurns).toBe(
+      "error: tired ended as max_turns: max_turns_exceeded. So far it said: So far so good.",
+    );
+  });
+
+  test("H5: a hand-off that takes too long is a result, and its child is cancelled", async () => {
+    const { runtime, clock, ended } = await company();
+    const slow = worker("slow", [{ text: "late", delayMs: 500_000 }], {}, { clock });
+    const { agent, model } = lead(
+      [{ toolCalls: [handOff("slow", "Hurry.")] }, "Without it, then."],
+      [{ agent: slow.agent }],
+    );
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => slow.model.calls.length === 1);
+    await clock.advance(119_999);
+    expect(model.calls).toHaveLength(1);
+    await clock.advance(2);
+    const { result, events } = await ended(run);
+    expect(result.output).toBe("Without it, then.");
+    expect(resultsIn(model)).toEqual([
+      "error: slow did not answer within 120000 ms and was stopped. Hand it a smaller task, or do it yourself",
+    ]);
+    const end = events.find(({ type, taskId }) => type === "task_end" && taskId === "t1");
+    expect(end?.data).toMatchObject({ status: "cancelled", failure: { message: "the hand-off timed out" } });
+  });
+
+  test("a child may take as long as it likes where it is told so", async () => {
+    const { runtime, clock, ended } = await company();
+    const slow = worker("slow", [{ text: "late", delayMs: 500_000 }], {}, { clock });
+    const { agent } = lead(
+      [{ toolCalls: [handOff("slow", "Take your time.")] }, "At last."],
+      [{ agent: slow.agent, askTimeoutMs: null }],
+    );
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => slow.model.calls.length === 1);
+    await clock.advance(500_000);
+    expect((await ended(run)).result.output).toBe("At last.");
+  });
+
+  test("H3: an important sub-agent takes the seat of a lesser one, which is recalled and pays nothing again", async () => {
+    const { runtime, clock, ended } = await company();
+    const minor = worker("minor", [{ text: "small", delayMs: 10 }], {}, { clock });
+    const major = worker("major", ["big"]);
+    const model = scriptedModel([
+      { toolCalls: [handOff("minor", "a"), handOff("major", "b")] },
+      "Both were done.",
+    ]);
+    const agent = new OrchestratorAgent({
+      name: "lead",
+      model,
+      subAgents: [
+        { agent: minor.agent, priority: Priority.LOW },
+        { agent: major.agent, priority: Priority.HIGH },
+      ],
+      spawnBudget: { maxAgents: 2, allowPreempt: true },
+    });
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => minor.model.calls.length === 1);
+    await settle();
+    await clock.advance(10);
+    const { result, events } = await ended(run);
+    expect(result.output).toBe("Both were done.");
+    expect(resultsIn(model)).toEqual(["small", "big"]);
+    expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(["spawn_wait", "seat_yield"]));
+    expect(minor.model.calls).toHaveLength(1);
+  });
+
+  test("C1: a cancel reaches the child, and no model is called after it", async () => {
+    const { runtime, clock, ended } = await company();
+    const slow = worker("slow", [{ text: "late", delayMs: 500 }, "never"], {}, { clock });
+    const { agent, model } = lead(
+      [{ toolCalls: [handOff("slow", "Go.")] }, "never"],
+      [{ agent: slow.agent }],
+    );
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => slow.model.calls.length === 1);
+    await run.cancel("enough");
+    const { result, events } = await ended(run);
+    expect(result.status).toBe("cancelled");
+    const ends = events.flatMap((event) => (event.type === "task_end" ? [event.data.status] : []));
+    expect(ends).toEqual(["cancelled", "cancelled"]);
+    await clock.advance(1_000);
+    expect([model.calls.length, slow.model.calls.length]).toEqual([1, 1]);
+  });
+
+  test("J1: started again while its child works, it hires and pays nobody twice, and tells of the hand-off once", async () => {
+    const { runtime, clock, open, events } = await company();
+    const slow = worker(
+      "slow",
+      [
+        { text: "late", delayMs: 50 },
+        { text: "again", delayMs: 50 },
+      ],
+      {},
+      { clock },
+    );
+    const { agent, model } = lead(
+      [{ toolCalls: [handOff("slow", "Go.")] }, "Done."],
+      [{ agent: slow.agent }],
+    );
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => slow.model.calls.length === 1);
+    const closed = runtime.close();
+    await clock.advance(20_000);
+    await closed;
+    const second = await open();
+    second.register(agent);
+    await clock.advance(1_000);
+    expect((await run.result()).output).toBe("Done.");
+    expect(model.calls).toHaveLength(2);
+    const types = (await events(run.runId)).map(({ type }) => type);
+    expect(types.filter((type) => type === "handoff")).toHaveLength(1);
+    expect(types.filter((type) => type === "spawn_start")).toHaveLength(1);
+  });
+
+  test("registers its sub-agents with it", async () => {
+    const { runtime } = await company();
+    const reader = worker("reader", ["Read."]);
+    runtime.register(lead([], [{ agent: reader.agent }]).agent);
+    const other = worker("reader", []);
+    expect(() => runtime.register(other.agent)).toThrow("another agent is registered as reader");
+  });
+
+  test.each<[string, readonly SubAgentConfig[], string]>([
+    ["nobody", [], "subAgents is empty"],
+    [
+      "two of one key",
+      [{ agent: worker("a.b", []).agent }, { agent: worker("a_b", []).agent }],
+      "sub-agents a.b and a_b would both be handoff_a_b: give one of them another key",
+    ],
+    ["a key that fits no tool", [{ agent: worker("a", []).agent, key: "a b" }], "1 to 56 letters"],
+    ["no time", [{ agent: worker("a", []).agent, askTimeoutMs: 0 }], "askTimeoutMs of sub-agent a is 0"],
+  ])("refuses %s", (_what, subAgents, message) => {
+    expect(() => lead([], subAgents)).toThrow(message);
+  });
+});
+
+test("a ReActAgent is an Agent that thinks by ReAct, with a tool choice for its first call", async () => {
+  const model = scriptedModel(["Here."]);
+  const agent = new ReActAgent({ name: "scout", model, initialToolChoice: "none" });
+  expect((await runAlone(agent)).result.output).toBe("Here.");
+  expect(agent.architecture.name).toBe("react");
+  expect(model.calls[0]?.toolChoice).toBe("none");
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
+import type { ApprovalDecision, Event } from "../../src/kernel/index.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+import { until } from "../runtime/bench-runtime.ts";
+import { company, resultsIn, type Company } from "./company.ts";
+
+const requests = (events: readonly Event[]) =>
+  events.flatMap((event) => (event.type === "approval_request" ? [event.data] : []));
+
+async function question({ events }: Company, runId: Event["runId"]) {
+  await until(async () => requests(await events(runId)).length > 0);
+  const [first] = requests(await events(runId));
+  if (first === undefined) throw new Error("nobody was asked");
+  return first;
+}
+
+describe("a user proxy", () => {
+  test.each<[string, ApprovalDecision, string]>([
+    ["says", { decision: "approved", input: "Blue.", by: "ada" }, "Blue."],
+    ["says in a form", { decision: "approved", input: { colour: "blue" } }, '{"colour":"blue"}'],
+    ["agrees to", { decision: "approved" }, "approved"],
+    ["refuses", { decision: "denied", reason: "none of your business" }, "denied: none of your business"],
+    ["refuses without a word", { decision: "denied" }, "denied"],
+    ["leaves open", { decision: "skipped" }, "skipped"],
+  ])("answers what the person %s", async (_what, decision, answer) => {
+    const team = await company();
+    const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "Which colour?");
+    const { approvalId, input, toolName } = await question(team, run.runId);
+    expect({ input, toolName }).toEqual({ input: { question: "Which colour?" }, toolName: "ask_human" });
+    await run.approve(approvalId, decision);
+    const { result, events } = await team.ended(run);
+    expect(result).toMatchObject({ status: "completed", output: answer });
+    const end = events.find(({ type }) => type === "task_end");
+    expect(end?.data).toMatchObject({ metadata: { decision: decision.decision } });
+  });
+
+  test("waits over a restart, for as long as it takes, as a sub-agent of whoever wants to know", async () => {
+    const team = await company({ suspendAfterMs: 100 });
+    const model = scriptedModel([
+      { toolCalls: [{ name: "handoff_ada", input: { task: "Which colour?" } }] },
+      "Blue it is.",
+    ]);
+    const ada = new UserProxyAgent({ name: "ada", description: "Knows what she likes." });
+    const lead = new OrchestratorAgent({ name: "lead", model, subAgents: [{ agent: ada }] });
+    const run = await team.runtime.submit(lead, "Paint the door.");
+    const { approvalId } = await question(team, run.runId);
+    await team.clock.advance(1_000_000);
+    await team.runtime.close();
+    const second = await team.open();
+    second.register(lead);
+    await team.clock.advance(1_000_000);
+    await run.approve(approvalId, { decision: "approved", input: "Blue." });
+    expect((await run.result()).output).toBe("Blue it is.");
+    expect(resultsIn(model)).toEqual(["Blue."]);
+    expect(requests(await team.events(run.runId))).toHaveLength(1);
+  });
+});

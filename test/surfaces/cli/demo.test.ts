@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { reeve } from "./reeve-process.ts";
+
+describe("reeve demo", () => {
+  test("hires, preempts, is killed, goes on, and its books agree", async () => {
+    const { code, out, talk } = await reeve(["demo", "--pace", "60"]);
+    expect({ code, talk }).toEqual({ code: 0, talk: "" });
+    const text = out.join("\n");
+    const inOrder = [
+      "lead      hires size (LOW)",
+      "packages  wants licence (HIGH), but every seat is taken: size is to make room",
+      "size      has finished its call, and gives its seat up",
+      "size      is called back, and goes on from its journal",
+      "kill -9",
+      "lead      is picked up by another process, from the file",
+      "charged as lost",
+      "The answer",
+      "No answer was paid for twice.",
+      "The log's chain verifies",
+    ];
+    const places = inOrder.map((words) => text.indexOf(words));
+    expect(places.every((place) => place >= 0)).toBe(true);
+    expect(places).toEqual(places.toSorted((one, other) => one - other));
+    expect(text).toContain("It is under the MIT License.");
+  });
+
+  test("a pace that is none is refused", async () => {
+    const { code, talk } = await reeve(["demo", "--pace", "slow"]);
+    expect(code).toBe(2);
+    expect(talk).toContain("--pace slow: it must be a number of milliseconds from 0");
+  });
+});
