@@ -1,7 +1,6 @@
 export { Agent, type AgentHome, type AgentOptions, type InvokeOptions, type StreamOptions } from "./agent.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
-export type { SchemaCheck } from "./answer-format.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
 export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";
 export { SequentialFlow } from "./flows/sequential.ts";
