@@ -1,0 +1,6 @@
+import { alone } from "./alone.ts";
+import { flows } from "./flows.ts";
+import type { Thinker } from "./thinker.ts";
+
+/** Every way to think there is. */
+export const thinkers: Readonly<Record<string, Thinker>> = { ...alone, ...flows };
