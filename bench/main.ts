@@ -2,6 +2,7 @@
 import { formatRow, meets, type Row } from "./row.ts";
 
 const benches: Readonly<Record<string, () => Promise<{ rows: () => AsyncIterable<Row> }>>> = {
+  loop: () => import("./loop.ts"),
   policy: () => import("./policy.ts"),
   runtime: () => import("./runtime.ts"),
   tools: () => import("./tools.ts"),

@@ -34,7 +34,7 @@ assert.equal(trip.status, "completed");
 console.log(`a value: ${trip.output.days} days in ${trip.output.town}`);
 
 const list = await guide.runUntil("List the bridges", {
-  until: ({ result }) => String(result.output).includes("years") || "With their years, please.",
+  until: ({ result }) => result.output.includes("years") || "With their years, please.",
 });
 console.log(`in the end: ${list.output}`);
 

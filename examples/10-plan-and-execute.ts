@@ -33,7 +33,7 @@ for await (const event of stream) {
   if (event.type === "architecture_event") console.log(event.data.name, JSON.stringify(event.data.data));
 }
 const { status, output, metadata } = await stream.result();
-console.log(`${status}: ${output}`);
+console.log(status, output);
 console.log(drawAgent(guide));
 
 assert.equal(status, "completed");

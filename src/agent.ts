@@ -4,7 +4,9 @@ import {
   type AgentInput,
   type AgentOptions as BareAgentOptions,
   type InvokeOptions as BareInvokeOptions,
-  type RunUntilOptions,
+  runUntil,
+  type AgentStream,
+  type RunUntilOptions as BareRunUntilOptions,
   type StreamOptions as BareStreamOptions,
 } from "./agents/index.ts";
 import { jsonSchemaCheck, schemaReader, toModel, type ModelLike } from "./capabilities/index.ts";
@@ -37,6 +39,8 @@ export interface InvokeOptions<Source extends Schema = Schema> extends Omit<Bare
 export interface StreamOptions<Source extends Schema = Schema> extends Omit<BareStreamOptions, "output"> {
   readonly output?: Source;
 }
+
+export type RunUntilOptions = Omit<BareRunUntilOptions<string>, "output">;
 
 /** `output` is the value only of a run that completed. */
 export type ValueResult<Value> =
@@ -91,8 +95,22 @@ export class Agent extends BareAgent {
     return { ...result, output: await parse(result.output) } as never;
   }
 
-  override async runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
-    return textual(await super.runUntil(input, options));
+  override stream(input: AgentInput, options?: StreamOptions<never>): AgentStream<RunResult>;
+  override stream<const Source extends Schema>(
+    input: AgentInput,
+    options: StreamOptions<Source> & { readonly output: Source },
+  ): AgentStream<ValueResult<Infer<Source>>>;
+  override stream(input: AgentInput, options: StreamOptions = {}): never {
+    const { output, ...rest } = options;
+    if (output === undefined) return this.streamAs(input, rest, textual) as never;
+    const { jsonSchema, parse } = outputReader(output);
+    return this.streamAs(input, { ...rest, output: jsonSchema }, async (result) =>
+      result.status === "completed" ? { ...result, output: await parse(result.output) } : textual(result),
+    ) as never;
+  }
+
+  override runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
+    return runUntil((next, each) => this.invoke(next, each as InvokeOptions<never>), input, options);
   }
 
   override async resume(runId: RunId, options?: Pick<BareInvokeOptions, "runtime">): Promise<RunResult> {

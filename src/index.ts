@@ -5,6 +5,7 @@ export {
   Agent,
   type AgentOptions,
   type InvokeOptions,
+  type RunUntilOptions,
   type StreamOptions,
   type ValueResult,
 } from "./agent.ts";
@@ -78,7 +79,6 @@ export {
   type AgentStream,
   type PromptHistoryOptions,
   type RoundState,
-  type RunUntilOptions,
   type StopHook,
   type SubAgentConfig,
   type StopState,

@@ -1,13 +1,20 @@
 import type { Delta, Event, JsonValue, RunHandle, RunResult } from "../kernel/index.ts";
 
 /** A run as it happens: its events and the pieces of its text, from the first. It starts when it is first read, or asked for. */
-export class AgentStream implements AsyncIterable<Event | Delta> {
+export class AgentStream<Result = RunResult<JsonValue>> implements AsyncIterable<Event | Delta> {
   readonly #start: () => Promise<RunHandle>;
+  readonly #shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
   readonly #cancelOnBreak: boolean;
   #run: Promise<RunHandle> | undefined;
 
-  constructor(start: () => Promise<RunHandle>, cancelOnBreak: boolean) {
+  /** `shape`: how a result is given to whoever asks for it. */
+  constructor(
+    start: () => Promise<RunHandle>,
+    shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
+    cancelOnBreak: boolean,
+  ) {
     this.#start = start;
+    this.#shape = shape;
     this.#cancelOnBreak = cancelOnBreak;
   }
 
@@ -16,8 +23,9 @@ export class AgentStream implements AsyncIterable<Event | Delta> {
     return (this.#run ??= this.#start());
   }
 
-  async result(): Promise<RunResult<JsonValue>> {
-    return (await this.run()).result();
+  async result(): Promise<Result> {
+    const run = await this.run();
+    return this.#shape(await run.result());
   }
 
   /** C3: whoever leaves detaches, unless `cancelOnBreak` was asked for. */

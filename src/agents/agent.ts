@@ -221,13 +221,21 @@ export class Agent implements HostedAgent {
   }
 
   /** The same, as it happens. */
-  stream(input: AgentInput, { cancelOnBreak = false, ...options }: StreamOptions = {}): AgentStream {
-    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), cancelOnBreak);
+  stream(input: AgentInput, options: StreamOptions = {}): AgentStream {
+    return this.streamAs(input, options, (result) => result);
   }
 
   /** Invokes it again and again in one session, until what it says will do. */
-  runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult<JsonValue>> {
+  runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
     return runUntil((next, each) => this.invoke(next, each), input, options);
+  }
+
+  protected streamAs<Result>(
+    input: AgentInput,
+    { cancelOnBreak = false, ...options }: StreamOptions,
+    shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
+  ): AgentStream<Result> {
+    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
   }
 
   /** A run that ended on a fault, or was paused, goes on; so does one that a process that died left behind. */

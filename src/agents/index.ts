@@ -1,7 +1,6 @@
 export { Agent, type AgentHome, type AgentOptions, type InvokeOptions, type StreamOptions } from "./agent.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
-export type { SchemaCheck } from "./answer-format.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
 export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";
 export { SequentialFlow } from "./flows/sequential.ts";
@@ -18,7 +17,7 @@ export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
 export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
 export { orchestration, type SubAgentConfig } from "./orchestrator.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
-export type { RoundState, RunUntilOptions } from "./run-until.ts";
+export { runUntil, type RoundState, type RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
 export { userProxy } from "./user-proxy.ts";
 export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";

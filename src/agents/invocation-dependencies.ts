@@ -9,6 +9,8 @@ import {
   type AgentSession,
   type Budget,
   type Dependencies,
+  type ExtraToolResult,
+  type JsonSchema,
   type JsonValue,
   type Model,
   type ModelRequest,
@@ -21,9 +23,11 @@ import {
   type SpawnOutcome,
   type Tool,
   type ToolHost,
+  type ToolResult,
   type ToolSpec,
   type WorkerInput,
 } from "../kernel/index.ts";
+import type { SchemaCheck } from "./answer-format.ts";
 import type { OpenSessions } from "./prompt-history.ts";
 
 /** What stays the same in every scope of an invocation. */
@@ -37,8 +41,14 @@ export interface InvocationParts extends Pick<
   /** A window that summarises does so in the scope it is looked through: elsewhere a call may be open (J2). */
   readonly historyIn: (ctx: RunContext) => AgentContext;
   readonly budget: Budget;
+  readonly check: SchemaCheck;
   /** As they were frozen when the invocation began. */
   readonly specs: readonly ToolSpec[];
+}
+
+interface ResultWatcher {
+  readonly tools: readonly Tool[];
+  readonly onResult: ExtraToolResult;
 }
 
 interface Scope extends Pick<Dependencies, "steering" | "followUps" | "outputFormat"> {
@@ -46,6 +56,7 @@ interface Scope extends Pick<Dependencies, "steering" | "followUps" | "outputFor
   readonly history: AgentContext;
   readonly role: string;
   readonly extra: readonly Tool[];
+  readonly watchers: readonly ResultWatcher[];
   readonly maxTurns: number;
 }
 
@@ -167,13 +178,18 @@ export class InvocationDependencies implements Dependencies {
     return new InvocationDependencies(this.#parts, { ...this.#scope, ...unheard, role, ctx, history });
   }
 
-  withExtraTools(tools: readonly Tool[]): Dependencies {
+  withExtraTools(tools: readonly Tool[], onResult?: ExtraToolResult): Dependencies {
     const extra = [...this.#scope.extra, ...tools];
-    return new InvocationDependencies(this.#parts, { ...this.#scope, extra });
+    const watchers = [...this.#scope.watchers, ...(onResult === undefined ? [] : [{ tools, onResult }])];
+    return new InvocationDependencies(this.#parts, { ...this.#scope, extra, watchers });
   }
 
   withMaxTurns(maxTurns: number): Dependencies {
     return new InvocationDependencies(this.#parts, { ...this.#scope, maxTurns });
+  }
+
+  async problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]> {
+    return this.#parts.check(schema, value);
   }
 
   spawnChild(worker: Agent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome> {
@@ -214,9 +230,32 @@ class JournaledTools implements ToolHost {
     calls: Parameters<ToolHost["callAll"]>[0],
     options: Parameters<ToolHost["callAll"]>[1] = {},
   ): ReturnType<ToolHost["callAll"]> {
-    const { ctx, extra } = this.#scope;
-    return ctx.tools(calls, extra.length === 0 ? options : { ...options, extra });
+    const { ctx, extra, watchers } = this.#scope;
+    if (extra.length === 0) return ctx.tools(calls, options);
+    const onResult = inOrder(calls, watchers, options.onResult);
+    return ctx.tools(calls, { extra, ...(onResult && { onResult }) });
   }
+}
+
+/** Watchers are told of results in the order of the calls, so that what they make of them is the same on every replay. */
+function inOrder(
+  calls: Parameters<ToolHost["callAll"]>[0],
+  watchers: readonly ResultWatcher[],
+  onResult: NonNullable<Parameters<ToolHost["callAll"]>[1]>["onResult"],
+): typeof onResult {
+  if (watchers.length === 0) return onResult;
+  const results: (ToolResult | undefined)[] = calls.map(() => undefined);
+  let told = 0;
+  return (result, index) => {
+    onResult?.(result, index);
+    results[index] = result;
+    for (; told < calls.length; told++) {
+      const [next, call] = [results[told], calls[told]];
+      if (next === undefined || call === undefined) return;
+      for (const { tools, onResult: tell } of watchers)
+        if (tools.some(({ name }) => name === call.toolName)) tell(next, call);
+    }
+  };
 }
 
 export function specOf({ name, description, inputSchema }: Tool): ToolSpec {

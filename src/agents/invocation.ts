@@ -259,7 +259,17 @@ class Invocation {
         specs: this.#turn.tools,
         streaming: ctx.streaming,
       },
-      { ctx, history: historyIn(ctx), role: "main", extra: [], maxTurns, steering, followUps, outputFormat },
+      {
+        ctx,
+        history: historyIn(ctx),
+        role: "main",
+        extra: [],
+        watchers: [],
+        maxTurns,
+        steering,
+        followUps,
+        outputFormat,
+      },
     );
   }
 }

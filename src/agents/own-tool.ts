@@ -8,7 +8,7 @@ import {
   type ToolResult,
 } from "../kernel/index.ts";
 
-export interface TextArgument {
+interface TextArgument {
   readonly description: string;
   /** One of these; any text unless told. */
   readonly choices?: readonly string[];

@@ -1,26 +1,19 @@
-import {
-  Fault,
-  parseRunId,
-  type JsonValue,
-  type RunId,
-  type RunResult,
-  type SubmitOptions,
-} from "../kernel/index.ts";
+import { Fault, parseRunId, type RunId, type RunResult, type SubmitOptions } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
 import type { InvokeOptions } from "./agent.ts";
 
 /** What `until` is shown after each invocation. */
-export interface RoundState {
-  readonly result: RunResult<JsonValue>;
+export interface RoundState<Output> {
+  readonly result: RunResult<Output>;
   /** From 1. */
   readonly iteration: number;
   /** Of all iterations so far; `null`: not known. */
   readonly costUsd: number | null;
 }
 
-export interface RunUntilOptions extends Omit<InvokeOptions, "runId"> {
+export interface RunUntilOptions<Output> extends Omit<InvokeOptions, "runId"> {
   /** `true`: it will do. A text is what to say to it next; `false` says only to go on. */
-  readonly until: (state: RoundState) => boolean | string | Promise<boolean | string>;
+  readonly until: (state: RoundState<Output>) => boolean | string | Promise<boolean | string>;
   /** 20 unless told. */
   readonly maxIterations?: number;
   /** How often it may say the same in the same words before it is given up; 3 unless told. */
@@ -31,17 +24,17 @@ export interface RunUntilOptions extends Omit<InvokeOptions, "runId"> {
   readonly runId?: RunId;
 }
 
-type Invoke = (input: AgentInput, options: InvokeOptions) => Promise<RunResult<JsonValue>>;
+type Invoke<Output> = (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
 
 /**
  * A run for each iteration, all in one session. Stops when `until` says so, when an iteration did not complete, or at a guard; a guard
  * leaves `run_until:<reason>` as the interruption.
  */
-export async function runUntil(
-  invoke: Invoke,
+export async function runUntil<Output>(
+  invoke: Invoke<Output>,
   input: AgentInput,
-  options: RunUntilOptions,
-): Promise<RunResult<JsonValue>> {
+  options: RunUntilOptions<Output>,
+): Promise<RunResult<Output>> {
   const { until, maxIterations = 20, maxUnchanged = 3, maxCostUsd, runId, ...rest } = options;
   if (!Number.isSafeInteger(maxIterations) || maxIterations < 1)
     throw new Fault("invalid_argument", `maxIterations is ${maxIterations}: it must be an integer from 1`);

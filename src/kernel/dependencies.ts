@@ -8,14 +8,16 @@ import type { UserPart } from "./content.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { HookRegistry } from "./hook-registry.ts";
 import type { DrainMode } from "./input-queue.ts";
+import type { JsonValue } from "./json.ts";
 import type { Memory } from "./memory.ts";
 import type { Model, ResponseFormat } from "./model.ts";
 import type { Permissions } from "./permissions.ts";
 import type { RunContext, SpawnOptions, SpawnOutcome } from "./run-context.ts";
 import type { RunFacts } from "./run-facts.ts";
+import type { JsonSchema } from "./schema.ts";
 import type { Telemetry } from "./telemetry.ts";
-import type { ToolHost } from "./tool-host.ts";
-import type { Tool } from "./tool.ts";
+import type { ToolCall, ToolHost } from "./tool-host.ts";
+import type { Tool, ToolResult } from "./tool.ts";
 
 /** F1: true where a layer is not configured and so is not in the call path. Set by the agent, anew for each invocation. */
 export interface FastFlags {
@@ -63,12 +65,21 @@ export interface Dependencies extends FastFlags {
    * `ctx.parallel`, or in a tool's body, give the `ctx` from there.
    */
   scopeForWorker(role: string, ctx?: RunContext): Dependencies;
-  /** Tools beside the agent's own, told of after them. Their bodies run again on replay only if they had no result (J7). */
-  withExtraTools(tools: readonly Tool[]): Dependencies;
+  /**
+   * Tools beside the agent's own, told of after them. J7: on replay a body runs again only if it had no result, so what an architecture goes
+   * by it takes from `onResult`, which is told of every result: in whatever session the call was made, those of one turn in their order,
+   * and before a sequential call after it begins.
+   */
+  withExtraTools(tools: readonly Tool[], onResult?: ExtraToolResult): Dependencies;
   withMaxTurns(maxTurns: number): Dependencies;
+  /** What is wrong with a value by a schema; nothing when it fits. */
+  problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]>;
   /** Hires one of the declared workers. */
   spawnChild(worker: Agent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
 }
+
+/** What came of a call of an extra tool. */
+export type ExtraToolResult = (result: ToolResult, call: ToolCall) => void;
 
 /** What a worker is told: a text, or more than that. */
 export type WorkerInput = string | WorkerBrief;

@@ -68,7 +68,7 @@ export {
 } from "./content.ts";
 export type { Delta } from "./delta.ts";
 export { describeValue } from "./describe-value.ts";
-export type { Dependencies, FastFlags, WorkerBrief, WorkerInput } from "./dependencies.ts";
+export type { Dependencies, ExtraToolResult, FastFlags, WorkerBrief, WorkerInput } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, RunHost } from "./engine.ts";
 export type { EphemeralSource } from "./ephemeral-source.ts";

@@ -1,4 +1,5 @@
 import type { EventDraft, StepAddress } from "../kernel/index.ts";
+import type { CallTimer } from "./call-timers.ts";
 import { never } from "./never.ts";
 import type { ScopeInside } from "./scope-inside.ts";
 import type { OpenCall, Strand } from "./strand.ts";
@@ -32,6 +33,8 @@ export class OpenStep {
   performed = false;
   /** The scope of a body that is begun. */
   inside: ScopeInside | undefined;
+  /** Of a tool's body, while it is at work. */
+  timer: CallTimer | undefined;
   #told: EventDraft[] | undefined;
   #call: OpenCall | undefined;
 
@@ -50,6 +53,12 @@ export class OpenStep {
 
   tell(draft: EventDraft): void {
     (this.#told ??= []).push(draft);
+  }
+
+  /** The body has come to its end. */
+  forgetTimer(): void {
+    if (this.timer !== undefined) this.runner.owner.callTimers.remove(this.timer);
+    this.timer = undefined;
   }
 
   /** What the body told since its last step. */

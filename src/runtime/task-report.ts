@@ -7,12 +7,13 @@ import {
 } from "../kernel/index.ts";
 
 /** J10: what a task reports is JSON. */
-export function assertReported({ sessions, ...report }: TaskReport): void {
-  for (const [member, value] of Object.entries(report)) {
-    if (typeof value !== "string" && value !== undefined)
-      sealJson(value, `the ${member} that the task reports`);
+export function assertReported(report: TaskReport): void {
+  for (const member in report) {
+    const value = report[member as keyof TaskReport];
+    if (member === "sessions" || typeof value === "string" || value === undefined) continue;
+    sealJson(value, `the ${member} that the task reports`);
   }
-  if (sessions !== undefined) assertSaid(sessions);
+  if (report.sessions !== undefined) assertSaid(report.sessions);
 }
 
 /** Most of it are answers and results, which were looked at when they were recorded. */

@@ -112,11 +112,13 @@ async function execute(given: ToolCallOptions, tool: Tool): Promise<ToolResult> 
       }
       const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
       result = await perform(options, tool, passed.input ?? call.input, input);
+      open.forgetTimer();
       open.tellInside();
       // J1, J10.
       if (isText(result)) sealMadeJson(result, tool.name);
       else sealJson(result, `the result of tool ${tool.name}`);
     } catch (error) {
+      open.forgetTimer();
       if (stopsTask(error)) throw error;
       result = failure(Fault.from(error).message);
     }
@@ -181,7 +183,11 @@ async function performThrough(
   await layers.process(context, async () => {
     const changed = context.arguments !== raw;
     const parsed = changed ? await tool.parse(context.arguments) : input;
-    context.result = await run(options, tool, parsed, context.filters);
+    try {
+      context.result = await run(options, tool, parsed, context.filters);
+    } finally {
+      open.forgetTimer();
+    }
     open.tellInside();
   });
   if (context.result !== undefined) return context.result;
@@ -240,16 +246,8 @@ function inTime(
       },
     };
     callTimers.add(timer);
-    work.then(
-      (result) => {
-        callTimers.remove(timer);
-        return resolve(result);
-      },
-      (error: unknown) => {
-        callTimers.remove(timer);
-        reject(error);
-      },
-    );
+    open.timer = timer;
+    work.then(resolve, reject);
   });
 }
 

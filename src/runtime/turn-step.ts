@@ -81,6 +81,8 @@ async function makePlan(
 ): Promise<Planned> {
   const { input } = runner.task;
   const sessionId = historySession(runner);
+  // What another task of this run has said there may not be stored yet.
+  if (sessionId !== null && runner.task.record.parentId !== null) await runner.log.flush();
   const entries = await readEntries(runner, sessionId);
   // N2: in the run's session only roots go on; in a child's own, all there is are children.
   const leafId = runner.task.record.parentId === null ? rootLeafOf(entries) : leafOf(entries);

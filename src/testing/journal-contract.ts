@@ -1,4 +1,12 @@
-import { formatAgentId, formatRunId, formatTopicId, type Commit, type JsonValue } from "../kernel/index.ts";
+import {
+  formatAgentId,
+  formatRunId,
+  formatTopicId,
+  type Commit,
+  type JsonValue,
+  type Lease,
+  type Store,
+} from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import {
   all,
@@ -31,6 +39,15 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect((await all(store.journal.read(record.runId))).map(({ at }) => at)).toEqual([1]);
   });
 
+  test("what is written at once is there at once, and told as if it had been waited for", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const commit: Commit = { number: 1, at: 2, events: [turnStart(lease.runId, 1)] };
+    await write(store, "appendNow", lease, commit);
+    expect(await store.events.lastSeq(lease.runId)).toBe(1);
+    expect(plain(await store.journal.append(lease, { number: 1, at: 3 }))).toEqual(plain(commit));
+  });
+
   test("a run that does not exist is found as nothing and read as not_found", async () => {
     const store = await open();
     const { runId } = runRecord("nobody");
@@ -54,52 +71,61 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect((await all(store.journal.read(lease.runId))).length).toBe(3);
   });
 
-  test("J1: the first writer wins, and the second gets what stands", async () => {
-    const store = await open();
-    const lease = await ownRun(store);
-    const first: Commit = { number: 1, at: 2, steps: [stepRecord(0, "first")] };
-    const second: Commit = { number: 1, at: 3, steps: [stepRecord(0, "second")] };
-    expect(plain(await store.journal.append(lease, first))).toEqual(plain(first));
-    expect(plain(await store.journal.append(lease, second))).toEqual(plain(first));
-    expect((await all(store.journal.read(lease.runId, 1))).map(plain)).toEqual([plain(first)]);
-  });
+  for (const way of ways)
+    test(`J1: the first writer wins, and the second gets what stands (${way})`, async () => {
+      const store = await open();
+      const lease = await ownRun(store);
+      const first: Commit = { number: 1, at: 2, steps: [stepRecord(0, "first")] };
+      const second: Commit = { number: 1, at: 3, steps: [stepRecord(0, "second")] };
+      expect(plain(await write(store, way, lease, first))).toEqual(plain(first));
+      expect(plain(await write(store, way, lease, second))).toEqual(plain(first));
+      expect((await all(store.journal.read(lease.runId, 1))).map(plain)).toEqual([plain(first)]);
+    });
 
-  test("J3: a writer that lost the run is refused and writes nothing", async () => {
-    const store = await open();
-    const lost = await ownRun(store);
-    await store.leases.seize(lost.runId, "w2");
-    const late: Commit = { number: 1, at: 2, steps: [stepRecord(0, 1)], events: [turnStart(lost.runId, 1)] };
-    await expect(store.journal.append(lost, late)).rejects.toMatchObject({ code: "lease_lost" });
-    expect((await all(store.journal.read(lost.runId))).length).toBe(1);
-    expect(await store.events.lastSeq(lost.runId)).toBe(0);
-  });
-
-  test("J10: a value that is not JSON is refused, and nothing of its commit is written", async () => {
-    const store = await open();
-    const lease = await ownRun(store);
-    for (const value of [Number.NaN, [undefined], { at: new Date(0) }, () => 1]) {
-      const bad: Commit = {
+  for (const way of ways)
+    test(`J3: a writer that lost the run is refused and writes nothing (${way})`, async () => {
+      const store = await open();
+      const lost = await ownRun(store);
+      await store.leases.seize(lost.runId, "w2");
+      const late: Commit = {
         number: 1,
         at: 2,
-        steps: [stepRecord(0, value as JsonValue)],
-        events: [turnStart(lease.runId, 1)],
+        steps: [stepRecord(0, 1)],
+        events: [turnStart(lost.runId, 1)],
       };
-      await expect(store.journal.append(lease, bad)).rejects.toMatchObject({ code: "not_json" });
-    }
-    expect(await store.events.lastSeq(lease.runId)).toBe(0);
-    await store.journal.append(lease, { number: 1, at: 2, steps: [stepRecord(0, "good")] });
-  });
-
-  test("a commit that leaves a gap, in its number or its events, is refused", async () => {
-    const store = await open();
-    const lease = await ownRun(store);
-    await expect(store.journal.append(lease, { number: 2, at: 2 })).rejects.toMatchObject({
-      code: "invalid_argument",
+      await expect(write(store, way, lost, late)).rejects.toMatchObject({ code: "lease_lost" });
+      expect((await all(store.journal.read(lost.runId))).length).toBe(1);
+      expect(await store.events.lastSeq(lost.runId)).toBe(0);
     });
-    const gap: Commit = { number: 1, at: 2, events: [turnStart(lease.runId, 5)] };
-    await expect(store.journal.append(lease, gap)).rejects.toMatchObject({ code: "invalid_argument" });
-    expect((await all(store.journal.read(lease.runId))).length).toBe(1);
-  });
+
+  for (const way of ways)
+    test(`J10: a value that is not JSON is refused, and nothing of its commit is written (${way})`, async () => {
+      const store = await open();
+      const lease = await ownRun(store);
+      for (const value of [Number.NaN, [undefined], { at: new Date(0) }, () => 1]) {
+        const bad: Commit = {
+          number: 1,
+          at: 2,
+          steps: [stepRecord(0, value as JsonValue)],
+          events: [turnStart(lease.runId, 1)],
+        };
+        await expect(write(store, way, lease, bad)).rejects.toMatchObject({ code: "not_json" });
+      }
+      expect(await store.events.lastSeq(lease.runId)).toBe(0);
+      await write(store, way, lease, { number: 1, at: 2, steps: [stepRecord(0, "good")] });
+    });
+
+  for (const way of ways)
+    test(`a commit that leaves a gap, in its number or its events, is refused (${way})`, async () => {
+      const store = await open();
+      const lease = await ownRun(store);
+      await expect(write(store, way, lease, { number: 2, at: 2 })).rejects.toMatchObject({
+        code: "invalid_argument",
+      });
+      const gap: Commit = { number: 1, at: 2, events: [turnStart(lease.runId, 5)] };
+      await expect(write(store, way, lease, gap)).rejects.toMatchObject({ code: "invalid_argument" });
+      expect((await all(store.journal.read(lease.runId))).length).toBe(1);
+    });
 
   test("what a commit holds for a session is applied with it, or not at all", async () => {
     const store = await open();
@@ -176,4 +202,17 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     await createRun(store);
     expect(await store.events.lastSeq(runId)).toBe(0);
   });
+}
+
+/** Both ways to write must keep the promises; the second is a store's own choice, each time. */
+const ways = ["append", "appendNow"] as const;
+
+async function write(
+  store: Store,
+  way: (typeof ways)[number],
+  lease: Lease,
+  commit: Commit,
+): Promise<Commit> {
+  const standing = way === "appendNow" ? store.journal.appendNow?.(lease, commit) : undefined;
+  return standing ?? store.journal.append(lease, commit);
 }

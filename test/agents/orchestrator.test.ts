@@ -186,7 +186,7 @@ describe("an orchestrator", () => {
   });
 
   test("J1: started again while its child works, it hires and pays nobody twice, and tells of the hand-off once", async () => {
-    const { runtime, clock, open, events } = await company();
+    const { runtime, clock, open, events } = await company({ closeGraceMs: 0 });
     const slow = worker(
       "slow",
       [
@@ -203,7 +203,7 @@ describe("an orchestrator", () => {
     const run = await runtime.submit(agent, "Go.");
     await until(() => slow.model.calls.length === 1);
     const closed = runtime.close();
-    await clock.advance(20_000);
+    await clock.advance(0);
     await closed;
     const second = await open();
     second.register(agent);

@@ -24,6 +24,7 @@ let folder = "";
 
 afterEach(async () => {
   for (const session of sessions.splice(0)) await session.close();
+  await display.clear();
 });
 
 function open(options: DesktopOptions = {}): DesktopSession {
@@ -156,6 +157,19 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     expect(await desktop.look()).toContain(`text "Ada"`);
     await desktop.click(middleOf(words, `push button "Order"`));
     expect(await ended).toEqual({ code: 10, stdout: "Ada|TRUE|\n" });
+  });
+
+  test("a program that hangs is said to, and keeps nothing else from being read", async () => {
+    const desktop = open();
+    const ended = teaForm();
+    const { pid = 0 } = await shown(desktop, "Yad");
+    await expect.poll(() => desktop.look(), patience).toContain(`push button "Cancel"`);
+    process.kill(pid, "SIGSTOP");
+    const words = await desktop.look().finally(() => process.kill(pid, "SIGCONT"));
+    expect(words).toMatch(/^\[:\d\.\d+ does not answer GetChildren\]$/mu);
+    expect(words).toMatch(/window \d+: "Tea" \(Yad/u);
+    await desktop.click(middleOf(await desktop.look(), `push button "Cancel"`));
+    expect((await ended).code).toBe(20);
   });
 
   test("an agent that is shown the screen orders tea in a real program", async () => {

@@ -19,6 +19,7 @@ export class Display {
   readonly bus: string;
   readonly #programs: Programs;
   readonly #running: ChildProcess[];
+  readonly #shown: ChildProcess[] = [];
   readonly #folder: string;
 
   private constructor(
@@ -57,6 +58,7 @@ export class Display {
     const [number, address] = await Promise.all([line(server), line(bus)]);
     const display = new Display(`:${number}`, address, programs, [server, bus], folder);
     const registry = display.#spawn("at-spi2-registryd", []);
+    display.#running.push(registry);
     await line(registry, 1);
     return display;
   }
@@ -64,6 +66,7 @@ export class Display {
   /** Resolves when the program has ended. */
   run(program: keyof Programs["paths"], ...args: readonly string[]): Promise<Ended> {
     const child = this.#spawn(program, args);
+    this.#shown.push(child);
     let stdout = "";
     child.stdout?.on("data", (bytes: Buffer) => (stdout += bytes.toString()));
     return new Promise((resolve, reject) => {
@@ -74,16 +77,19 @@ export class Display {
   /** With a window manager: resolves when it is at work. What is opened before that it may miss. */
   async manage(): Promise<void> {
     const manager = this.#spawn("openbox", ["--sm-disable", "--startup", "echo ready"]);
+    this.#running.push(manager);
     await line(manager, 1, (each) => each === "ready");
   }
 
+  /** Ends what `run` began, also what does not listen. */
+  async clear(): Promise<void> {
+    for (const child of this.#shown.splice(0)) await end(child, "SIGKILL");
+  }
+
   async stop(): Promise<void> {
-    for (const child of this.#running.toReversed()) {
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      const ended = once(child, "exit");
-      child.kill();
-      await ended;
-    }
+    await this.clear();
+    // The server takes its lock file away.
+    for (const child of this.#running.toReversed()) await end(child, "SIGTERM");
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -101,9 +107,15 @@ export class Display {
       },
       stdio: ["ignore", "pipe", "ignore"],
     });
-    this.#running.push(child);
     return child;
   }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill(signal);
+  await ended;
 }
 
 /** What a program says once it is there: the first line that is `due`. */

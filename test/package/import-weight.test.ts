@@ -58,6 +58,13 @@ test("importing the tools loads no package, driver or server", async () => {
   expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
 });
 
+test("importing the desktop loads no package, driver or server: what it needs comes with its first use", async () => {
+  const loaded = await load("reeve/desktop");
+  expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/capabilities\/desktop\/index\.js$/u));
+  expect(loaded.filter(isPackage)).toEqual([]);
+  expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
+});
+
 test("importing the test doubles and contract suites loads no package", async () => {
   const loaded = await load("reeve/testing");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/testing\/index\.js$/u));

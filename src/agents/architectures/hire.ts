@@ -1,8 +1,10 @@
 import {
   Fault,
+  MiddlewareTermination,
   outcomeStatus,
   reviveFault,
   type Agent,
+  type AgentSession,
   type Dependencies,
   type JsonObject,
   type JsonValue,
@@ -81,6 +83,23 @@ export function answerOf(name: string, end: WorkerEnd): string {
       ...(failure && { failure: failure as unknown as JsonObject }),
     },
   });
+}
+
+/**
+ * What a worker came to is what its employer comes to. One that met a bound of its own, or a dead end, ends its employer the same way: then
+ * `false`. B5: what it had said is there also when it stops its employer.
+ */
+export function endWith(session: AgentSession, name: string, end: WorkerEnd): boolean {
+  if (end.kind !== "refused" && end.text !== "") session.output = end.text;
+  if (end.kind === "stopped" && end.outcome.interruption !== undefined) {
+    const { status, reason } = end.outcome.interruption;
+    if (status === "guardrail_tripped") throw new MiddlewareTermination(reason, { by: name });
+    session.interrupted = true;
+    session.interruptionReason = reason;
+    return false;
+  }
+  answerOf(name, end);
+  return true;
 }
 
 const reasons: Readonly<Record<Extract<WorkerEnd, { kind: "refused" }>["reason"], string>> = {

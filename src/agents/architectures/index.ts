@@ -16,3 +16,11 @@ export { usualOperations, type ThoughtOperation } from "./thought-graph.ts";
 export { TreeOfThoughts, treeOfThoughts, type TreeOfThoughtsOptions } from "./tree-of-thoughts.ts";
 
 // Several agents.
+export { ActorCritic, actorCritic, type ActorCriticOptions } from "./actor-critic.ts";
+export type { Advisor } from "./advisor.ts";
+export { Blackboard, blackboard, type BlackboardOptions } from "./blackboard.ts";
+export { Debate, debate, type DebateOptions } from "./debate.ts";
+export type { Member, Members } from "./roster.ts";
+export { Router, router, type RouterOptions } from "./router.ts";
+export { Supervisor, supervisor, type SupervisorOptions } from "./supervisor.ts";
+export { Swarm, swarm, type SwarmHandOver, type SwarmOptions, type SwarmPeer } from "./swarm.ts";

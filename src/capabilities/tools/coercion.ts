@@ -19,13 +19,16 @@ const deepest = 64;
 
 function coerce(value: JsonValue, schema: JsonValue | undefined, at: Place): JsonValue {
   if (!isObject(schema) || at.depth > deepest) return value;
-  const place = { root: at.root, depth: at.depth + 1 };
   const { $ref, allOf, anyOf, oneOf } = schema;
+  // Nothing can be made of a number, a boolean or null.
+  const isPlain = typeof value === "number" || typeof value === "boolean" || value === null;
+  if (isPlain) return value;
+  const place = { root: at.root, depth: at.depth + 1 };
   if (typeof $ref === "string") return coerce(value, referred(at.root, $ref), place);
   let coerced = typed(value, schema);
   if (Array.isArray(allOf)) for (const part of allOf) coerced = coerce(coerced, part, place);
-  for (const branches of [anyOf, oneOf])
-    if (Array.isArray(branches)) coerced = oneReading(coerced, branches, place);
+  if (Array.isArray(anyOf)) coerced = oneReading(coerced, anyOf, place);
+  if (Array.isArray(oneOf)) coerced = oneReading(coerced, oneOf, place);
   return inside(coerced, schema, place);
 }
 
@@ -55,9 +58,9 @@ function acceptsType(branch: JsonValue, value: JsonValue, { root, depth }: Place
 }
 
 function typed(value: JsonValue, schema: JsonObject): JsonValue {
+  if (typeof value !== "string") return value;
   const types = typesOf(schema);
-  if (typeof value !== "string" || types === undefined || types.some((type) => isOfType(value, type)))
-    return value;
+  if (types === undefined || types.some((type) => isOfType(value, type))) return value;
   const readings = types.flatMap((type) => {
     const reading = reads(value, type);
     return reading === undefined ? [] : [reading];
@@ -134,7 +137,8 @@ function insideObject(value: JsonObject, schema: JsonObject, place: Place): Json
   const { properties, additionalProperties } = schema;
   const known = isObject(properties) ? properties : {};
   let copy: Record<string, JsonValue> | undefined;
-  for (const [key, member] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const member = value[key] as JsonValue;
     const own = Object.hasOwn(known, key) ? known[key] : additionalProperties;
     const coerced = key === "__proto__" ? member : coerce(member, own, place);
     if (coerced === member) continue;

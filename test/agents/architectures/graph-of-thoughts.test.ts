@@ -204,6 +204,6 @@ describe("Graph of Thoughts", () => {
       "threshold of operation op_2 of graphOfThoughts is 2: it must be a number from 0 to 1",
     ],
   ] as const)("refuses the operations %j", ([operations, message]) => {
-    expect(() => graphOfThoughts({ operations: operations as readonly ThoughtOperation[] })).toThrow(message);
+    expect(() => graphOfThoughts({ operations })).toThrow(message);
   });
 });

@@ -23,7 +23,6 @@ test.for(builtIn)("%s is known by its name and needs no options", (name) => {
 
 test("an architecture of somebody else's is known once it is registered; built-in names stay what they are", async () => {
   registerArchitecture("echo", () => ({
-    ...react(),
     name: "echo",
     // eslint-disable-next-line require-yield
     run: async function* echo(session, _deps, prompt) {

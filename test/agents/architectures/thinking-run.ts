@@ -49,7 +49,7 @@ export async function think(
   }
 }
 
-export function notesIn(events: readonly Event[]): readonly string[] {
+function notesIn(events: readonly Event[]): readonly string[] {
   return events.flatMap((event) => (event.type === "architecture_event" ? [event.data.name] : []));
 }
 

@@ -19,10 +19,7 @@ const proposer = () =>
   });
 
 /** The more b's the better. */
-const evaluator = () =>
-  answering(
-    (asked) => `{"score": ${[...lastThought(asked)].filter((letter) => letter === "b").length / 10}}`,
-  );
+const evaluator = () => answering((asked) => `{"score": ${(lastThought(asked).split("b").length - 1) / 10}}`);
 
 function lastThought(asked: string): string {
   return /# Thoughts so far\n[\s\S]*?(?:^|\n)?\d+\. (\w*)$/u.exec(asked)?.[1] ?? "";

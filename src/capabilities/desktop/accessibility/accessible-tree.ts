@@ -14,7 +14,7 @@ const registry: Reference = {
 };
 /** What a program says of one of its windows. */
 interface TextOfWindow {
-  readonly title: string;
+  readonly title?: string;
   readonly text: string;
 }
 
@@ -27,7 +27,7 @@ export interface ToldWindows {
 /** Bits of an element's states, as AT-SPI numbers them. */
 const states = { checked: 4, enabled: 8, focused: 12, selected: 23, showing: 25, editable: 18 } as const;
 /** Bounds of one look: a program may have elements without end. */
-const [mostElements, mostDepth, mostChildren] = [1_500, 30, 200];
+const [mostElements, mostDepth, mostChildren, mostText] = [1_500, 30, 200, 2_000];
 const screenPlaces = 0;
 
 /** What programs say of their windows to those who cannot see them: roles, names, texts and places, through AT-SPI. */
@@ -38,15 +38,10 @@ export class AccessibleTree {
   async describe(known: string | undefined): Promise<ToldWindows> {
     try {
       const bus = await this.#open(known);
-      const windows: TextOfWindow[] = [];
       const room = { left: mostElements };
-      for (const program of await childrenOf(bus, registry)) {
-        for (const window of await childrenOf(bus, program).catch(() => [])) {
-          const [first, ...rest] = await this.#lines(bus, window, 0, room);
-          if (first !== undefined)
-            windows.push({ title: await nameOf(bus, window), text: [first, ...rest].join("\n") });
-        }
-      }
+      const windows: TextOfWindow[] = [];
+      for (const program of await childrenOf(bus, registry))
+        windows.push(...(await this.#program(bus, program, room)));
       return { windows };
     } catch (error) {
       return { windows: [], reason: Fault.from(error).message };
@@ -67,22 +62,54 @@ export class AccessibleTree {
     return connection;
   }
 
+  /** One that does not answer is asked nothing more: every question would be waited for. */
+  async #program(bus: DBusConnection, program: Reference, room: Room): Promise<readonly TextOfWindow[]> {
+    const windows: TextOfWindow[] = [];
+    try {
+      for (const window of (await unlessRefused(childrenOf(bus, program))) ?? []) {
+        const lines = await this.#lines(bus, window, 0, room);
+        if (lines.length > 0) windows.push({ title: await nameOf(bus, window), text: lines.join("\n") });
+      }
+    } catch (error) {
+      const { code, message } = Fault.from(error);
+      if (code !== "tool_timeout") throw error;
+      windows.push({ text: `[${message}]` });
+    }
+    if (room.left < 0) windows.push({ text: `[more than ${mostElements} elements: the rest is not shown]` });
+    return windows;
+  }
+
   async #lines(
     bus: DBusConnection,
     element: Reference,
     depth: number,
-    room: { left: number },
+    room: Room,
   ): Promise<readonly string[]> {
-    if (room.left-- <= 0 || depth > mostDepth) return [];
-    const told = await read(bus, element).catch(() => undefined);
+    if (room.left < 0 || room.left-- === 0 || depth > mostDepth) return [];
+    const told = await unlessRefused(read(bus, element));
     if (told === undefined || !told.has(states.showing)) return [];
     const line = lineOf(told);
     // What only groups others takes no line and no depth.
     const below = line === undefined ? depth : depth + 1;
-    const children = (await childrenOf(bus, element).catch(() => [])).slice(0, mostChildren);
+    const children = ((await unlessRefused(childrenOf(bus, element))) ?? []).slice(0, mostChildren);
     const lines = line === undefined ? [] : [`${"  ".repeat(depth)}- ${line}`];
     for (const child of children) lines.push(...(await this.#lines(bus, child, below, room)));
     return lines;
+  }
+}
+
+/** Of elements that may still be asked; below zero when there were more. */
+interface Room {
+  left: number;
+}
+
+/** Elements come and go between two questions, and not every program answers each; one that refuses has nothing to say. */
+async function unlessRefused<Value>(answer: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (Fault.from(error).code === "tool_failed") return undefined;
+    throw error;
   }
 }
 
@@ -103,38 +130,36 @@ async function read(bus: DBusConnection, { owner, path }: Reference): Promise<To
     bus.call({ ...at, interface: accessible, member: "GetInterfaces" }),
   ]);
   const can = (what: string): boolean => listOf(interfaces).includes(`org.a11y.atspi.${what}`);
-  const [[text = ""], [place = []]] = await Promise.all([
-    can("Text")
-      ? bus
-          .call({
-            ...at,
-            interface: "org.a11y.atspi.Text",
-            member: "GetText",
-            signature: "ii",
-            args: [0, -1],
-          })
-          .catch(() => [])
-      : [],
-    can("Component")
-      ? bus
-          .call({
-            ...at,
-            interface: "org.a11y.atspi.Component",
-            member: "GetExtents",
-            signature: "u",
-            args: [screenPlaces],
-          })
-          .catch(() => [])
-      : [],
+  const textOf = {
+    ...at,
+    interface: "org.a11y.atspi.Text",
+    member: "GetText",
+    signature: "ii",
+    args: [0, -1],
+  };
+  const placeOf = {
+    ...at,
+    interface: "org.a11y.atspi.Component",
+    member: "GetExtents",
+    signature: "u",
+    args: [screenPlaces],
+  };
+  const [text, place] = await Promise.all([
+    can("Text") ? unlessRefused(bus.call(textOf)) : undefined,
+    can("Component") ? unlessRefused(bus.call(placeOf)) : undefined,
   ]);
   const words = listOf(bits).map(Number);
   return {
     role: String(role),
     name,
-    text: String(text),
-    place: listOf(place).map(Number),
+    text: shortened(String(text?.[0] ?? "")),
+    place: listOf(place?.[0]).map(Number),
     has: (state) => (((words[state >> 5] ?? 0) >>> (state & 31)) & 1) === 1,
   };
+}
+
+function shortened(text: string): string {
+  return text.length <= mostText ? text : `${text.slice(0, mostText).toWellFormed()}…`;
 }
 
 /** `undefined` for what says nothing and only holds others. */

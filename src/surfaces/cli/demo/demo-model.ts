@@ -14,7 +14,7 @@ import type {
 /** What the demo's model says at one point of its part: words, or calls of tools. */
 export type Line = (request: ModelRequest) => { readonly text?: string; readonly calls?: readonly Called[] };
 
-export interface Called {
+interface Called {
   readonly tool: string;
   readonly input: JsonValue;
 }
@@ -45,7 +45,7 @@ export class ProviderBook {
   }
 }
 
-export const demoProvider = "demo";
+const demoProvider = "demo";
 
 /**
  * A model without a provider: it says its lines, one for each answer that stands in the conversation, so that it goes on wherever a

@@ -1,0 +1,142 @@
+import type {
+  Agent,
+  AgentSession,
+  Architecture,
+  Dependencies,
+  EventDraft,
+  JsonValue,
+  WorkerBrief,
+} from "../../kernel/index.ts";
+import { countOf, scoreOf } from "./bound.ts";
+import { answerOf, endWith, hire } from "./hire.ts";
+import { jsonIn, scoreIn } from "./json-answer.ts";
+import { questionOf, titled, type Question } from "./question.ts";
+import { note } from "./role-call.ts";
+import { hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
+
+export interface ActorCriticOptions {
+  /** Does the work. */
+  readonly actor: Agent | Member;
+  /** Judges it, from 0 to 1, and says what is wrong. Another model than the actor's sees other mistakes. */
+  readonly critic: Agent | Member;
+  /** Of a piece of work and a critique each. 3 unless told. */
+  readonly maxRounds?: number;
+  /** From this score on the work is done. 0.9 unless told. */
+  readonly approvalThreshold?: number;
+  /** Both remember what they did in this session, in earlier invocations too. Not unless told: then each round knows what it is told. */
+  readonly remember?: boolean;
+}
+
+interface Critique {
+  /** Of a critique that names none: 0. */
+  readonly score: number;
+  readonly issues: readonly string[];
+  readonly summary: string;
+}
+
+const duty =
+  'You judge an answer to a task; you do not answer it yourself. Reply with JSON and nothing else: {"score": <0 to 1, how good it is>, "issues": ["<what to change>"], "summary": "<one sentence>"}.';
+
+/**
+ * One agent works, another judges, again and again until the work is good enough; what there is after the last round is given as it is,
+ * and `metadata` says that it was not approved.
+ */
+export class ActorCritic implements Architecture {
+  readonly name = "actor-critic";
+  readonly thinks = false;
+  readonly #team: Roster;
+  readonly #maxRounds: number;
+  readonly #threshold: number;
+  readonly #remember: boolean;
+
+  constructor(options: ActorCriticOptions) {
+    const { actor, critic, maxRounds = 3, approvalThreshold = 0.9, remember = false } = options;
+    this.#team = new Roster("actorCritic", "the team", { actor, critic });
+    this.#maxRounds = countOf("actorCritic", "maxRounds", maxRounds);
+    this.#threshold = scoreOf("actorCritic", "approvalThreshold", approvalThreshold);
+    this.#remember = remember;
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const question = await questionOf(session, deps, prompt);
+    let critique: Critique | undefined;
+    for (let round = 1; round <= this.#maxRounds; round++) {
+      yield note("actor_critic", "actor_started", { round });
+      const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
+      const end = await this.#hire(deps, "actor", {
+        ...this.#brief(question),
+        ...withPrompt(question, task),
+      });
+      if (!endWith(session, "actor", end)) return;
+      yield note("actor_critic", "actor_completed", { round, output: session.output });
+      yield note("actor_critic", "critic_started", { round });
+      critique = await this.#judge(deps, question, session.output);
+      const { score, issues, summary } = critique;
+      const approved = score >= this.#threshold;
+      session.metadata["actorCritic"] = { rounds: round, score, approved };
+      yield note("actor_critic", "critique", { round, score, issues, summary });
+      if (approved) {
+        yield note("actor_critic", "approved", { round, score });
+        return;
+      }
+    }
+    yield note("actor_critic", "max_rounds_reached", { rounds: this.#maxRounds });
+  }
+
+  declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
+    return this.#team.agents;
+  }
+
+  async #judge(deps: Dependencies, question: Question, answer: string): Promise<Critique> {
+    const task = titled({ Task: question.prompt, Answer: answer });
+    const brief = { ...this.#brief(question), ...withPrompt(question, task), instructions: duty };
+    return critiqueIn(answerOf("critic", await this.#hire(deps, "critic", brief)));
+  }
+
+  #brief(question: Question): WorkerBrief {
+    const { prompt, history } = wholeQuestion(question);
+    return { prompt, ...(history && !this.#remember && { history }) };
+  }
+
+  #hire(deps: Dependencies, role: "actor" | "critic", input: WorkerBrief): ReturnType<typeof hire> {
+    const member = this.#team.get(role);
+    const options = hiring(member, this.#remember ? role : undefined);
+    return hire(deps, { worker: member.agent, input, options });
+  }
+}
+
+function withPrompt(question: Question, prompt: string): Pick<WorkerBrief, "prompt"> {
+  return { prompt: wholeQuestion({ ...question, prompt }).prompt };
+}
+
+function revision(task: string, answer: string, { issues, summary }: Critique): string {
+  const points = [summary, ...issues.map((issue) => `- ${issue}`)].filter((line) => line !== "");
+  return titled({
+    Task: task,
+    "Your answer so far": answer,
+    "What a critic says of it": points.join("\n"),
+    "What to do now": "Give the whole answer anew, with what the critic asks for where that is right.",
+  });
+}
+
+/** JSON, or a score and words. */
+function critiqueIn(said: string): Critique {
+  const value = jsonIn(said);
+  const read = typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
+  const issues: unknown = read && Reflect.get(read, "issues");
+  const summary: unknown = read && Reflect.get(read, "summary");
+  return {
+    score: scoreIn(said) ?? 0,
+    issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => textOf(issue)) : [],
+    summary: typeof summary === "string" ? summary : read === undefined ? said.trim() : "",
+  };
+}
+
+function textOf(issue: JsonValue): string {
+  return typeof issue === "string" ? issue : JSON.stringify(issue);
+}
+
+/** One agent that works and one that judges, until the work is good enough. */
+export function actorCritic(options: ActorCriticOptions): ActorCritic {
+  return new ActorCritic(options);
+}

@@ -1,0 +1,131 @@
+import {
+  Fault,
+  type AgentSession,
+  type Architecture,
+  type ChatMessage,
+  type Dependencies,
+  type EventDraft,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+  type Tool,
+  type ToolResult,
+} from "../../kernel/index.ts";
+import { ownTool, said } from "../own-tool.ts";
+
+/** Whom a peer hands over to, and with what. */
+export interface HandOver {
+  readonly target: string;
+  /** What the target is told, if it is told in words. */
+  readonly message: string;
+  /** What it is told in the form it asks for. */
+  readonly input: JsonValue;
+  /** What the peer had said by then, where that is to be passed on. */
+  readonly said: readonly ChatMessage[];
+}
+
+/** Someone who can be handed over to. */
+export interface HandOverTarget {
+  readonly name: string;
+  readonly description: string;
+  /** What it is to be told, by this schema, through a tool of its own; words, unless told. */
+  readonly input?: JsonSchema;
+}
+
+const key = "handOver";
+
+/** The hand-over that a peer's task ended on; `undefined`: it answered. */
+export function handOverIn(metadata: JsonObject): HandOver | undefined {
+  return metadata[key] as unknown as HandOver | undefined;
+}
+
+/**
+ * How a peer thinks, with tools to hand over to others. A hand-over ends its turn, and its task; it comes back to whoever hired it as
+ * metadata.
+ */
+export class HandingOver implements Architecture {
+  readonly name: string;
+  readonly base: Architecture;
+  readonly thinks: boolean;
+  readonly #targets: readonly HandOverTarget[];
+  readonly #passesOn: boolean;
+
+  constructor(base: Architecture, targets: readonly HandOverTarget[], passesOn: boolean) {
+    this.name = base.name;
+    this.base = base;
+    this.thinks = base.thinks ?? true;
+    this.#targets = targets;
+    this.#passesOn = passesOn;
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const from = session.messages.length;
+    let over: Pick<HandOver, "target" | "message" | "input"> | undefined;
+    const equipped = deps.withExtraTools(this.#tools(deps), ({ isError, metadata }) => {
+      // Of several in one turn the first counts.
+      if (!isError) over ??= metadata?.[key] as unknown as typeof over;
+    });
+    yield* this.base.run(session, equipped, prompt);
+    if (over === undefined) return;
+    const messages = this.#passesOn ? session.messages.slice(from) : [];
+    session.metadata[key] = { ...over, said: messages as unknown as JsonValue };
+  }
+
+  declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
+    return this.base.declaredWorkers();
+  }
+
+  #tools(deps: Dependencies): readonly Tool[] {
+    const inWords = this.#targets.filter(({ input }) => input === undefined);
+    const typed = this.#targets.flatMap(({ input, ...target }) =>
+      input === undefined ? [] : [transferTool(deps, target, input)],
+    );
+    return inWords.length === 0 ? typed : [handoffTool(inWords), ...typed];
+  }
+}
+
+function handoffTool(targets: readonly HandOverTarget[]): Tool {
+  const list = targets.map(({ name, description }) => `- ${name}: ${description}`);
+  return ownTool({
+    name: "handoff",
+    description: `Hands the conversation over to someone who is better placed to go on with it; you are done then. There are:\n${list.join("\n")}`,
+    input: {
+      target: { description: "Who is to go on", choices: targets.map(({ name }) => name) },
+      message: { description: "What they are to do, and what they need to know for it" },
+    },
+    concurrency: "sequential",
+    execute: ({ target, message }) => handedOver(target, message, null),
+  });
+}
+
+function transferTool(
+  deps: Dependencies,
+  { name, description }: Pick<HandOverTarget, "name" | "description">,
+  inputSchema: JsonSchema,
+): Tool {
+  const toolName = `transfer_to_${name}`;
+  return {
+    // Texts only is what it looks like; what its arguments are is for the schema to say.
+    ...ownTool({
+      name: toolName,
+      description: `Hands the conversation over to ${name}; you are done then. ${description}`,
+      input: {},
+      concurrency: "sequential",
+      execute: () => said(""),
+    }),
+    inputSchema,
+    parse: async (given: JsonValue) => {
+      const problems = await deps.problemsOf(inputSchema, given);
+      if (problems.length === 0) return given;
+      throw new Fault(
+        "invalid_argument",
+        `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
+      );
+    },
+    execute: async (given: unknown) => handedOver(name, "", given as JsonValue),
+  };
+}
+
+function handedOver(target: string, message: string, input: JsonValue): ToolResult {
+  return { ...said(`handed over to ${target}`, { [key]: { target, message, input } }), terminate: true };
+}

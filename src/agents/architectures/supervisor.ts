@@ -1,0 +1,223 @@
+import {
+  assistantMessage,
+  Fault,
+  HistoryRetention,
+  type Agent,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+  type JsonObject,
+  type Tool,
+  type ToolOutput,
+  type ToolResult,
+} from "../../kernel/index.ts";
+import { ownTool, refusal, said } from "../own-tool.ts";
+import { countOf } from "./bound.ts";
+import { hire, whyNot, type Job } from "./hire.ts";
+import { react } from "./react.ts";
+import { note } from "./role-call.ts";
+import { hiring, isMemberName, memberNameRule, Roster, type Members } from "./roster.ts";
+
+export interface SupervisorOptions {
+  readonly workers: Members;
+  /** What is made to think by it. ReAct unless told. */
+  readonly base?: Architecture;
+  /** Makes workers of its own as it goes, out of this agent: each has the instructions it is given. None unless told. */
+  readonly spawnable?: Agent;
+  /** How many of these in one invocation. 5 unless told. */
+  readonly maxSpawned?: number;
+  /** Workers remember what they did in this session, in earlier invocations too. Not unless told. */
+  readonly remember?: boolean;
+}
+
+/** No worker can have this name. */
+const spawnableRole = "(spawned)";
+
+/**
+ * Any architecture, with workers to delegate to: those of one turn work side by side. `forward_message` gives a worker's last answer as
+ * the final one, word for word, without another call. What a worker came to, good or bad, is a result to react to (H4).
+ */
+export class Supervisor implements Architecture {
+  readonly name = "supervisor";
+  readonly base: Architecture;
+  readonly thinks: boolean;
+  readonly #workers: Roster;
+  readonly #spawnable: Agent | undefined;
+  readonly #maxSpawned: number;
+  readonly #remember: boolean;
+  /** Of invocations under way: an architecture may be run several times in one. */
+  readonly #dealings = new WeakMap<AgentSession, Dealings>();
+
+  constructor({ workers, base = react(), spawnable, maxSpawned = 5, remember = false }: SupervisorOptions) {
+    this.base = base;
+    this.thinks = base.thinks ?? true;
+    this.#workers = new Roster("supervisor", "workers", workers);
+    for (const name of Object.keys(base.declaredWorkers())) {
+      if (this.#workers.find(name) !== undefined)
+        throw new Fault(
+          "invalid_argument",
+          `${base.name}, which supervisor is wrapped around, has a worker ${name}, too: give one of them another name`,
+        );
+    }
+    this.#spawnable = spawnable;
+    this.#maxSpawned = countOf("supervisor", "maxSpawned", maxSpawned);
+    this.#remember = remember;
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const dealings = this.#dealings.get(session) ?? new Dealings();
+    this.#dealings.set(session, dealings);
+    yield note(this.name, "workers_ready", { workers: this.#workers.names });
+    const tools = this.#tools(dealings, deps);
+    const equipped = deps.withExtraTools(tools, (result) => dealings.note(result));
+    yield* this.base.run(session, equipped, prompt);
+    const worker = dealings.forwarded;
+    // The model had no word after it.
+    if (worker !== undefined && session.messages.at(-1)?.role === "tool") {
+      session.output = dealings.answers.get(worker) ?? session.output;
+      session.messages = session.messages.append(assistantMessage(session.output));
+      yield note(this.name, "forwarded", { worker });
+    }
+    yield note(this.name, "completed", { delegations: dealings.delegations });
+  }
+
+  declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
+    const spawnable = this.#spawnable === undefined ? {} : { [spawnableRole]: this.#spawnable };
+    return { ...this.base.declaredWorkers(), ...this.#workers.agents, ...spawnable };
+  }
+
+  #tools(dealings: Dealings, deps: Dependencies): readonly Tool[] {
+    const tools = [this.#delegateTool(dealings, deps), forwardTool(dealings)];
+    return this.#spawnable === undefined ? tools : [...tools, this.#spawnTool(dealings)];
+  }
+
+  #delegateTool(dealings: Dealings, deps: Dependencies): Tool {
+    const queue = new Queue();
+    const more = this.#spawnable === undefined ? "" : "\nand those you make with spawn_worker";
+    return ownTool({
+      name: "delegate",
+      description: `Has a worker do a task and gives its answer. It knows nothing but what the task says. There are:\n${this.#workers.listed()}${more}`,
+      input: {
+        worker: { description: "Whose task it is" },
+        task: { description: "All that it needs to know" },
+      },
+      suspends: true,
+      execute: async ({ worker, task }, { ctx }) => {
+        const job = this.#jobOf(dealings, worker, task);
+        if (job === undefined) return refusal(this.#unknown(dealings, worker));
+        const work = (): ReturnType<typeof hire> => hire(deps.scopeForWorker(deps.role, ctx), job);
+        // One that remembers does one thing after another, or it would remember only one of them.
+        const isAlone = job.options?.retention === HistoryRetention.PERMANENT;
+        const end = await (isAlone ? queue.next(worker, work) : work());
+        if (end.kind === "answered") return said(end.text, { delegated: worker });
+        const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
+        const advice =
+          end.kind === "refused" ? ". Do it yourself, or try again when someone has finished" : "";
+        return refusal(`${whyNot(worker, end)}${advice}`, { delegated: worker, ...why });
+      },
+    });
+  }
+
+  #spawnTool(dealings: Dealings): Tool {
+    return ownTool({
+      name: "spawn_worker",
+      description: `Makes a worker for tasks that none of the others is for. At most ${this.#maxSpawned}.`,
+      input: {
+        name: { description: `What to call it: ${memberNameRule}` },
+        instructions: { description: "What it is and how it works" },
+      },
+      concurrency: "sequential",
+      execute: ({ name, instructions }, { ctx }) => {
+        const { made } = dealings;
+        if (this.#workers.find(name) !== undefined || made.has(name))
+          return refusal(`there is a worker ${name} already: choose another name`);
+        if (!isMemberName(name)) return refusal(`${name} is no name for a worker: use ${memberNameRule}`);
+        if (made.size >= this.#maxSpawned)
+          return refusal(`there are ${made.size} workers you made, which is all you may: use one of them`);
+        ctx.tell(note(this.name, "worker_spawned", { worker: name, instructions }));
+        return said(`${name} is there: delegate to it`, { spawned: name, instructions });
+      },
+    });
+  }
+
+  #jobOf({ made }: Dealings, name: string, task: string): Job | undefined {
+    const member = this.#workers.find(name);
+    if (member !== undefined) {
+      const options = hiring(member, this.#remember ? `worker_${name}` : undefined);
+      return { worker: member.agent, input: task, options };
+    }
+    const instructions = made.get(name);
+    if (instructions === undefined || this.#spawnable === undefined) return undefined;
+    return { worker: this.#spawnable, input: { prompt: task, instructions } };
+  }
+
+  #unknown({ made }: Dealings, worker: string): string {
+    return `there is no worker ${worker}; there are: ${[...this.#workers.names, ...made.keys()].join(", ")}`;
+  }
+}
+
+/** What was made of an invocation's workers so far. J7: read from the results of calls, which are there on a replay too. */
+class Dealings {
+  /** The last of each worker. */
+  readonly answers = new Map<string, string>();
+  /** Workers that were made up, with their instructions. */
+  readonly made = new Map<string, string>();
+  delegations = 0;
+  /** Whose answer is to be the answer, if that is what was called last. */
+  forwarded: string | undefined;
+
+  note({ isError, output, metadata = {} }: ToolResult): void {
+    const { delegated, spawned, instructions, forwarded } = metadata as Notable;
+    this.forwarded = isError ? undefined : forwarded;
+    if (delegated !== undefined) this.delegations++;
+    if (isError) return;
+    if (delegated !== undefined) this.answers.set(delegated, textOf(output));
+    if (spawned !== undefined) this.made.set(spawned, instructions ?? "");
+  }
+}
+
+interface Notable extends JsonObject {
+  readonly delegated?: string;
+  readonly spawned?: string;
+  readonly instructions?: string;
+  readonly forwarded?: string;
+}
+
+function forwardTool({ answers }: Dealings): Tool {
+  return ownTool({
+    name: "forward_message",
+    description:
+      "Gives a worker's last answer as your final answer, word for word. Use it instead of repeating what a worker said, and call nothing after it.",
+    input: { worker: { description: "Whose answer it is" } },
+    // After what is delegated in the same turn.
+    concurrency: "sequential",
+    execute: ({ worker }) =>
+      answers.has(worker)
+        ? { ...said(`the answer of ${worker} is your answer`, { forwarded: worker }), terminate: true }
+        : refusal(`${worker} has said nothing to forward: delegate to it first, or answer yourself`),
+  });
+}
+
+function textOf(output: ToolOutput): string {
+  if (output.type === "text") return output.text;
+  if (output.type === "json") return JSON.stringify(output.value);
+  return output.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** Work under one name, one after another, in the order it came in. */
+class Queue {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  next<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
+    const before = this.#last.get(name) ?? Promise.resolve();
+    const own = before.then(work, work);
+    this.#last.set(name, own);
+    return own;
+  }
+}
+
+/** Any architecture, with workers to delegate to. */
+export function supervisor(options: SupervisorOptions): Supervisor {
+  return new Supervisor(options);
+}

@@ -1,0 +1,194 @@
+import {
+  Fault,
+  type AgentSession,
+  type Architecture,
+  type ChatMessage,
+  type Dependencies,
+  type EventDraft,
+  type JsonSchema,
+  type JsonValue,
+  type WorkerBrief,
+} from "../../kernel/index.ts";
+import type { Agent } from "../agent.ts";
+import { opening } from "../agent-input.ts";
+import { countOf } from "./bound.ts";
+import { HandingOver, handOverIn, type HandOver } from "./hand-over.ts";
+import { endWith, hire } from "./hire.ts";
+import { questionOf, type Question } from "./question.ts";
+import { note } from "./role-call.ts";
+import { hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
+
+/** What a hand-over is, for whoever decides what the one it goes to is told. */
+export interface SwarmHandOver {
+  readonly from: string;
+  readonly to: string;
+  readonly message: string;
+  /** By the schema of the one it goes to; `null` where it has none. */
+  readonly input: JsonValue;
+  /** The conversation so far; empty without `passFullHistory`. */
+  readonly history: readonly ChatMessage[];
+}
+
+export interface SwarmPeer extends Omit<Member, "agent"> {
+  readonly agent: Agent;
+  /** What it is to be told when it is handed over to, by a tool `transfer_to_<name>` of its own. A message, unless told. */
+  readonly input?: JsonSchema;
+  /** Makes of a hand-over what this peer is told. Asked once, journaled. */
+  readonly inputFilter?: (handOver: SwarmHandOver) => WorkerBrief | Promise<WorkerBrief>;
+}
+
+export interface SwarmOptions {
+  /** At least two, who hand over to each other as they see fit. */
+  readonly peers: Readonly<Record<string, Agent | SwarmPeer>>;
+  /** Who begins. The first unless told. */
+  readonly entry?: string;
+  /** One more is `max_handoffs`. 8 unless told. */
+  readonly maxHandoffs?: number;
+  /** Two that hand over to each other, there and back and there again, are stopped: `swarm_cycle`. Unless told not to. */
+  readonly detectCycles?: boolean;
+  /** Whoever is handed over to is shown the whole conversation. Unless told not to: then it is told the message alone. */
+  readonly passFullHistory?: boolean;
+  /** Peers work as `<agent>@<name>`: tells swarms apart that share an agent. The peers' names unless told. */
+  readonly name?: string;
+}
+
+/**
+ * Peers without a boss: one at a time has the conversation and answers, or hands it over to another. Each is hired for its part, with tools
+ * to hand over that the agent itself does not have.
+ */
+export class Swarm implements Architecture {
+  readonly name = "swarm";
+  readonly thinks = false;
+  readonly #peers: Roster;
+  readonly #filters: ReadonlyMap<string, NonNullable<SwarmPeer["inputFilter"]>>;
+  readonly #entry: string;
+  readonly #maxHandoffs: number;
+  readonly #detectCycles: boolean;
+  readonly #passesOn: boolean;
+
+  constructor(options: SwarmOptions) {
+    const { entry, maxHandoffs = 8, detectCycles = true, passFullHistory = true } = options;
+    const given = Object.entries(options.peers).map(([name, peer]): [string, SwarmPeer] => [
+      name,
+      "agent" in peer ? peer : { agent: peer },
+    ]);
+    const plain = new Roster("swarm", "peers", Object.fromEntries(given), 2);
+    const of = options.name ?? plain.names.join(".");
+    this.#passesOn = passFullHistory;
+    const derived = given.map(([name, { input: _input, inputFilter: _filter, ...peer }]) => {
+      const targets = given
+        .filter(([other]) => other !== name)
+        .map(([other, { input }]) => ({
+          name: other,
+          description: plain.describe(other),
+          ...(input !== undefined && { input }),
+        }));
+      const architecture = new HandingOver(peer.agent.architecture, targets, passFullHistory);
+      const own = `${peer.agent.name}@${of}`.slice(0, 128);
+      return [name, { ...peer, agent: peer.agent.with({ name: own, architecture }) }] as const;
+    });
+    this.#peers = new Roster("swarm", "peers", Object.fromEntries(derived), 2);
+    this.#filters = new Map(
+      given.flatMap(([name, { inputFilter }]) => (inputFilter === undefined ? [] : [[name, inputFilter]])),
+    );
+    this.#entry = entry ?? plain.names[0] ?? "";
+    if (plain.find(this.#entry) === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `entry of swarm is ${this.#entry}, which is no peer; there are: ${plain.names.join(", ")}`,
+      );
+    this.#maxHandoffs = countOf("swarm", "maxHandoffs", maxHandoffs);
+    this.#detectCycles = detectCycles;
+  }
+
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const question = await questionOf(session, deps, prompt);
+    const path = [this.#entry];
+    let input = this.#opening(question);
+    let history: readonly ChatMessage[] = [...(input.history ?? []), opening(prompt, question.attachments)];
+    yield note(this.name, "started", { entry: this.#entry, peers: this.#peers.names });
+    for (;;) {
+      const active = path.at(-1) ?? this.#entry;
+      yield note(this.name, "active", { agent: active });
+      const member = this.#peers.get(active);
+      const end = await hire(deps, { worker: member.agent, input, options: hiring(member) });
+      if (end.kind !== "answered") yield note(this.name, "peer_interrupted", { agent: active });
+      session.metadata["swarm"] = { path: [...path] };
+      if (!endWith(session, active, end) || end.kind !== "answered") return;
+      const over = handOverIn(end.metadata);
+      if (over === undefined) {
+        yield note(this.name, "completed", { agent: active, handoffs: path.length - 1 });
+        return;
+      }
+      const { target } = over;
+      if (path.length > this.#maxHandoffs) {
+        yield note(this.name, "max_handoffs", { handoffs: path.length - 1, agent: active, target });
+        return stop(session, "max_handoffs");
+      }
+      path.push(target);
+      session.metadata["swarm"] = { path: [...path] };
+      yield note(this.name, "handoff", { from: active, to: target, message: over.message });
+      if (this.#detectCycles && isCycle(path)) {
+        yield note(this.name, "cycle_detected", { path: path.slice(-4) });
+        return stop(session, "swarm_cycle");
+      }
+      // The first message of what it said is what it was told.
+      history = [...history, ...over.said.slice(1)];
+      input = await this.#brief(deps, { from: active, to: target, over, history });
+      history = [...history, opening(textOf(input.prompt), [])];
+    }
+  }
+
+  declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
+    return this.#peers.agents;
+  }
+
+  #opening(question: Question): WorkerBrief {
+    const { prompt, history } = wholeQuestion(question);
+    return this.#passesOn && history !== undefined ? { prompt, history } : { prompt };
+  }
+
+  async #brief(
+    { ctx }: Dependencies,
+    {
+      from,
+      to,
+      over: { message, input },
+      history,
+    }: { from: string; to: string; over: HandOver; history: readonly ChatMessage[] },
+  ): Promise<WorkerBrief> {
+    const filter = this.#filters.get(to);
+    const shown = this.#passesOn ? history : [];
+    if (filter !== undefined) {
+      const told = await ctx.step(`input of ${to}`, async () => {
+        const brief = await filter({ from, to, message, input, history: shown });
+        return brief as unknown as JsonValue;
+      });
+      return told as unknown as WorkerBrief;
+    }
+    const prompt = input === null ? message : JSON.stringify(input);
+    return shown.length === 0 ? { prompt } : { prompt, history: shown };
+  }
+}
+
+function stop(session: AgentSession, reason: string): void {
+  session.interrupted = true;
+  session.interruptionReason = reason;
+}
+
+/** There and back and there again. */
+function isCycle(path: readonly string[]): boolean {
+  const [a, b, c, d] = path.slice(-4);
+  return d !== undefined && a === c && b === d && a !== b;
+}
+
+function textOf(prompt: WorkerBrief["prompt"]): string {
+  return typeof prompt === "string"
+    ? prompt
+    : prompt.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** Peers who hand the conversation over to each other. */
+export function swarm(options: SwarmOptions): Swarm {
+  return new Swarm(options);
+}

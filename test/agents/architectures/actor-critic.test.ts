@@ -1,0 +1,136 @@
+import { describe, expect, test } from "vitest";
+import { actorCritic, type ActorCriticOptions } from "../../../src/agents/architectures/index.ts";
+import { Agent } from "../../../src/index.ts";
+import { parseSessionId } from "../../../src/kernel/index.ts";
+import type { ScriptStep } from "../../../src/testing/index.ts";
+import { until } from "../../runtime/bench-runtime.ts";
+import { asked, company, notesOf, runAlone, seen, worker } from "../company.ts";
+
+const sessionId = parseSessionId("studio");
+const verdict = (score: number, ...issues: readonly string[]): string =>
+  JSON.stringify({ score, issues, summary: `worth ${score}` });
+
+function studio(
+  drafts: readonly ScriptStep[],
+  verdicts: readonly ScriptStep[],
+  more: Partial<ActorCriticOptions> = {},
+) {
+  const actor = worker("painter", drafts, { instructions: "Paint." });
+  const critic = worker("judge", verdicts, { instructions: "Be hard." });
+  const architecture = actorCritic({ actor: actor.agent, critic: critic.agent, ...more });
+  return { agent: new Agent({ name: "studio", architecture }), actor: actor.model, critic: critic.model };
+}
+
+describe("actor and critic", () => {
+  test("work and judge until the work is good enough, and need no model of their employer", async () => {
+    const { agent, actor, critic } = studio(["Grey.", "Blue."], [verdict(0.4, "too grey"), verdict(0.9)]);
+    const { result, notes, events } = await runAlone(agent, "Paint the sea.");
+    expect(result).toMatchObject({ status: "completed", output: "Blue." });
+    expect(result.metadata).toEqual({ actorCritic: { rounds: 2, score: 0.9, approved: true } });
+    expect(asked(actor)[0]).toBe("Paint the sea.");
+    for (const part of ["Paint the sea.", "Grey.", "worth 0.4", "- too grey"])
+      expect(asked(actor)[1]).toContain(part);
+    expect(asked(critic)[0]).toBe("# Task\nPaint the sea.\n\n# Answer\nGrey.");
+    expect(seen(critic)[0]?.[0]).toMatch(/^Be hard\.\n\nYou judge an answer/u);
+    const round = ["actor_started", "actor_completed", "critic_started", "critique"];
+    expect(notes).toEqual([...round, ...round, "approved"].map((name) => `actor_critic.${name}`));
+    expect(notesOf(events)[3]?.data).toEqual({
+      round: 1,
+      score: 0.4,
+      issues: ["too grey"],
+      summary: "worth 0.4",
+    });
+  });
+
+  test("three rounds at most, unless told, and then the latest is given", async () => {
+    const { agent, critic } = studio(["1", "2", "3"], [verdict(0.8), verdict(0.7), verdict(0.89)]);
+    const { result, notes } = await runAlone(agent);
+    expect(result).toMatchObject({ status: "completed", output: "3" });
+    expect(result.metadata).toEqual({ actorCritic: { rounds: 3, score: 0.89, approved: false } });
+    expect(notes.at(-1)).toBe("actor_critic.max_rounds_reached");
+    expect(critic.calls).toHaveLength(3);
+  });
+
+  test.each([
+    ["a code block", "```json\n" + verdict(0.95) + "\n```", 0.95],
+    ["more than all", verdict(7), 1],
+    ["less than nothing", verdict(-3), 0],
+    ["words with a score", "A good one. Score: 0.95, I would say.", 0.95],
+    ["words without one", "I like it.", 0],
+    ["JSON without one", '{"issues": []}', 0],
+  ])("a critique in %s is understood", async (_what, said, score) => {
+    const { agent } = studio(["1"], [said], { maxRounds: 1 });
+    const { result } = await runAlone(agent);
+    expect(result.metadata).toMatchObject({ actorCritic: { score } });
+  });
+
+  test("what a critic says in mere words reaches the actor", async () => {
+    const { agent, actor } = studio(["1", "2"], ["Add a boat. Score: 0.2", verdict(1)]);
+    await runAlone(agent);
+    expect(asked(actor)[1]).toContain("Add a boat.");
+  });
+
+  test("each round knows what it is told and nothing else; the next invocation what was said to the user", async () => {
+    const { run } = await company();
+    const { agent, actor, critic } = studio(["1", "2", "3"], [verdict(0), verdict(1), verdict(1)]);
+    await run(agent, "a", { sessionId });
+    await run(agent, "b", { sessionId });
+    expect(seen(actor).map((told) => told.length)).toEqual([2, 2, 4]);
+    expect(seen(critic).map((told) => told.length)).toEqual([2, 2, 4]);
+    expect(seen(actor)[2]).toEqual(["Paint.", "a", "2", "b"]);
+  });
+
+  test("who is to remember goes on with its own part, and with nothing of another user's", async () => {
+    const { run } = await company();
+    const ones = [verdict(1), verdict(1), verdict(1)];
+    const { agent, actor, critic } = studio(["1", "2", "3"], ones, { remember: true });
+    await run(agent, "a", { sessionId, userId: "ada" });
+    await run(agent, "b", { sessionId, userId: "grace" });
+    await run(agent, "c", { sessionId, userId: "ada" });
+    expect(seen(actor)).toEqual([
+      ["Paint.", "a"],
+      ["Paint.", "b"],
+      ["Paint.", "a", "1", "c"],
+    ]);
+    expect(seen(critic).map((told) => told.length)).toEqual([2, 2, 4]);
+    expect(seen(critic)[2]?.slice(1, 3)).toEqual(["# Task\na\n\n# Answer\n1", verdict(1)]);
+  });
+
+  test("B5: the last draft is there when the critic fails, or the money ends", async () => {
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const failed = await runAlone(studio(["1"], [{ error }]).agent);
+    expect(failed.result).toMatchObject({ status: "failed", output: "1", failure: { code: "child_failed" } });
+    const poor = studio(["1", "2"], [verdict(0), verdict(0)]);
+    const { result } = await runAlone(poor.agent, "Go.", { budget: { maxTurns: 3 } });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "2" });
+  });
+
+  test("what was stopped is in the session, visible, with what there was", async () => {
+    const { run, store } = await company();
+    const { agent } = studio(["1", "2"], [verdict(0), verdict(0)]);
+    await run(agent, "Go.", { sessionId, budget: { maxTurns: 2 } });
+    const entries = await store.sessions.read(sessionId);
+    expect(entries.map(({ entry }) => entry.type === "message" && entry.message.role)).toEqual([
+      "user",
+      "assistant",
+    ]);
+  });
+
+  test("C1: cancelled while the critic reads, no model is called any more", async () => {
+    const { runtime, clock, ended } = await company();
+    const actor = worker("painter", ["1", "never"]);
+    const critic = worker("judge", [{ text: verdict(0), delayMs: 100 }], {}, { clock });
+    const architecture = actorCritic({ actor: actor.agent, critic: critic.agent });
+    const run = await runtime.submit(new Agent({ name: "studio", architecture }), "Go.");
+    await until(() => critic.model.calls.length === 1);
+    await run.cancel("enough");
+    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "1" });
+    await clock.advance(1_000);
+    expect([actor.model.calls.length, critic.model.calls.length]).toEqual([1, 1]);
+  });
+
+  test("refuses bounds that are none", () => {
+    expect(() => studio([], [], { maxRounds: 0 })).toThrow("maxRounds of actorCritic is 0");
+    expect(() => studio([], [], { approvalThreshold: 9 })).toThrow("approvalThreshold of actorCritic is 9");
+  });
+});

@@ -1,0 +1,173 @@
+import { describe, expect, test } from "vitest";
+import { blackboard, type BlackboardOptions } from "../../../src/agents/architectures/index.ts";
+import { Agent, type AgentOptions } from "../../../src/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { until } from "../../runtime/bench-runtime.ts";
+import { asked, company, notesOf, runAlone, seen, worker } from "../company.ts";
+
+const entry = (kind: string, content: string, own = ""): string =>
+  JSON.stringify({ kind, content, private: own });
+const next = (nextAgent: string, instruction = ""): string =>
+  JSON.stringify({ terminate: false, nextAgent, instruction });
+const done = JSON.stringify({ terminate: true });
+
+function room(
+  scripts: Readonly<Record<string, readonly ScriptStep[]>>,
+  more: Partial<BlackboardOptions> = {},
+  options: Partial<AgentOptions> = {},
+) {
+  const workers = Object.entries(scripts).map(([name, script]) => [name, worker(name, script)] as const);
+  const agents = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
+  const architecture = blackboard({ agents, ...more });
+  const modelOf = (name: string) => Object.fromEntries(workers)[name]?.model ?? scriptedModel([]);
+  return { agent: new Agent({ name: "room", architecture, ...options }), modelOf };
+}
+
+function led(
+  coordinator: readonly ScriptStep[],
+  scripts: Readonly<Record<string, readonly ScriptStep[]>>,
+  more: Partial<BlackboardOptions> = {},
+) {
+  const model = scriptedModel(coordinator);
+  return { model, ...room(scripts, { coordinator: "self", ...more }, { model }) };
+}
+
+describe("a blackboard", () => {
+  test("a coordinator chooses who writes, and when it is done; the last answer is the answer", async () => {
+    const { agent, model, modelOf } = led([next("ada", "Count them."), next("bob"), done], {
+      ada: [entry("note", "There are four.")],
+      bob: [entry("answer", "Four.")],
+    });
+    const { result, notes, events } = await runAlone(agent, "How many?");
+    expect(result).toMatchObject({ status: "completed", output: "Four." });
+    expect(asked(modelOf("ada"))[0]).toBe(
+      "# Question\nHow many?\n\n# Board\n(nothing yet)\n\n# What to look at\nCount them.",
+    );
+    expect(asked(modelOf("bob"))[0]).toContain("## ada, note\nThere are four.");
+    expect(seen(model)[0]?.[0]).toContain("- ada: ada\n- bob: bob");
+    expect(asked(model)[1]).toContain("## ada, note\nThere are four.");
+    const turn = ["coordinator_decided", "invoking", "contribution"];
+    expect(notes).toEqual(
+      ["started", ...turn, ...turn, "coordinator_decided", "completed"].map((name) => `blackboard.${name}`),
+    );
+    expect(notesOf(events)[3]?.data).toEqual({
+      round: 1,
+      agent: "ada",
+      kind: "note",
+      content: "There are four.",
+    });
+    expect(result.metadata).toMatchObject({ blackboard: { rounds: 3, entries: [{}, { kind: "answer" }] } });
+  });
+
+  test("without a coordinator all write in turn until one writes an answer, and no model is needed", async () => {
+    const { agent, modelOf } = room({
+      ada: ["I think it is four.", entry("answer", "Four.")],
+      bob: [entry("guess", "Five?")],
+    });
+    const { result } = await runAlone(agent);
+    expect(result.output).toBe("Four.");
+    expect(asked(modelOf("ada"))[1]).toContain("## ada, note\nI think it is four.\n\n## bob, guess\nFive?");
+  });
+
+  test("what an agent writes for itself is shown to itself alone", async () => {
+    const { agent, modelOf } = room({
+      ada: [entry("note", "Hm.", "the key is 7"), entry("answer", "Done.")],
+      bob: [entry("note", "Hm, too.")],
+    });
+    const { events } = await runAlone(agent);
+    expect(asked(modelOf("bob"))[0]).not.toContain("the key is 7");
+    expect(asked(modelOf("ada"))[1]).toContain("# What you wrote for yourself\nthe key is 7");
+    expect(JSON.stringify(notesOf(events))).not.toContain("the key is 7");
+  });
+
+  test("a choice of nobody, or of one who is not there, costs its round and nothing else", async () => {
+    const { agent, modelOf } = led(["Hm.", next("eve"), '{"terminate": false}', next("ada"), done], {
+      ada: [entry("answer", "Four.")],
+    });
+    const { result, notes } = await runAlone(agent);
+    expect(result.output).toBe("Four.");
+    expect(notes.slice(1, 5)).toEqual([
+      "blackboard.no_contributor",
+      "blackboard.coordinator_decided",
+      "blackboard.unknown_agent",
+      "blackboard.no_contributor",
+    ]);
+    expect(modelOf("ada").calls).toHaveLength(1);
+  });
+
+  test("a decider makes the answer of the board", async () => {
+    const decider = scriptedModel(["About four."]);
+    const model = scriptedModel([next("ada"), done]);
+    const { agent } = room(
+      { ada: ["Three.", "never"] },
+      { coordinator: "self", decider: "self" },
+      { model, models: { decider } },
+    );
+    expect((await runAlone(agent, "How many?")).result.output).toBe("About four.");
+    expect(asked(decider)).toEqual(["# Question\nHow many?\n\n# Board\n## ada, note\nThree."]);
+  });
+
+  test("coordinator and decider may be agents of their own", async () => {
+    const [chair, wise] = [worker("chair", [next("ada"), done]), worker("wise", ["Four, then."])];
+    const { agent } = room({ ada: ["Four."] }, { coordinator: chair.agent, decider: wise.agent });
+    expect((await runAlone(agent)).result.output).toBe("Four, then.");
+    expect(Object.keys(agent.architecture.declaredWorkers())).toEqual(["ada", "coordinator", "decider"]);
+  });
+
+  test("done without an answer, what was written last is the answer", async () => {
+    const { agent } = led([next("ada"), done], { ada: ["Four, I think."] });
+    expect((await runAlone(agent)).result).toMatchObject({ status: "completed", output: "Four, I think." });
+  });
+
+  test("out of rounds without an answer, it says so; ten unless told", async () => {
+    const { agent, modelOf } = room({ ada: Array.from({ length: 10 }, (_, index) => `note ${index}`) });
+    expect((await runAlone(agent)).result).toMatchObject({
+      status: "max_turns",
+      interruptionReason: "max_rounds",
+      output: "note 9",
+    });
+    expect(modelOf("ada").calls).toHaveLength(10);
+    const empty = led([done], { ada: [] });
+    expect((await runAlone(empty.agent)).result).toMatchObject({
+      status: "failed",
+      interruptionReason: "blackboard_empty",
+    });
+  });
+
+  test("one who fails is on the board as a problem, and the rest go on", async () => {
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const { agent, model } = led([next("ada"), next("bob"), done], {
+      ada: [{ error }],
+      bob: [entry("answer", "Four.")],
+    });
+    expect((await runAlone(agent)).result.output).toBe("Four.");
+    expect(asked(model)[1]).toContain("## ada, problem\nada ended as failed: bad key");
+  });
+
+  test("B5: money that ends half way leaves the best there is", async () => {
+    const { agent } = led([next("ada"), next("bob")], { ada: [entry("answer", "Four.")], bob: ["never"] });
+    const { result } = await runAlone(agent, "Go.", { budget: { maxTurns: 2 } });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "Four." });
+  });
+
+  test("C1: cancelled while one writes, no model is called any more", async () => {
+    const { runtime, clock, ended } = await company();
+    const ada = worker("ada", [{ text: "late", delayMs: 50 }], {}, { clock });
+    const bob = worker("bob", ["never"]);
+    const architecture = blackboard({ agents: { ada: ada.agent, bob: bob.agent } });
+    const run = await runtime.submit(new Agent({ name: "room", architecture }), "Go.");
+    await until(() => ada.model.calls.length === 1);
+    await run.cancel("enough");
+    expect((await ended(run)).result.status).toBe("cancelled");
+    await clock.advance(1_000);
+    expect([ada.model.calls.length, bob.model.calls.length]).toEqual([1, 0]);
+  });
+
+  test("refuses what cannot be", () => {
+    expect(() => room({})).toThrow("blackboard needs at least one agent: agents has 0");
+    expect(() => room({ a: [] }, { maxRounds: 0.5 })).toThrow("maxRounds of blackboard is 0.5");
+    expect(() => room({ decider: [] }, { decider: worker("w", []).agent })).toThrow(
+      "blackboard has a decider and an agent of that name",
+    );
+  });
+});

@@ -1,0 +1,175 @@
+import { describe, expect, test } from "vitest";
+import { debate, type DebateOptions } from "../../../src/agents/architectures/index.ts";
+import { Agent, type AgentOptions } from "../../../src/index.ts";
+import { parseSessionId } from "../../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { until } from "../../runtime/bench-runtime.ts";
+import { asked, company, notesOf, runAlone, seen, worker } from "../company.ts";
+
+function forum(
+  scripts: Readonly<Record<string, readonly ScriptStep[]>>,
+  more: Partial<DebateOptions> = {},
+  options: Partial<AgentOptions> = {},
+) {
+  const workers = Object.entries(scripts).map(([name, script]) => [name, worker(name, script)] as const);
+  const debaters = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
+  const models = Object.fromEntries(workers.map(([name, { model }]) => [name, model]));
+  const architecture = debate({ debaters, ...more });
+  return { agent: new Agent({ name: "forum", architecture, ...options }), models };
+}
+
+const model = (found: ReturnType<typeof scriptedModel> | undefined) => found ?? scriptedModel([]);
+
+describe("a debate", () => {
+  test("each answers by itself, then in view of the others; what most say is the answer", async () => {
+    const { agent, models } = forum({
+      ada: ["Tea", "Tea"],
+      bob: ["Coffee", "tea."],
+      eve: ["Milk", "Coffee"],
+    });
+    const { result, notes, events } = await runAlone(agent, "What to drink?");
+    expect(result).toMatchObject({ status: "completed", output: "Tea" });
+    const [first, second] = seen(model(models["bob"]));
+    expect(first).toEqual(["What to drink?"]);
+    for (const part of ["What to drink?", "# Your answer so far\nCoffee", "## ada\nTea", "## eve\nMilk"])
+      expect(second?.[0]).toContain(part);
+    expect(second?.[0]).not.toContain("## bob");
+    const round = ["round_started", "response", "response", "response"];
+    expect(notes).toEqual([...round, ...round, "synthesized"].map((name) => `debate.${name}`));
+    expect(notesOf(events)[1]?.data).toEqual({ round: 0, debater: "ada", answer: "Tea" });
+    expect(result.metadata).toEqual({
+      debate: { rounds: 2, answers: { ada: "Tea", bob: "tea.", eve: "Coffee" } },
+    });
+  });
+
+  test("those of one round think at the same time", async () => {
+    const { runtime, clock, ended } = await company();
+    const slow = (name: string) => worker(name, [{ text: "x", delayMs: 5 }], {}, { clock });
+    const [ada, bob] = [slow("ada"), slow("bob")];
+    const architecture = debate({ debaters: { ada: ada.agent, bob: bob.agent } });
+    const run = await runtime.submit(new Agent({ name: "forum", architecture }), "Go.");
+    await until(() => ada.model.calls.length === 1 && bob.model.calls.length === 1);
+    await clock.advance(5);
+    expect((await ended(run)).result.output).toBe("x");
+  });
+
+  test("ends as soon as all say much the same, in the first round already", async () => {
+    const { agent, models } = forum({
+      ada: ["The sea is blue today, said he."],
+      bob: ["the sea IS blue today said he"],
+    });
+    const { result, notes } = await runAlone(agent);
+    expect(result.output).toBe("The sea is blue today, said he.");
+    expect(notes.slice(-2)).toEqual(["debate.converged", "debate.synthesized"]);
+    expect(model(models["ada"]).calls).toHaveLength(1);
+    expect(result.metadata).toMatchObject({ debate: { rounds: 1 } });
+  });
+
+  test.each([
+    ["different enough", "a b c d e f g h i x", 0.85, false],
+    ["alike by a lower measure", "a b c d e f g h i x", 0.8, true],
+  ])("%s", async (_what, other, convergenceThreshold, converges) => {
+    const { agent } = forum(
+      { ada: ["a b c d e f g h i j", "a"], bob: [other, "b"] },
+      { convergenceThreshold },
+    );
+    expect((await runAlone(agent)).notes.includes("debate.converged")).toBe(converges);
+  });
+
+  test("goes on to the last round where it is not to look for that", async () => {
+    const { agent, models } = forum(
+      { ada: ["x", "x", "x"], bob: ["x", "x", "x"] },
+      { rounds: 3, detectConvergence: false },
+    );
+    expect((await runAlone(agent)).notes).not.toContain("debate.converged");
+    expect(model(models["bob"]).calls).toHaveLength(3);
+  });
+
+  test.each([
+    [["7", "-7", "-7"], "-7"],
+    [["3.5", "35", "35."], "35"],
+    [["**Paris**", "paris!", "Rome"], "**Paris**"],
+    [["one", "two", "three"], "one"],
+    [["b", "a", "A", "B"], "b"],
+  ])("of %j the vote makes %j", async (answers, won) => {
+    const scripts = Object.fromEntries(answers.map((answer, index) => [`d${index}`, [answer]]));
+    const { agent } = forum(scripts, { rounds: 1 });
+    expect((await runAlone(agent)).result.output).toBe(won);
+  });
+
+  test("a judge has the last word: the agent's own model in that role", async () => {
+    const judge = scriptedModel(["Both, mixed."]);
+    const { agent } = forum(
+      { ada: ["Tea"], bob: ["Coffee"] },
+      { rounds: 1, judge: "self" },
+      { model: scriptedModel([]), models: { judge }, instructions: "You run a café." },
+    );
+    const { result, notes } = await runAlone(agent, "What to drink?");
+    expect(result.output).toBe("Both, mixed.");
+    expect(asked(judge)).toEqual(["# Question\nWhat to drink?\n\n# Answers\n## ada\nTea\n\n## bob\nCoffee"]);
+    expect(seen(judge)[0]?.[0]).toContain("You run a café.");
+    expect(notes.slice(-2)).toEqual(["debate.judging", "debate.synthesized"]);
+  });
+
+  test("or an agent that is hired", async () => {
+    const judge = worker("wise", ["Neither."]);
+    const { agent } = forum({ ada: ["Tea"], bob: ["Coffee"] }, { rounds: 1, judge: judge.agent });
+    expect((await runAlone(agent)).result.output).toBe("Neither.");
+    expect(agent.architecture.declaredWorkers()).toHaveProperty("judge", judge.agent);
+  });
+
+  test("a debater that comes to no answer is out, and the rest go on", async () => {
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const { agent, models } = forum({ ada: ["Tea", "Tea"], bob: [{ error }], eve: ["Milk", "Tea"] });
+    const { result, events } = await runAlone(agent);
+    expect(result).toMatchObject({ status: "completed", output: "Tea" });
+    expect(notesOf(events)[2]?.data["why"]).toContain("bob ended as failed: bad key");
+    expect(model(models["bob"]).calls).toHaveLength(1);
+  });
+
+  test("one that is left is right; nobody is a failure", async () => {
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const one = forum({ ada: [{ error }], bob: ["Tea"] }, { judge: worker("wise", []).agent });
+    expect((await runAlone(one.agent)).result.output).toBe("Tea");
+    const none = forum({ ada: [{ error }], bob: [{ error }] });
+    expect((await runAlone(none.agent)).result.failure).toMatchObject({ code: "child_failed" });
+  });
+
+  test("debaters know nothing of each other's rounds, and the next invocation what was said to the user", async () => {
+    const { run } = await company();
+    const { agent, models } = forum({ ada: ["Tea", "Hot"], bob: ["tea", "hot"] });
+    const sessionId = parseSessionId("forum");
+    await run(agent, "What to drink?", { sessionId });
+    await run(agent, "How?", { sessionId });
+    expect(seen(model(models["bob"]))).toEqual([["What to drink?"], ["What to drink?", "Tea", "How?"]]);
+  });
+
+  test("B5: money that ends in the second round leaves the vote of the first", async () => {
+    const { agent } = forum({ ada: ["Tea", "x"], bob: ["Milk", "y"] });
+    const { result } = await runAlone(agent, "Go.", { budget: { maxTurns: 2 } });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "Tea" });
+  });
+
+  test("C1: cancelled in the first round, there is no second", async () => {
+    const { runtime, clock, ended } = await company();
+    const slow = (name: string) => worker(name, [{ text: name, delayMs: 50 }, "never"], {}, { clock });
+    const [ada, bob] = [slow("ada"), slow("bob")];
+    const architecture = debate({ debaters: { ada: ada.agent, bob: bob.agent } });
+    const run = await runtime.submit(new Agent({ name: "forum", architecture }), "Go.");
+    await until(() => bob.model.calls.length === 1);
+    await run.cancel("enough");
+    expect((await ended(run)).result.status).toBe("cancelled");
+    await clock.advance(1_000);
+    expect([ada.model.calls.length, bob.model.calls.length]).toEqual([1, 1]);
+  });
+
+  test("refuses what cannot be", () => {
+    expect(() => forum({ ada: [] })).toThrow("debate needs at least 2 agents: debaters has 1");
+    expect(() => forum({ ada: [], bob: [] }, { rounds: 0 })).toThrow("rounds of debate is 0");
+    expect(() => forum({ ada: [], bob: [] }, { convergenceThreshold: -1 })).toThrow("convergenceThreshold");
+    expect(() => forum({ judge: [], bob: [] }, { judge: worker("w", []).agent })).toThrow(
+      "debate has a judge and an agent of that name",
+    );
+    expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("give it a model");
+  });
+});

@@ -1,0 +1,183 @@
+import { describe, expect, test } from "vitest";
+import { router, type RouterOptions } from "../../../src/agents/architectures/index.ts";
+import { Agent, type AgentOptions } from "../../../src/index.ts";
+import { parseSessionId, type SubmitOptions } from "../../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { until } from "../../runtime/bench-runtime.ts";
+import { company, runAlone, seen, worker, type Worker } from "../company.ts";
+
+const sessionId = parseSessionId("desk");
+
+function desk(
+  script: readonly ScriptStep[],
+  more: Partial<RouterOptions> = {},
+  options: Partial<AgentOptions> = {},
+  [billing, travel]: readonly [Worker, Worker] = [
+    worker("clerk", ["It was 7 euros.", "It still was.", "And still."], {
+      description: "Knows all invoices.",
+    }),
+    worker("guide", ["Go by train.", "At noon.", "By boat."]),
+  ],
+) {
+  const model = scriptedModel(script);
+  const routes = { billing: billing.agent, travel: { agent: travel.agent, description: "Plans trips." } };
+  const agent = new Agent({ name: "desk", model, architecture: router({ routes, ...more }), ...options });
+  return { agent, model, billing: billing.model, travel: travel.model };
+}
+
+describe("a router", () => {
+  test("chooses one specialist by one call, and gives its answer as it is", async () => {
+    const { agent, model, billing, travel } = desk(["route: billing\nconfidence: 0.9"]);
+    const { result, notes, events } = await runAlone(agent, "What did I pay?");
+    expect(result).toMatchObject({ status: "completed", output: "It was 7 euros.", turns: 2 });
+    expect([model.calls.length, billing.calls.length, travel.calls.length]).toEqual([1, 1, 0]);
+    expect(seen(model)[0]?.[0]).toContain("- billing: Knows all invoices.\n- travel: Plans trips.");
+    expect(seen(billing)).toEqual([["What did I pay?"]]);
+    expect(notes).toEqual(["router.classified", "router.dispatched", "router.completed"]);
+    expect(events.map(({ type }) => type)).toContain("spawn_start");
+  });
+
+  test.each([
+    ["Route: Travel", "travel"],
+    ["**route**: `travel`\n**confidence**: 80%", "travel"],
+    ['{"route": "travel", "confidence": 0.8}', "travel"],
+    ["travel", "travel"],
+    ["Because it is about money.\nroute = billing", "billing"],
+  ])("understands %j", async (said, route) => {
+    const { agent } = desk([said]);
+    const { events } = await runAlone(agent);
+    const end = events.findLast(({ type }) => type === "task_end");
+    expect(end?.data).toMatchObject({ metadata: { router: { route } } });
+  });
+
+  test.each([
+    ["a route that is none", "route: garden\nconfidence: 1", {}],
+    ["no route", "I do not know.", {}],
+    ["low confidence", "route: billing\nconfidence: 0.4", { requireConfidence: 0.5 }],
+    ["no word of confidence where some is needed", "route: billing", { requireConfidence: 0.5 }],
+  ])("%s: a dead end, with nobody hired; or the fallback", async (_what, said, more) => {
+    const lost = desk([said], more);
+    const { result, notes } = await runAlone(lost.agent);
+    expect(result).toMatchObject({
+      status: "failed",
+      interruptionReason: "router_unresolved",
+      failure: null,
+    });
+    expect(notes).toEqual(["router.classified", "router.unresolved"]);
+    expect([lost.billing.calls.length, lost.travel.calls.length]).toEqual([0, 0]);
+    const found = desk([said], { ...more, fallbackRoute: "travel" });
+    const second = await runAlone(found.agent);
+    expect(second.result).toMatchObject({ status: "completed", output: "Go by train." });
+  });
+
+  test("just sure enough is sure enough, and more than all is all", async () => {
+    const { agent } = desk(["route: billing\nconfidence: 7"], { requireConfidence: 1 });
+    expect((await runAlone(agent)).result.output).toBe("It was 7 euros.");
+  });
+
+  test("asks the model of its role", async () => {
+    const classifier = scriptedModel(["route: travel"]);
+    const { agent, model } = desk([], {}, { models: { classifier } });
+    expect((await runAlone(agent)).result.output).toBe("Go by train.");
+    expect([classifier.calls.length, model.calls.length]).toEqual([1, 0]);
+  });
+
+  test("each specialist remembers its own part of a session, and no other's", async () => {
+    const routes = ["route: billing", "route: travel", "route: billing"];
+    const { agent, model, billing, travel } = desk(routes);
+    const { run } = await company();
+    for (const prompt of ["Paid?", "How do I get there?", "Sure?"]) await run(agent, prompt, { sessionId });
+    expect(seen(billing)).toEqual([["Paid?"], ["Paid?", "It was 7 euros.", "Sure?"]]);
+    expect(seen(travel)).toEqual([["How do I get there?"]]);
+    expect(seen(model).at(-1)?.slice(1)).toEqual([
+      "Paid?",
+      "It was 7 euros.",
+      "How do I get there?",
+      "Go by train.",
+      "Sure?",
+    ]);
+  });
+
+  test("with a shared conversation, whoever is chosen is shown all of it", async () => {
+    const { agent, travel } = desk(["route: billing", "route: travel"], { conversationScope: "shared" });
+    const { run } = await company();
+    for (const prompt of ["Paid?", "And how do I get there?"]) await run(agent, prompt, { sessionId });
+    expect(seen(travel)).toEqual([["Paid?", "It was 7 euros.", "And how do I get there?"]]);
+  });
+
+  test("nothing one user said to a specialist is seen by another, in one session or in two", async () => {
+    const { agent, billing } = desk(["route: billing", "route: billing", "route: billing"]);
+    const { run } = await company();
+    const as = (userId: string, more: SubmitOptions = {}): SubmitOptions => ({ sessionId, userId, ...more });
+    await run(agent, "I am Ada.", as("ada"));
+    await run(agent, "Who am I?", as("grace"));
+    await run(agent, "Who am I?", as("grace", { sessionId: parseSessionId("other") }));
+    expect(seen(billing)).toEqual([["I am Ada."], ["Who am I?"], ["Who am I?"]]);
+  });
+
+  test("images and files go to the specialist, too", async () => {
+    const { agent, billing } = desk(["route: billing"]);
+    const image = {
+      type: "image",
+      mediaType: "image/png",
+      source: { kind: "base64", data: "AA==" },
+    } as const;
+    await runAlone(agent, [{ type: "text", text: "Look." }, image]);
+    expect(billing.calls[0]?.messages.at(-1)?.content).toEqual([{ type: "text", text: "Look." }, image]);
+  });
+
+  test("a specialist that met its bound ends it the same way, with what it had said", async () => {
+    const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
+    const tired = worker("clerk", [again, again], { maxTurns: 1 });
+    const { agent } = desk(["route: billing"], {}, {}, [tired, worker("guide", [])]);
+    const { result, notes } = await runAlone(agent);
+    expect(result).toMatchObject({
+      status: "max_turns",
+      interruptionReason: "max_turns_exceeded",
+      output: "One moment.",
+    });
+    expect(notes).not.toContain("router.completed");
+  });
+
+  test("B5: money that ends in the specialist ends it as budget_exhausted, with what had been said", async () => {
+    const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
+    const poor = worker("clerk", [again, again]);
+    const { agent } = desk(["route: billing"], {}, {}, [poor, worker("guide", [])]);
+    const { result } = await runAlone(agent, "Paid?", { budget: { maxTurns: 2 } });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "One moment." });
+  });
+
+  test("a specialist that fails, or finds no seat, fails it as child_failed", async () => {
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const broken = worker("clerk", [{ error }]);
+    const { agent } = desk(["route: billing"], {}, {}, [broken, worker("guide", [])]);
+    expect((await runAlone(agent)).result.failure).toMatchObject({
+      code: "child_failed",
+      message: expect.stringContaining("billing ended as failed: bad key"),
+    });
+    const full = desk(["route: billing"]);
+    const { result } = await runAlone(full.agent, "Paid?", { spawnBudget: { maxAgents: 1 } });
+    expect(result.failure?.message).toBe("billing was not hired: every seat is taken (1 seat)");
+  });
+
+  test("C1: cancelled while the specialist works, nobody calls a model any more", async () => {
+    const { runtime, clock, ended } = await company();
+    const slow = worker("clerk", [{ text: "late", delayMs: 100 }, "never"], {}, { clock });
+    const { agent, model } = desk(["route: billing"], {}, {}, [slow, worker("guide", [])]);
+    const run = await runtime.submit(agent, "Paid?");
+    await until(() => slow.model.calls.length === 1);
+    await run.cancel("enough");
+    expect((await ended(run)).result.status).toBe("cancelled");
+    await clock.advance(1_000);
+    expect([model.calls.length, slow.model.calls.length]).toEqual([1, 1]);
+  });
+
+  test.each<[string, Partial<RouterOptions>, string]>([
+    ["no routes", { routes: {} }, "router needs at least one agent: routes has 0"],
+    ["a name that is none", { routes: { "a b": worker("a", []).agent } }, "in routes of router is no name"],
+    ["a fallback that is no route", { fallbackRoute: "garden" }, "fallbackRoute of router is garden"],
+    ["a confidence beyond all", { requireConfidence: 2 }, "requireConfidence of router is 2"],
+  ])("refuses %s", (_what, more, message) => {
+    expect(() => desk([], more)).toThrow(message);
+  });
+});

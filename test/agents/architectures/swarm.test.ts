@@ -1,0 +1,266 @@
+import { describe, expect, test } from "vitest";
+import { swarm, type SwarmOptions } from "../../../src/agents/architectures/index.ts";
+import { Agent, tool } from "../../../src/index.ts";
+import { parseSessionId } from "../../../src/kernel/index.ts";
+import type { ScriptStep } from "../../../src/testing/index.ts";
+import { until } from "../../runtime/bench-runtime.ts";
+import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
+
+const to = (target: string, message = `For ${target}.`): ScriptStep => ({
+  toolCalls: [{ name: "handoff", input: { target, message } }],
+});
+
+function band(
+  scripts: Readonly<Record<string, readonly ScriptStep[]>>,
+  more: Partial<SwarmOptions> = {},
+  tools: Parameters<typeof worker>[2] = {},
+) {
+  const workers = Object.entries(scripts).map(
+    ([name, script]) => [name, worker(name, script, { description: `The ${name}.`, ...tools })] as const,
+  );
+  const peers = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
+  const architecture = swarm({ peers, ...more });
+  const modelOf = (name: string) => Object.fromEntries(workers)[name]?.model ?? worker("none", []).model;
+  return { agent: new Agent({ name: "band", architecture }), modelOf, peers };
+}
+
+describe("a swarm", () => {
+  test("the first peer has the conversation, and hands it over to another", async () => {
+    const { agent, modelOf } = band({
+      desk: [to("bank", "She wants her money back.")],
+      bank: ["Paid back."],
+    });
+    const { result, notes, events } = await runAlone(agent, "I want my money back.");
+    expect(result).toMatchObject({ status: "completed", output: "Paid back." });
+    expect(result.metadata).toEqual({ swarm: { path: ["desk", "bank"] } });
+    const [first] = modelOf("desk").calls;
+    expect(first?.tools?.map(({ name }) => name)).toEqual(["handoff"]);
+    expect(first?.tools?.[0]?.description).toContain("- bank: The bank.");
+    expect(modelOf("desk").calls).toHaveLength(1);
+    expect(asked(modelOf("bank"))).toEqual(["She wants her money back."]);
+    expect(notes).toEqual(
+      ["started", "active", "handoff", "active", "completed"].map((name) => `swarm.${name}`),
+    );
+    expect(notesOf(events)[2]?.data).toEqual({
+      from: "desk",
+      to: "bank",
+      message: "She wants her money back.",
+    });
+  });
+
+  test("peers have their own tools besides, and the agents themselves no tools to hand over", async () => {
+    const look = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: () => "seen",
+    });
+    const { agent, modelOf, peers } = band({ desk: ["Here."], bank: [] }, {}, { tools: [look] });
+    await runAlone(agent);
+    expect(modelOf("desk").calls[0]?.tools?.map(({ name }) => name)).toEqual(["look", "handoff"]);
+    expect(peers["desk"]?.architecture.name).toBe("react");
+    expect(peers["desk"]?.id).toBe("desk");
+    expect(agent.architecture.declaredWorkers()["desk"]?.id).toBe("desk@desk.bank");
+  });
+
+  test("whoever is handed over to is shown the whole conversation, tools and all", async () => {
+    const { run } = await company();
+    const look = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: () => "7 euros",
+    });
+    const { agent, modelOf } = band(
+      {
+        desk: [
+          "Hello.",
+          { text: "One moment.", toolCalls: [{ name: "look", input: {} }] },
+          to("bank", "Pay it back."),
+        ],
+        bank: ["Paid back."],
+      },
+      {},
+      { tools: [look] },
+    );
+    const sessionId = parseSessionId("band");
+    await run(agent, "Hi.", { sessionId });
+    await run(agent, "My money!", { sessionId });
+    expect(seen(modelOf("desk"))[1]).toEqual(["Hi.", "Hello.", "My money!"]);
+    expect(modelOf("bank").calls[0]?.messages.map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+      "tool",
+      "assistant",
+      "tool",
+      "user",
+    ]);
+    expect(JSON.stringify(modelOf("bank").calls[0]?.messages)).toContain("7 euros");
+    expect(asked(modelOf("bank"))).toEqual(["Pay it back."]);
+  });
+
+  test("or the message alone", async () => {
+    const { agent, modelOf } = band(
+      { desk: [to("bank", "Pay.")], bank: ["Ok."] },
+      { passFullHistory: false },
+    );
+    await runAlone(agent, "A secret.");
+    expect(seen(modelOf("bank"))).toEqual([["Pay."]]);
+  });
+
+  test("each can be told in a form of its own, which is checked", async () => {
+    const input = {
+      type: "object",
+      properties: { euros: { type: "number" } },
+      required: ["euros"],
+    } as const;
+    const transfer = (euros: unknown): ScriptStep =>
+      ({ toolCalls: [{ name: "transfer_to_bank", input: { euros } }] }) as ScriptStep;
+    const desk = worker("desk", [transfer("many"), transfer(7)]);
+    const [bank, shop] = [worker("bank", ["Paid."]), worker("shop", [])];
+    const architecture = swarm({
+      peers: { desk: desk.agent, bank: { agent: bank.agent, input }, shop: shop.agent },
+    });
+    const { result } = await runAlone(new Agent({ name: "band", architecture }));
+    expect(result.output).toBe("Paid.");
+    const [, second] = desk.model.calls;
+    expect(second?.tools?.map(({ name }) => name)).toEqual(["handoff", "transfer_to_bank"]);
+    expect(second?.tools?.[0]?.description).not.toContain("bank");
+    expect(second?.tools?.[1]?.inputSchema).toEqual(input);
+    expect(resultsIn(desk.model)[0]).toContain(
+      "transfer_to_bank do not fit its schema: euros must be number",
+    );
+    expect(asked(bank.model)).toEqual(['{"euros":7}']);
+  });
+
+  test("and filter what it is told: once, also over a restart", async () => {
+    const { runtime, clock, open } = await company({ closeGraceMs: 0 });
+    let filtered = 0;
+    const desk = worker("desk", [to("bank", "Card 1234: pay.")]);
+    const bank = worker(
+      "bank",
+      [
+        { text: "x", delayMs: 50 },
+        { text: "Paid.", delayMs: 50 },
+      ],
+      {},
+      { clock },
+    );
+    const architecture = swarm({
+      peers: {
+        desk: desk.agent,
+        bank: {
+          agent: bank.agent,
+          inputFilter: ({ message, history, from, to: target }) => {
+            filtered++;
+            return {
+              prompt: `${from} to ${target}: ${message.replace(/\d+/u, "****")}`,
+              instructions: "Be quick.",
+              history: history.slice(0, 1),
+            };
+          },
+        },
+      },
+    });
+    const agent = new Agent({ name: "band", architecture });
+    const run = await runtime.submit(agent, "Pay me.");
+    await until(() => bank.model.calls.length === 1);
+    const closed = runtime.close();
+    await clock.advance(0);
+    await closed;
+    const second = await open();
+    second.register(agent);
+    await clock.advance(1_000);
+    expect((await run.result()).output).toBe("Paid.");
+    expect(seen(bank.model).at(-1)).toEqual(["Be quick.", "Pay me.", "desk to bank: Card ****: pay."]);
+    expect([filtered, desk.model.calls.length]).toEqual([1, 1]);
+  });
+
+  test("a hand-over to one who is not there is a result, and so is one to oneself", async () => {
+    const { agent, modelOf } = band({ desk: [to("garden"), to("desk"), "Here I stay."], bank: [] });
+    expect((await runAlone(agent)).result.output).toBe("Here I stay.");
+    expect(resultsIn(modelOf("desk"))[0]).toContain("target must be one of bank");
+  });
+
+  test("of several in one turn the first counts", async () => {
+    const both = {
+      toolCalls: ["bank", "shop"].map((target) => ({ name: "handoff", input: { target, message: "Go." } })),
+    };
+    const { agent, modelOf } = band({ desk: [both], bank: ["By the bank."], shop: [] });
+    expect((await runAlone(agent)).result.output).toBe("By the bank.");
+    expect(modelOf("shop").calls).toEqual([]);
+  });
+
+  test("there and back and there again is stopped", async () => {
+    const { agent, modelOf } = band({
+      desk: [{ ...(to("bank") as object), text: "Let me see." }, to("bank")],
+      bank: [to("desk"), "never"],
+    });
+    const { result, notes } = await runAlone(agent);
+    expect(result).toMatchObject({
+      status: "failed",
+      interruptionReason: "swarm_cycle",
+      output: "Let me see.",
+    });
+    expect(notes.at(-1)).toBe("swarm.cycle_detected");
+    expect(modelOf("bank").calls).toHaveLength(1);
+  });
+
+  test("unless it is let go on, to the last hand-over; eight unless told", async () => {
+    const there = Array.from({ length: 9 }, () => to("bank"));
+    const back = Array.from({ length: 9 }, () => to("desk"));
+    const free = band({ desk: there, bank: back }, { detectCycles: false });
+    const { result, notes } = await runAlone(free.agent);
+    expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_handoffs" });
+    expect(notes.filter((name) => name === "swarm.handoff")).toHaveLength(8);
+    expect(notes.at(-1)).toBe("swarm.max_handoffs");
+    const two = band({ desk: [to("bank")], bank: [to("shop")], shop: [to("desk")] }, { maxHandoffs: 2 });
+    expect((await runAlone(two.agent)).result.interruptionReason).toBe("max_handoffs");
+  });
+
+  test("a ring of three is no cycle of two", async () => {
+    const { agent } = band({ a: [to("b"), to("b")], b: [to("c"), "Round."], c: [to("a")] });
+    expect((await runAlone(agent)).result.output).toBe("Round.");
+  });
+
+  test("a peer that met its bound, or failed, ends the swarm so", async () => {
+    const again = { text: "So far.", toolCalls: [{ name: "none", input: {} }] };
+    const tired = band({ desk: [again], bank: [] }, {}, { maxTurns: 1 });
+    const { result, notes } = await runAlone(tired.agent);
+    expect(result).toMatchObject({ status: "max_turns", output: "So far." });
+    expect(notes).toContain("swarm.peer_interrupted");
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const broken = band({ desk: [{ error }], bank: [] });
+    expect((await runAlone(broken.agent)).result.failure).toMatchObject({ code: "child_failed" });
+  });
+
+  test("B5, C1: money that ends, and a cancel, leave what had been said", async () => {
+    const said = { ...(to("bank") as object), text: "I ask the bank." };
+    const poor = band({ desk: [said], bank: ["never"] });
+    const { result } = await runAlone(poor.agent, "Go.", { budget: { maxTurns: 1 } });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "I ask the bank." });
+    const { runtime, clock, ended } = await company();
+    const desk = worker("desk", [said]);
+    const bank = worker("bank", [{ text: "late", delayMs: 50 }, "never"], {}, { clock });
+    const architecture = swarm({ peers: { desk: desk.agent, bank: bank.agent } });
+    const run = await runtime.submit(new Agent({ name: "band", architecture }), "Go.");
+    await until(() => bank.model.calls.length === 1);
+    await run.cancel("enough");
+    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "I ask the bank." });
+    await clock.advance(1_000);
+    expect(bank.model.calls).toHaveLength(1);
+  });
+
+  test("refuses what cannot be; two swarms may share an agent", async () => {
+    expect(() => band({ desk: [] })).toThrow("swarm needs at least 2 agents: peers has 1");
+    expect(() => band({ a: [], b: [] }, { entry: "c" })).toThrow("entry of swarm is c, which is no peer");
+    expect(() => band({ a: [], b: [] }, { maxHandoffs: 0 })).toThrow("maxHandoffs of swarm is 0");
+    const { runtime } = await company();
+    const [a, b, c] = ["a", "b", "c"].map((name) => worker(name, []).agent) as [Agent, Agent, Agent];
+    runtime.register(new Agent({ name: "one", architecture: swarm({ peers: { a, b } }) }));
+    runtime.register(new Agent({ name: "two", architecture: swarm({ peers: { a, c } }) }));
+    runtime.register(a);
+  });
+});

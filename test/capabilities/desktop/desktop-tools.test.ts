@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { DesktopSession, desktopTools } from "../../../src/capabilities/desktop/index.ts";
+
+const tools = desktopTools(new DesktopSession({ display: ":0" }));
+
+test("those that click, type and drag are of high risk; those that look are safe; all take turns", () => {
+  const acting = tools.filter(({ risk }) => risk === "high").map(({ name }) => name);
+  expect(acting).toEqual(["desktop_click", "desktop_drag", "desktop_type", "desktop_press"]);
+  expect(
+    tools
+      .filter(({ risk }) => risk !== "high")
+      .every(({ risk, destructive }) => risk === "safe" && !destructive),
+  ).toBe(true);
+  expect(new Set(tools.map(({ concurrency }) => concurrency))).toEqual(new Set(["sequential"]));
+});
+
+test.each([
+  ["desktop_click", { x: -1, y: 0 }],
+  ["desktop_click", { x: 1.5, y: 0 }],
+  ["desktop_click", { x: 1, y: 1, count: 99 }],
+  ["desktop_scroll", { x: 1, y: 1, direction: "sideways" }],
+  ["desktop_scroll", { x: 1, y: 1, direction: "up", notches: 10_000 }],
+  ["desktop_type", { text: "x".repeat(10_001) }],
+  ["desktop_press", {}],
+])("%s refuses %j before anything is done", async (name, input) => {
+  const found = tools.find((each) => each.name === name);
+  await expect((async () => found?.parse(input))()).rejects.toMatchObject({ code: "invalid_argument" });
+});
