@@ -97,7 +97,24 @@ async function readAnswer(
   return problems.length === 0 ? { value } : { problems };
 }
 
-/** Models like to put JSON into a code block. */
+const fence = "```";
+
+/**
+ * Models like to put JSON into a code block: what is in it, if the text is one. Looked for in one pass, however many blanks are in it: an
+ * expression that goes back over them stops the whole process for minutes.
+ */
 export function unfenced(text: string): string {
-  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/u.exec(text)?.[1] ?? text;
+  const whole = text.trim();
+  const [opened = ""] = /^```(?:json)?[^\S\n]*\n/u.exec(whole) ?? [];
+  const isBlock = opened !== "" && whole.endsWith(fence) && whole.length >= opened.length + fence.length;
+  return isBlock ? whole.slice(opened.length, -fence.length).trim() : text;
+}
+
+/** The first code block among other words. */
+export function fencedIn(text: string): string | undefined {
+  const opened = /```(?:json)?[^\S\n]*\n/u.exec(text);
+  if (opened === null) return undefined;
+  const from = opened.index + opened[0].length;
+  const to = text.indexOf(fence, from);
+  return to < 0 ? undefined : text.slice(from, to);
 }

@@ -13,7 +13,9 @@ const placeholder = /\{\{\s*([\w-]+)\s*\}\}/gu;
 
 /** The calls a model planned; what has no tool is left out. `undefined`: it wrote no list of calls. */
 export function toolPlanIn(text: string): readonly PlannedCall[] | undefined {
-  const list = listIn(jsonIn(text));
+  const value = jsonIn(text);
+  // A call by itself is a plan of one, whatever lists it has.
+  const list = value !== undefined && isObject(value) && "tool" in value ? [value] : listIn(value);
   if (list === undefined) return undefined;
   const ids = new Set<string>();
   const calls = list.flatMap((each, index) => {
