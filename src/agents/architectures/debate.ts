@@ -169,9 +169,17 @@ function normalised(answer: string): string {
   return bare(answer.toLowerCase().replaceAll(/\s+/gu, " ").trim());
 }
 
+/** In one pass: an expression that looks for marks at the end looks at every run of them, as often as it is long. */
 function bare(text: string): string {
-  return text.replace(/^["'*`([{]+/u, "").replace(/["'*`)\]}.,;:!?]+$/u, "");
+  let from = 0;
+  let to = text.length;
+  while (from < to && marksBefore.includes(text.charAt(from))) from++;
+  while (to > from && marksAfter.includes(text.charAt(to - 1))) to--;
+  return text.slice(from, to);
 }
+
+const marksBefore = "\"'*`([{";
+const marksAfter = "\"'*`)]}.,;:!?";
 
 /** Several agents that answer, look at each other's answers and answer again; a judge or a vote has the last word. */
 export function debate(options: DebateOptions): Debate {

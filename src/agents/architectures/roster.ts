@@ -45,6 +45,10 @@ export class Roster {
         );
     }
     const list = Object.entries(members).map(([name, each]): [string, Member] => [name, memberOf(each)]);
+    refuseNamesakes(
+      where,
+      list.map(([, { agent }]) => agent),
+    );
     this.#members = new Map(list);
     this.agents = Object.fromEntries(list.map(([name, { agent }]) => [name, agent]));
   }
@@ -72,6 +76,20 @@ export class Roster {
   }
 }
 
+/** Agents are found by their id, so two that share one could not be told apart. */
+export function refuseNamesakes(where: string, agents: readonly Agent[]): void {
+  const known = new Map<string, Agent>();
+  for (const agent of agents) {
+    const { id } = agent;
+    if ((known.get(id) ?? agent) !== agent)
+      throw new Fault(
+        "invalid_argument",
+        `${where} has two agents named ${id}: give one of them another name`,
+      );
+    known.set(id, agent);
+  }
+}
+
 function memberOf(given: Agent | Member): Member {
   return "agent" in given ? given : { agent: given };
 }
@@ -86,10 +104,16 @@ export function hiring(
     : { ...options, retention: HistoryRetention.PERMANENT, role: remembers };
 }
 
-/** A question as it was put to the agent, for a worker that is to work on it: with its files, and what was said before. */
-export function wholeQuestion({ prompt, attachments, before }: Question): WorkerBrief {
+/**
+ * A question as it was put to the agent, for a worker that is to work on it: with its files, what was said before, and what the agent is
+ * told, beside what the worker is there for.
+ */
+export function wholeQuestion({ prompt, attachments, before, manner }: Question, duty = ""): WorkerBrief {
+  const context = manner === "" ? "" : `The agent you work for is told:\n${manner}`;
+  const instructions = [duty, context].filter((part) => part !== "").join("\n\n");
   return {
     prompt: attachments.length === 0 ? prompt : [{ type: "text", text: prompt }, ...attachments],
+    ...(instructions !== "" && { instructions }),
     ...(before.length > 0 && { history: before.slice() }),
   };
 }

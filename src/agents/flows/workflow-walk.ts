@@ -9,7 +9,7 @@ import {
 } from "../../kernel/index.ts";
 import { hire } from "../architectures/hire.ts";
 import { questionOf, type Question } from "../architectures/question.ts";
-import { briefOf, joined, saidBy } from "./flow-step.ts";
+import { briefOf, inFormWanted, joined, saidBy } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
 import { START, type WorkflowGraph } from "./workflow-graph.ts";
 import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
@@ -117,7 +117,9 @@ export class WorkflowWalk {
     const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
     const prompt = textOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
-    const input = isFirst && this.#question !== undefined ? briefOf(prompt, this.#question) : prompt;
+    const question = this.#question;
+    const told = isFirst && question !== undefined ? briefOf(prompt, question) : prompt;
+    const input = question !== undefined && this.#graph.answers(node) ? inFormWanted(told, question) : told;
     const end = await hire(deps, { worker, input });
     if (end.kind === "stopped" && this.#session.output === "") this.#session.output = end.text;
     const text = saidBy(deps, node, end);
