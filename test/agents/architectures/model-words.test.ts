@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { unfenced } from "../../../src/agents/answer-format.ts";
 import { jsonIn, scoreIn } from "../../../src/agents/architectures/json-answer.ts";
+import { listedIn } from "../../../src/agents/architectures/listed-text.ts";
 import { toolPlanIn } from "../../../src/agents/architectures/tool-plan.ts";
 
 describe("what a model wrote", () => {
@@ -52,5 +53,16 @@ describe("what a model wrote", () => {
     const call = { id: "E1", tool: "look", args: { at: 1 } };
     for (const text of [JSON.stringify({ ...call, needs: [] }), `The plan: ${JSON.stringify([call])}.`])
       expect(toolPlanIn(text)).toEqual([call]);
+  });
+
+  test("a listed thing is what it is called, not why it is there", () => {
+    const list = [
+      '{"step": "Dig", "reason": "because the ground is soft there"}',
+      '{"step": "Step 2", "description": "Fill it in"}',
+      '{"step": 3, "what": "Go home"}',
+      '{"__proto__": null, "constructor": "Rest"}',
+      "{}",
+    ];
+    expect(listedIn(`[${list.join(", ")}]`)).toEqual(["Dig", "Fill it in", "Go home", "Rest"]);
   });
 });
