@@ -5,6 +5,7 @@ import {
   type SpawnOptions,
   type WorkerBrief,
 } from "../../kernel/index.ts";
+import { refuseNamesakes } from "../namesakes.ts";
 import type { Question } from "./question.ts";
 
 /** An agent in a team, and how it is hired. */
@@ -73,20 +74,6 @@ export class Roster {
   /** As a model is shown them. */
   listed(): string {
     return this.names.map((name) => `- ${name}: ${this.describe(name)}`).join("\n");
-  }
-}
-
-/** Agents are found by their id, so two that share one could not be told apart. */
-export function refuseNamesakes(where: string, agents: readonly Agent[]): void {
-  const known = new Map<string, Agent>();
-  for (const agent of agents) {
-    const { id } = agent;
-    if ((known.get(id) ?? agent) !== agent)
-      throw new Fault(
-        "invalid_argument",
-        `${where} has two agents named ${id}: give one of them another name`,
-      );
-    known.set(id, agent);
   }
 }
 

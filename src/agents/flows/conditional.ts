@@ -9,7 +9,7 @@ import {
 } from "../../kernel/index.ts";
 import { endWith, hire } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
-import { refuseNamesakes } from "../architectures/roster.ts";
+import { refuseNamesakes } from "../namesakes.ts";
 import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 

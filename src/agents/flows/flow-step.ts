@@ -7,7 +7,8 @@ import {
 } from "../../kernel/index.ts";
 import { answerOf, type WorkerEnd } from "../architectures/hire.ts";
 import type { Question } from "../architectures/question.ts";
-import { formWanted, refuseNamesakes, wholeQuestion } from "../architectures/roster.ts";
+import { formWanted, wholeQuestion } from "../architectures/roster.ts";
+import { refuseNamesakes } from "../namesakes.ts";
 
 /** An agent at its place in a flow. */
 export interface FlowStep {

@@ -1,5 +1,5 @@
 import { Fault, type Agent, type JsonValue, type StepContext } from "../../kernel/index.ts";
-import { refuseNamesakes } from "../architectures/roster.ts";
+import { refuseNamesakes } from "../namesakes.ts";
 
 /** Where a workflow's input comes from. */
 export const START = "START" as const;

@@ -3,11 +3,13 @@ import {
   actorCritic,
   blackboard,
   debate,
+  deepAgent,
   reflexion,
   router,
+  supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, Conditional, END, Parallel, START, Workflow } from "../../../src/index.ts";
+import { Agent, Conditional, END, OrchestratorAgent, Parallel, START, Workflow } from "../../../src/index.ts";
 import type { ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { company, runAlone, seen, worker, type Worker } from "../company.ts";
@@ -128,6 +130,18 @@ test("agents of one name cannot be told apart, so no team takes two of them", ()
   expect(() => debate({ debaters: { a: one, b: other } })).toThrow(said);
   expect(() => swarm({ peers: { a: one, b: one } })).toThrow(said);
   expect(() => debate({ debaters: { a: one, b: one } })).not.toThrow();
+  const model = scriptedModel([]);
+  const subAgents = [
+    { agent: one, key: "a" },
+    { agent: other, key: "b" },
+  ];
+  expect(() => new OrchestratorAgent({ name: "lead", model, subAgents })).toThrow(said);
+  const deep = deepAgent({ subAgents: { a: one, b: other } });
+  expect(() => new Agent({ name: "lead", model, architecture: deep })).toThrow(said);
+  const judged = debate({ debaters: { a: one, b: one }, judge: other });
+  expect(() => new Agent({ name: "panel", architecture: judged })).toThrow(said);
+  const boss = supervisor({ workers: { a: one } });
+  expect(() => new Agent({ name: "bot", model, architecture: boss })).toThrow(said);
 });
 
 test("names that objects have of themselves are names like any other", async () => {
