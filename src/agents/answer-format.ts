@@ -36,17 +36,24 @@ export function withoutFormat(instructions: string, format: ResponseFormat | nul
   return instructions.replace(withFormat("", format.schema), "").trimEnd();
 }
 
+/** How an answer is made to fit. */
+export interface Fitting {
+  readonly check: SchemaCheck;
+  /** A team that has no model of its own can ask nobody again. */
+  readonly canAsk: boolean;
+}
+
 /** Makes an answer fit whatever architecture came to it: as it is, or by asking again with what was wrong. */
 export async function fitAnswer(
   session: AgentSession,
   deps: Dependencies,
   schema: JsonSchema,
-  check: SchemaCheck,
+  { check, canAsk }: Fitting,
 ): Promise<JsonValue> {
   for (let repairs = 0; ; repairs++) {
     const read = await readAnswer(session.output, schema, check);
     if ("value" in read) return read.value;
-    if (repairs === maxRepairs) {
+    if (repairs === maxRepairs || !canAsk) {
       const { problems } = read;
       throw new Fault("model_format_error", `the answer does not fit its schema: ${problems.join("; ")}`, {
         details: { problems },

@@ -2,6 +2,7 @@ import {
   agentSession,
   assistantMessage,
   eventDraft,
+  modelFor,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -143,7 +144,7 @@ class Invocation {
   }
 
   async #think(): Promise<AgentRunResult> {
-    const { architecture, stopHooks, check } = this.#plan;
+    const { architecture, stopHooks, check, agent } = this.#plan;
     const session = this.#session;
     const ctx = this.#ctx;
     this.#prompt = this.#given.prompt;
@@ -174,7 +175,8 @@ class Invocation {
     if (schema === undefined)
       return { output: session.output, status: "completed", interruptionReason: null };
     this.#say(this.#prompt);
-    const output = await fitAnswer(session, this.#deps, schema, check);
+    const canAsk = modelFor(agent, this.#deps.role) !== undefined;
+    const output = await fitAnswer(session, this.#deps, schema, { check, canAsk });
     return { output, status: "completed", interruptionReason: null };
   }
 

@@ -92,8 +92,8 @@ type Made = Pick<HandOver, "target" | "message" | "input">;
  * The hand-over that a conversation ends on; of several in one turn the first counts. One that something was said after, or that was made in
  * an attempt that is not the answer, is none. A base that keeps no conversation is taken at its first.
  */
-function lastWord(said: readonly ChatMessage[], made: ReadonlyMap<string, Made>): Made | undefined {
-  const last = said.at(-1);
+function lastWord(messages: readonly ChatMessage[], made: ReadonlyMap<string, Made>): Made | undefined {
+  const last = messages.at(-1);
   if (last === undefined) return made.values().next().value;
   const results = last.role === "tool" ? last.content : [];
   return results.map(({ callId }) => made.get(callId)).find((each) => each !== undefined);

@@ -9,7 +9,16 @@ import {
   supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, Conditional, END, OrchestratorAgent, Parallel, START, Workflow } from "../../../src/index.ts";
+import {
+  Agent,
+  Conditional,
+  END,
+  OrchestratorAgent,
+  Parallel,
+  Sequential,
+  START,
+  Workflow,
+} from "../../../src/index.ts";
 import type { ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { company, runAlone, seen, worker, type Worker } from "../company.ts";
@@ -61,6 +70,17 @@ test.for(Object.entries(kinds))(
     expect(result).toMatchObject({ output: { n: 1 }, status: "completed" });
   },
 );
+
+test("where nobody can be asked again, an answer that does not fit says so", async () => {
+  const { runtime } = await company();
+  const line = new Sequential({ name: "line", steps: [counting("a").agent] });
+  const result = await line.invoke("Count.", { runtime, output: schema });
+  expect(result).toMatchObject({
+    status: "failed",
+    output: "Count.\n\none",
+    failure: { code: "model_format_error" },
+  });
+});
 
 test("a peer that hands over owes no form; the one who answers does", async () => {
   const over = { name: "handoff", input: { target: "bank", message: "Count." } };
