@@ -11,10 +11,12 @@ const folder = mkdtempSync(join(tmpdir(), "reeve-workflow-"));
 const store = `sqlite:${join(folder, "reeve.db")}` as const;
 const asked: string[] = [];
 
+function says(name: string, ...texts: readonly string[]): Agent {
+  return new Agent({ name, model: scriptedModel(texts.map((text) => () => (asked.push(name), text))) });
+}
+
 // Made anew in every process, as a program would.
 function makeArticle(): Workflow {
-  const says = (name: string, ...texts: readonly string[]) =>
-    new Agent({ name, model: scriptedModel(texts.map((text) => () => (asked.push(name), text))) });
   return new Workflow({
     name: "article",
     nodes: {
