@@ -4,7 +4,7 @@ import { countOf, scoreOf } from "./bound.ts";
 import { answerOf, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from "./hire.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
-import { hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
+import { answerWanted, hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
 
 export interface DebateOptions {
   /** At least two. Those that think by other models, or with other instructions, disagree in other ways. */
@@ -86,7 +86,7 @@ export class Debate implements Architecture {
   }
 
   #jobs(question: Question, round: number, positions: readonly Position[]): Readonly<Record<string, Job>> {
-    const whole = wholeQuestion(question);
+    const whole = this.#judge === undefined ? answerWanted(question) : wholeQuestion(question);
     const taking = round === 0 ? this.#debaters.names : positions.map(({ name }) => name);
     const jobs = taking.map((name): [string, Job] => {
       const member = this.#debaters.get(name);
