@@ -6,7 +6,7 @@ import {
   supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, orchestration } from "../../../src/agents/index.ts";
+import { Agent, information, orchestration } from "../../../src/agents/index.ts";
 import type { Architecture } from "../../../src/kernel/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
 import { rolesOf, saying, type Asked, type Outside, type Thinker } from "./thinker.ts";
@@ -171,6 +171,25 @@ const takingTurns: Thinker = {
   output: "climber was there",
 };
 
+/** Follows, makes one thing of what it is told, publishes it. */
+const informing: Thinker = {
+  agent: (outside) =>
+    new Agent(
+      information({
+        name: "herald",
+        sources: ["news/coast"],
+        topic: "digest/all",
+        model: outside.model("main"),
+        models: rolesOf(outside, "summarizer"),
+        budget,
+      }),
+    ),
+  input: "The tide is out.",
+  says: saying({ summarizer: "Low water." }),
+  output: "Low water.",
+  hasNoPartial: true,
+};
+
 /** Several agents. */
 export const teams: Readonly<Record<string, Thinker>> = {
   router: routing,
@@ -181,4 +200,5 @@ export const teams: Readonly<Record<string, Thinker>> = {
   swarm: swarming,
   blackboard: writing,
   "blackboard in turn": takingTurns,
+  information: informing,
 };
