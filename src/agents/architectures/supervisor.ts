@@ -14,7 +14,7 @@ import {
 } from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
 import { countOf } from "./bound.ts";
-import { hire, whyNot, type Job } from "./hire.ts";
+import { hire, stopIfSpent, whyNot, type Job } from "./hire.ts";
 import { react } from "./react.ts";
 import { note } from "./role-call.ts";
 import { hiring, isMemberName, memberNameRule, Roster, type Members } from "./roster.ts";
@@ -109,6 +109,7 @@ export class Supervisor implements Architecture {
         // One that remembers does one thing after another, or it would remember only one of them.
         const isAlone = job.options?.retention === HistoryRetention.PERMANENT;
         const end = await (isAlone ? queue.next(worker, work) : work());
+        stopIfSpent(deps, [end]);
         if (end.kind === "answered") return said(end.text, { delegated: worker });
         const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
         const advice =

@@ -1,7 +1,7 @@
 import type { Agent, Dependencies, SpawnOptions, Tool } from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
 import { drive } from "./drive.ts";
-import { hire, whyNot } from "./hire.ts";
+import { hire, stopIfSpent, whyNot } from "./hire.ts";
 import { titled } from "./question.ts";
 import { react } from "./react.ts";
 import type { VirtualDesk } from "./virtual-desk.ts";
@@ -60,6 +60,7 @@ export function taskTool(parts: TaskToolParts): Tool {
       }
       const { agent: worker, description: _said, ...options } = hired;
       const end = await hire(deps.scopeForWorker(deps.role, ctx), { worker, input: prompt, options });
+      stopIfSpent(deps, [end]);
       if (end.kind === "answered") return said(end.text, { agent });
       const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
       return refusal(`${whyNot(agent, end)}. Do it yourself, or try again later`, { agent, ...why });

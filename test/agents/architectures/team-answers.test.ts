@@ -164,13 +164,13 @@ test("agents of one name cannot be told apart, so no team takes two of them", ()
   expect(() => new Agent({ name: "bot", model, architecture: boss })).toThrow(said);
 });
 
-test("names that objects have of themselves are names like any other", async () => {
-  const names = ["__proto__", "constructor", "toString"];
+test("names that objects have of themselves, and numbers, are names like any other", async () => {
+  const names = ["1", "__proto__", "constructor", "toString", "-"];
   const debaters = Object.fromEntries(
     names.map((name, index) => [name, worker(`w${index}`, [`${name}?`, `${name}!`]).agent]),
   );
   const { result } = await runAlone(new Agent({ name: "panel", architecture: debate({ debaters }) }));
-  expect(result.output).toBe("__proto__!");
+  expect(result.output).toBe("1!");
   const { answers } = result.metadata["debate"] as { readonly answers: object };
   expect(Object.keys(answers)).toEqual(names);
 });

@@ -12,6 +12,8 @@ import {
 import { Agent, END, Parallel, Sequential, START, Workflow } from "../../../src/index.ts";
 import type { Architecture, Event, ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
+import { company } from "../company.ts";
+import { until } from "../../runtime/bench-runtime.ts";
 import { live, type Workload } from "../../runtime/death.ts";
 import { turn } from "./desk-script.ts";
 import { askedIn } from "./thinking-run.ts";
@@ -172,6 +174,62 @@ test.for(Object.entries(nests))(
         });
         expect(world.length - calmWorld.length).toBeLessThanOrEqual(widest);
       }
+    }
+  },
+);
+
+test.for(Object.entries(nests))(
+  "B1, B5, J5: %s, out of turns, stops typed and overspends none; topped up, it pays nothing again",
+  async ([, make]) => {
+    const { run, runtime } = await company({ unknownPrice: "ignore" });
+    const all: World = [];
+    const agent = (world: World): Agent => make(world, hand(world, "a"), hand(world, "b"));
+    const calm = await run(agent(all), "What is it?");
+    await runtime.close();
+    for (let maxTurns = 0; maxTurns < all.length; maxTurns++) {
+      const world: World = [];
+      const tight = await company({ unknownPrice: "ignore" });
+      const handle = await tight.runtime.submit(agent(world), "What is it?", { budget: { maxTurns } });
+      expect(await handle.result()).toMatchObject({
+        status: "budget_exhausted",
+        failure: { code: "budget_exhausted", details: { dimension: "turns", limit: maxTurns } },
+      });
+      expect(world.length).toBeLessThanOrEqual(maxTurns);
+      await handle.topUp({ maxTurns: all.length - maxTurns });
+      const { result } = await tight.ended(handle);
+      expect({ maxTurns, status: result.status, output: result.output, asked: world.length }).toEqual({
+        maxTurns,
+        status: "completed",
+        output: calm.result.output,
+        asked: all.length,
+      });
+      await tight.runtime.close();
+    }
+  },
+);
+
+test.for(Object.entries(nests))(
+  "C1, C2: %s, cancelled at any call, ends with all it hired, and asks no more",
+  async ([, make]) => {
+    const all: World = [];
+    const calm = await company({ unknownPrice: "ignore" });
+    await calm.run(make(all, hand(all, "a"), hand(all, "b")), "What is it?");
+    await calm.runtime.close();
+    for (let at = 1; at < all.length; at++) {
+      const { runtime, ended, clock } = await company({ unknownPrice: "ignore" });
+      const world: World = [];
+      const handle = await runtime.submit(make(world, hand(world, "a"), hand(world, "b")), "What is it?");
+      await until(() => world.length >= at);
+      await handle.cancel("enough");
+      const { result, events } = await ended(handle);
+      const asked = world.length;
+      await clock.advance(10_000);
+      expect({ at, asked: world.length }).toEqual({ at, asked });
+      // It may have come to its end before it heard of it.
+      expect(["cancelled", "completed"]).toContain(result.status);
+      const begun = events.filter(({ type }) => type === "task_start").length;
+      expect(events.filter(({ type }) => type === "task_end")).toHaveLength(begun);
+      await runtime.close();
     }
   },
 );
