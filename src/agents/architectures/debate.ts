@@ -68,7 +68,8 @@ export class Debate implements Architecture {
     }
     const held = Math.min(rounds + 1, this.#rounds);
     session.metadata["debate"] = { rounds: held, answers: Object.fromEntries(positions.map(byName)) };
-    if (this.#judge !== undefined && positions.length > 1) {
+    const by = this.#judge === undefined || positions.length < 2 ? "vote" : "judge";
+    if (this.#judge !== undefined && by === "judge") {
       yield note(this.name, "judging", { answers: positions.length });
       session.output = await advised(session, deps, question, {
         by: this.#judge,
@@ -78,7 +79,7 @@ export class Debate implements Architecture {
         prompt: titled({ Question: prompt, Answers: listed(positions) }),
       });
     }
-    yield note(this.name, "synthesized", { by: this.#judge === undefined ? "vote" : "judge" });
+    yield note(this.name, "synthesized", { by });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
