@@ -288,10 +288,16 @@ export class Agent implements HostedAgent {
 
   async #find(runId: RunId, given: Runtime | undefined): Promise<RunHandle> {
     const runtime = given ?? (await this.#runtime());
-    runtime.register(this);
     const run = await runtime.find(runId);
-    if (run !== undefined) return run;
-    throw new Fault("not_found", `there is no run ${runId} in this runtime's store`);
+    if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this runtime's store`);
+    // Where nobody hosts its agent it would be waited for in vain.
+    if (run.agentId !== this.id)
+      throw new Fault(
+        "invalid_argument",
+        `${runId} is a run of ${run.agentId}, not of ${this.id}: ask that one`,
+      );
+    runtime.register(this);
+    return run;
   }
 
   #runtime(): Promise<Runtime> {

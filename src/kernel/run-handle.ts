@@ -2,7 +2,7 @@ import type { ApprovalDecision } from "./approval.ts";
 import type { Delta } from "./delta.ts";
 import type { Event } from "./event.ts";
 import type { TailOptions } from "./event-log.ts";
-import type { RunId, SessionId, TaskId } from "./identity.ts";
+import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { TopUp } from "./ledger.ts";
 import type { Priority } from "./priority.ts";
@@ -13,6 +13,8 @@ import type { Standing } from "./standing.ts";
 export interface RunHandle {
   readonly runId: RunId;
   readonly sessionId: SessionId;
+  /** Of its root. */
+  readonly agentId: AgentId;
   /** The same run, for orders in this name; it stands in the events they cause. */
   as(by: string): RunHandle;
   /** C3: leaving the loop leaves the run alone. */
