@@ -26,7 +26,9 @@ function answering(world: World, answer: Answer): ScriptedModel {
   );
 }
 
-const calling = (...calls: readonly (readonly [string, Readonly<Record<string, string>>])[]): ScriptedReply => ({
+const calling = (
+  ...calls: readonly (readonly [string, Readonly<Record<string, string>>])[]
+): ScriptedReply => ({
   text: "Let me see.",
   toolCalls: calls.map(([name, input]) => ({ name, input })),
 });
@@ -77,7 +79,11 @@ const teams: Readonly<Record<string, (world: World) => Agent>> = {
   },
   orchestrator: (world) => {
     const [a, b] = hands(world);
-    const calls = calling(["handoff_a", { task: "one" }], ["handoff_b", { task: "two" }], ["handoff_ada", { task: "?" }]);
+    const calls = calling(
+      ["handoff_a", { task: "one" }],
+      ["handoff_b", { task: "two" }],
+      ["handoff_ada", { task: "?" }],
+    );
     const ada = new UserProxyAgent({ name: "ada" });
     const subAgents = [{ agent: a, key: "a" }, { agent: b, key: "b" }, { agent: ada }];
     const model = answering(world, (asked, turn) => (turn === 0 ? calls : `done ${asked.length}`));
@@ -142,7 +148,9 @@ function told(events: readonly Event[]) {
   );
   const notes = events.flatMap((event) => (event.type === "architecture_event" ? [event.data] : []));
   const hired = events.flatMap((event) =>
-    event.type === "spawn_start" || event.type === "handoff" ? [`${event.type} ${event.data.childTaskId}`] : [],
+    event.type === "spawn_start" || event.type === "handoff"
+      ? [`${event.type} ${event.data.childTaskId}`]
+      : [],
   );
   return { metadata, notes, hired: hired.toSorted() };
 }
