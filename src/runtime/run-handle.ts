@@ -6,6 +6,7 @@ import {
   spendOfTopUp,
   type AgentId,
   type ApprovalDecision,
+  type CancelSignal,
   type Clock,
   type Delta,
   type Event,
@@ -71,8 +72,14 @@ export class StoredRunHandle implements RunHandle {
     return new StoredRunHandle({ ...this.#options, by });
   }
 
-  events(options?: TailOptions): AsyncIterable<Event | Delta> {
-    return this.#options.store.events.tail(this.runId, options);
+  async *events(options: TailOptions = {}): AsyncIterable<Event | Delta> {
+    let next = options.fromSeq ?? 0;
+    do {
+      for await (const event of this.#options.store.events.tail(this.runId, { ...options, fromSeq: next })) {
+        if ("seq" in event) next = event.seq + 1;
+        yield event;
+      }
+    } while (await this.#ordersObeyed(options.signal));
   }
 
   /** Reads along until the run ends, and on if it has orders to go on. */
@@ -103,14 +110,10 @@ export class StoredRunHandle implements RunHandle {
 
   async #readEnding(fromSeq: number): Promise<Ending> {
     const ending: Ending = {};
-    let next = fromSeq;
-    do {
-      for await (const event of this.events({ fromSeq: next, types: ["task_end", "run_end"] })) {
-        if ("seq" in event) next = event.seq + 1;
-        if (event.type === "run_end") ending.end = event;
-        if (event.type === "task_end" && event.taskId === root) ending.task = event;
-      }
-    } while (await this.#ordersObeyed());
+    for await (const event of this.events({ fromSeq, types: ["task_end", "run_end"] })) {
+      if (event.type === "run_end") ending.end = event;
+      if (event.type === "task_end" && event.taskId === root) ending.task = event;
+    }
     return ending;
   }
 
@@ -165,18 +168,22 @@ export class StoredRunHandle implements RunHandle {
   }
 
   /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. */
-  async #ordersObeyed(): Promise<boolean> {
+  async #ordersObeyed(signal?: CancelSignal): Promise<boolean> {
     const { store } = this.#options;
     for (let waited = false; ; waited = true) {
+      if (signal?.aborted === true) return false;
       const changed = Promise.withResolvers<void>();
-      const forget = store.onChange(() => changed.resolve());
-      const mail = await store.mailbox.read(this.runId);
-      if (!mail.some(({ body }) => body.type === "resume" || body.type === "top_up")) {
+      const wake = (): void => changed.resolve();
+      const forget = store.onChange(wake);
+      signal?.addEventListener("abort", wake);
+      try {
+        const mail = await store.mailbox.read(this.runId);
+        if (!mail.some(({ body }) => body.type === "resume" || body.type === "top_up")) return waited;
+        await changed.promise;
+      } finally {
         forget();
-        return waited;
+        signal?.removeEventListener("abort", wake);
       }
-      await changed.promise;
-      forget();
     }
   }
 

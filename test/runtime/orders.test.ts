@@ -222,3 +222,40 @@ it("does not start code again that failed on a recorded fault (J5)", async () =>
   expect((await (await runtime.submit(worker, null)).result()).failure?.message).toBe("wrapped");
   expect(starts).toBe(1);
 });
+
+it("who watches a run that ended is shown how it goes on, once it has orders to", async () => {
+  const { runtime } = await setUp();
+  let healthy = false;
+  const worker = agent("worker", async (ctx) =>
+    ctx.step("call", async () => (healthy ? "up" : Promise.reject(new Error("down")))),
+  );
+  const run = await runtime.submit(worker, null);
+  await run.result();
+  const shown = await all(run.events());
+  healthy = true;
+  await run.resume();
+  const more = await all(run.events({ fromSeq: shown.length }));
+  expect(more.map(({ type }) => type)).toEqual(expect.arrayContaining(["run_resume", "run_end"]));
+  expect((await run.result()).output).toBe("up");
+});
+
+it("who is told to stop watching stops, also while orders are not obeyed yet", async () => {
+  const { runtime, store, open } = await setUp();
+  const worker = agent("worker", async (ctx) => ctx.step("call", () => Promise.reject(new Error("down"))));
+  const ended = await runtime.submit(worker, null);
+  expect((await ended.result()).status).toBe("failed");
+  await runtime.close();
+  await store.leases.dismiss("worker-1");
+  // Nobody hosts its agent here.
+  const run = await (await open()).find(ended.runId);
+  await run?.resume();
+  const leaving = new AbortController();
+  const types: string[] = [];
+  const watched = (async () => {
+    for await (const { type } of run?.events({ signal: leaving.signal }) ?? []) types.push(type);
+  })();
+  await settle();
+  leaving.abort();
+  await watched;
+  expect(types.at(-1)).toBe("run_end");
+});
