@@ -164,9 +164,10 @@ describe("an answer that is asked for again", () => {
     expect(model.calls[2]).toMatchObject({ tools: [{ name: "look" }], toolChoice: "none" });
     await agent.invoke("Sure?", { sessionId });
     const said = model.calls[4]?.messages ?? [];
-    for (const [index, message] of said.entries())
-      if (message.role === "assistant" && toolCallsOf(message).length > 0)
-        expect(said[index + 1]?.role).toBe("tool");
+    const called = said.flatMap((message, index) =>
+      message.role === "assistant" && toolCallsOf(message).length > 0 ? [said[index + 1]?.role] : [],
+    );
+    expect(called).toEqual(["tool", "tool"]);
   });
 
   test("one that only the schema's own rules refuse is a failed result, not a throw", async () => {
