@@ -295,6 +295,18 @@ describe("reeve run", () => {
     expect(existsSync(join(folder, "new.txt"))).toBe(written);
   });
 
+  test("S5: what is said to a conversation that waits for a person is heard by its run, which asks again", async () => {
+    const { folder, url, run, requests } = await setUp((request) =>
+      request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
+    );
+    const runId = await leftAsking(folder, url);
+    const { code, out } = await run("--session", "ses_left", "In capitals", "--tools", "all", "--mode", "json");
+    const lines = out.map((line) => JSON.parse(line) as { type: string; runId?: string });
+    expect({ code, first: lines[0]?.type === "run_start" }).toEqual({ code: 0, first: false });
+    expect(lines.at(-1)).toMatchObject({ type: "result", runId, output: "done" });
+    expect(JSON.stringify(requests[1])).toContain("In capitals");
+  });
+
   test("a conversation whose run was left half way is not gone on with unseen", async () => {
     const { folder, url, run, requests, asked } = await setUp(() => undefined);
     const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
@@ -337,7 +349,8 @@ describe("reeve run", () => {
 /** A run that was let go of while it waits for a person. */
 async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   await mkdir(join(folder, ".reeve"), { recursive: true });
-  const runtime = await openRuntime({ store: `sqlite:${join(folder, ".reeve/reeve.db")}` });
+  const store = `sqlite:${join(folder, ".reeve/reeve.db")}` as const;
+  const runtime = await openRuntime({ store, suspendAfterMs: 0 });
   const settings = { model: "openai-compatible/gpt-4o", baseUrl, tools: "all", root: folder } as const;
   const sessionId = formatSessionId("left");
   const run = await runAgent(settings, sessionId).submit("Write it", {
@@ -346,7 +359,7 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
     metadata: toMetadata(settings),
     streaming: true,
   });
-  for await (const { type } of run.events()) if (type === "approval_request") break;
+  await expect.poll(async () => (await runtime.list({ sessionId })).runs[0]?.status).toBe("suspended");
   await runtime.close();
   return run.runId;
 }

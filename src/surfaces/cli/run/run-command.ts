@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { openRuntime } from "../../../default-runtime.ts";
 import {
   Fault,
+  formatRunId,
   formatSessionId,
   parseRunId,
   parseSessionId,
@@ -59,11 +60,7 @@ export async function runCommand(
     const following =
       settings === undefined
         ? await resumed(store, runtime, parseRunId(resume ?? ""), { budget, yes })
-        : {
-            run: await started(store, runtime, prompt, { ...options, settings, budget }),
-            fromSeq: 0,
-            asked: [],
-          };
+        : await started(store, runtime, prompt, { ...options, settings, budget });
     const { status } = await follow(following, watcher, { terminal, yes });
     return exitKindOfRun(status);
   } finally {
@@ -91,18 +88,24 @@ async function started(
   runtime: OpenRuntime,
   prompt: string,
   { settings, budget, yes = false, ...options }: Starting,
-): Promise<RunHandle> {
+): Promise<Following> {
   const sessionId = await sessionOf(store, options);
   await refuseBusy(store, sessionId);
   const agent = runAgent(settings, sessionId, { yes });
-  return agent.submit(prompt, {
+  const runId = formatRunId(randomUUID());
+  const run = await agent.submit(prompt, {
     runtime,
+    runId,
     sessionId,
     budget,
     metadata: toMetadata(settings),
     userId: "person",
     streaming: true,
   });
+  if (run.runId === runId) return { run, fromSeq: 0, asked: [] };
+  // S5: it was said to one that waits. What was shown and answered there is not shown and asked again.
+  const { fromSeq, asked } = await soFar(store, run.runId);
+  return { run, fromSeq, asked };
 }
 
 const unfinished: readonly RunStanding[] = ["pending", "running", "suspended"];
