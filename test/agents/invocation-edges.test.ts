@@ -116,6 +116,25 @@ describe("a history of the application's own", () => {
   });
 });
 
+describe("an agent", () => {
+  test.for([
+    { budget: { maxTokens: -1 } },
+    { budget: { maxCostUsd: Number.NaN } },
+    { spawnBudget: { maxAgents: 0 } },
+  ])("B2: with %o is refused when it is made", (bounds) => {
+    const make = () => new Agent({ name: "strict", model: scriptedModel([]), ...bounds });
+    expect(make).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+  });
+
+  test("is asked nothing at all: the refusal says what it takes, also where a schema is asked for", async () => {
+    const agent = new Agent({ name: "strict", model: scriptedModel([]) });
+    await expect(agent.invoke(null as never, { output: sized })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("agent strict takes a text"),
+    });
+  });
+});
+
 describe("an input", () => {
   const bad: readonly JsonValue[] = [
     { prompt: "x", output: "a number" },
@@ -198,6 +217,23 @@ describe("an invocation that is tried again by a layer", () => {
     });
     expect(await agent.invoke("Write")).toMatchObject({ output: "long enough" });
     expect(model.calls[2]?.messages.map(messageText)).toEqual(["Write"]);
+  });
+});
+
+describe("an invocation that is stopped before its output was looked at", () => {
+  test("gives none of it out", async () => {
+    const agent = new Agent({
+      name: "guarded",
+      model: scriptedModel([{ text: "a draft", ...looks }, "never"]),
+      tools: [look],
+      budget: { maxTurns: 1 },
+      guardrails: [{ name: "reader", onOutput: () => ({ decision: "allow" }) }],
+    });
+    const stream = agent.stream("Write");
+    const given: string[] = [];
+    for await (const event of stream) if (event.type === "agent_end") given.push(event.data.output);
+    expect(await stream.result()).toMatchObject({ status: "budget_exhausted", output: "" });
+    expect(given).toEqual([""]);
   });
 });
 

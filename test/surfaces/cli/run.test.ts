@@ -300,7 +300,15 @@ describe("reeve run", () => {
       request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
     );
     const runId = await leftAsking(folder, url);
-    const { code, out } = await run("--session", "ses_left", "In capitals", "--tools", "all", "--mode", "json");
+    const { code, out } = await run(
+      "--session",
+      "ses_left",
+      "In capitals",
+      "--tools",
+      "all",
+      "--mode",
+      "json",
+    );
     const lines = out.map((line) => JSON.parse(line) as { type: string; runId?: string });
     expect({ code, first: lines[0]?.type === "run_start" }).toEqual({ code: 0, first: false });
     expect(lines.at(-1)).toMatchObject({ type: "result", runId, output: "done" });
