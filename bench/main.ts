@@ -2,6 +2,7 @@
 import { formatRow, meets, type Row } from "./row.ts";
 
 const benches: Readonly<Record<string, () => Promise<{ rows: () => AsyncIterable<Row> }>>> = {
+  architectures: () => import("./architectures.ts"),
   loop: () => import("./loop.ts"),
   policy: () => import("./policy.ts"),
   runtime: () => import("./runtime.ts"),

@@ -29,14 +29,27 @@ export class AgentStream<Result = RunResult<JsonValue>> implements AsyncIterable
   }
 
   /** C3: whoever leaves detaches, unless `cancelOnBreak` was asked for. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Event | Delta, void> {
+  [Symbol.asyncIterator](): AsyncIterator<Event | Delta, undefined> {
+    let events: AsyncIterator<Event | Delta> | undefined;
+    return {
+      // The run's own promise, once it is there: a delta does not wait a second time.
+      next: () => {
+        if (events !== undefined) return events.next() as Promise<IteratorResult<Event | Delta, undefined>>;
+        return this.#begin().then((begun) => {
+          events = begun;
+          return begun.next() as Promise<IteratorResult<Event | Delta, undefined>>;
+        });
+      },
+      return: async () => {
+        await events?.return?.();
+        if (this.#cancelOnBreak && this.#run !== undefined) await (await this.#run).cancel("its reader left");
+        return { value: undefined, done: true };
+      },
+    };
+  }
+
+  async #begin(): Promise<AsyncIterator<Event | Delta>> {
     const run = await this.run();
-    let ended = false;
-    try {
-      yield* run.events();
-      ended = true;
-    } finally {
-      if (!ended && this.#cancelOnBreak) await run.cancel("its reader left");
-    }
+    return run.events()[Symbol.asyncIterator]();
   }
 }

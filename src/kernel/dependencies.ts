@@ -91,4 +91,6 @@ export interface WorkerBrief {
   readonly instructions?: string;
   /** What was said before, in place of its own history. */
   readonly history?: readonly ChatMessage[];
+  /** Its answer is to be JSON that fits. */
+  readonly output?: JsonSchema;
 }

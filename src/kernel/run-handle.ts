@@ -17,7 +17,7 @@ export interface RunHandle {
   readonly agentId: AgentId;
   /** The same run, for orders in this name; it stands in the events they cause. */
   as(by: string): RunHandle;
-  /** To its end, and on where it ended and has orders to go on. C3: leaving the loop leaves the run alone. */
+  /** To its end; of one that ended and has orders to go on it shows more only once they are obeyed. C3: leaving the loop leaves the run alone. */
   events(options?: TailOptions): AsyncIterable<Event | Delta>;
   /** Of an agent of your own, `output` is what its `run` returned. */
   result(): Promise<RunResult<JsonValue>>;

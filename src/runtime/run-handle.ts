@@ -6,7 +6,6 @@ import {
   spendOfTopUp,
   type AgentId,
   type ApprovalDecision,
-  type CancelSignal,
   type Clock,
   type Delta,
   type Event,
@@ -72,14 +71,8 @@ export class StoredRunHandle implements RunHandle {
     return new StoredRunHandle({ ...this.#options, by });
   }
 
-  async *events(options: TailOptions = {}): AsyncIterable<Event | Delta> {
-    let next = options.fromSeq ?? 0;
-    do {
-      for await (const event of this.#options.store.events.tail(this.runId, { ...options, fromSeq: next })) {
-        if ("seq" in event) next = event.seq + 1;
-        yield event;
-      }
-    } while (await this.#ordersObeyed(options.signal));
+  events(options?: TailOptions): AsyncIterable<Event | Delta> {
+    return this.#options.store.events.tail(this.runId, options);
   }
 
   /** Reads along until the run ends, and on if it has orders to go on. */
@@ -110,10 +103,14 @@ export class StoredRunHandle implements RunHandle {
 
   async #readEnding(fromSeq: number): Promise<Ending> {
     const ending: Ending = {};
-    for await (const event of this.events({ fromSeq, types: ["task_end", "run_end"] })) {
-      if (event.type === "run_end") ending.end = event;
-      if (event.type === "task_end" && event.taskId === root) ending.task = event;
-    }
+    let next = fromSeq;
+    do {
+      for await (const event of this.events({ fromSeq: next, types: ["task_end", "run_end"] })) {
+        if ("seq" in event) next = event.seq + 1;
+        if (event.type === "run_end") ending.end = event;
+        if (event.type === "task_end" && event.taskId === root) ending.task = event;
+      }
+    } while (await this.#ordersObeyed());
     return ending;
   }
 
@@ -168,22 +165,18 @@ export class StoredRunHandle implements RunHandle {
   }
 
   /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. */
-  async #ordersObeyed(signal?: CancelSignal): Promise<boolean> {
+  async #ordersObeyed(): Promise<boolean> {
     const { store } = this.#options;
     for (let waited = false; ; waited = true) {
-      if (signal?.aborted === true) return false;
       const changed = Promise.withResolvers<void>();
-      const wake = (): void => changed.resolve();
-      const forget = store.onChange(wake);
-      signal?.addEventListener("abort", wake);
-      try {
-        const mail = await store.mailbox.read(this.runId);
-        if (!mail.some(({ body }) => body.type === "resume" || body.type === "top_up")) return waited;
-        await changed.promise;
-      } finally {
+      const forget = store.onChange(() => changed.resolve());
+      const mail = await store.mailbox.read(this.runId);
+      if (!mail.some(({ body }) => body.type === "resume" || body.type === "top_up")) {
         forget();
-        signal?.removeEventListener("abort", wake);
+        return waited;
       }
+      await changed.promise;
+      forget();
     }
   }
 

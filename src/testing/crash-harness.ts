@@ -26,10 +26,14 @@ export interface CrashOptions {
   readonly branches?: number;
   /** Events that depend on the moment and not on the work. */
   readonly ignore?: readonly EventType[];
+  /** Branches of one task go side by side, so that what they tell has no order. */
+  readonly sideBySide?: boolean;
   /** Lost calls may use up the money; then only what must hold for a run that stops early is checked. */
   readonly mayExhaust?: boolean;
   /** Both unless told. */
   readonly when?: readonly Death["when"][];
+  /** Of the writes, from 1: at which it is killed. At all unless told. */
+  readonly kills?: (at: number) => boolean;
   /** After the death at write `at`, the next life dies too, at this write of its own. */
   readonly again?: (at: number) => number | undefined;
   /** Gives up after so many kills of one kind: the work does not end. 200 unless told. */
@@ -120,9 +124,9 @@ class CrashLab {
 
   /** Of a case that failed nothing more is asked. */
   #judge({ trace, failures, kills }: CaseResult, uncrashed: CaseTrace): BrokenPromise[] {
-    const { branches = 1, ignore = [], mayExhaust = false } = this.#options;
-    const found =
-      failures.length > 0 ? failures : checkCase(trace, uncrashed, { branches, ignore, mayExhaust });
+    const { branches = 1, ignore = [], mayExhaust = false, sideBySide = false } = this.#options;
+    const options = { branches, ignore, mayExhaust, sideBySide };
+    const found = failures.length > 0 ? failures : checkCase(trace, uncrashed, options);
     return found.map((each) => ({ ...each, kills }));
   }
 
@@ -131,7 +135,7 @@ class CrashLab {
     when: Death["when"],
     uncrashed: CaseTrace,
   ): Promise<{ readonly cases: readonly CaseResult[]; readonly endless: readonly BrokenPromise[] }> {
-    const { maxKills = 200, lanes = 3, again } = this.#options;
+    const { maxKills = 200, lanes = 3, kills = () => true, again } = this.#options;
     const runIds = uncrashed.runs.map(({ runId }) => runId);
     const cases: CaseResult[] = [];
     let next = 1;
@@ -139,6 +143,7 @@ class CrashLab {
     const lane = async (): Promise<void> => {
       while (!through && next <= maxKills) {
         const at = next++;
+        if (!kills(at)) continue;
         const second = again?.(at);
         const deaths: Death[] = [{ at, when }, ...(second === undefined ? [] : [{ at: second, when }])];
         const result = await this.#doCase(deaths, runIds);

@@ -54,6 +54,8 @@ export interface PromiseOptions {
   readonly ignore: readonly EventType[];
   /** The money may run out, so that output, calls and events are not those of the uncrashed run. */
   readonly mayExhaust: boolean;
+  /** Branches of one task go side by side: see `compareLogs`. */
+  readonly sideBySide?: boolean;
 }
 
 /** The promises that a case broke, measured against the case without a crash. */
@@ -74,12 +76,13 @@ export function checkCase(
   ];
 }
 
-function checkRun(run: RunTrace, expected: RunTrace, { ignore, mayExhaust }: PromiseOptions): Broken[] {
+function checkRun(run: RunTrace, expected: RunTrace, options: PromiseOptions): Broken[] {
+  const { mayExhaust } = options;
   return [
     ...(mayExhaust ? [] : checkOutput(run, expected)),
     ...checkMoney(run, expected, mayExhaust),
     ...checkStatement(run),
-    ...checkEvents(run, mayExhaust ? undefined : expected, ignore),
+    ...checkEvents(run, mayExhaust ? undefined : expected, options),
     ...checkSeats(run),
   ];
 }
@@ -180,7 +183,11 @@ function checkBill({ calls, runs }: CaseTrace): Broken[] {
   return found;
 }
 
-function checkEvents(run: RunTrace, expected: RunTrace | undefined, ignore: readonly EventType[]): Broken[] {
+function checkEvents(
+  run: RunTrace,
+  expected: RunTrace | undefined,
+  { ignore, sideBySide = false }: PromiseOptions,
+): Broken[] {
   const { runId, events, chain } = run;
   const found: Broken[] = [];
   const gap = findGap(events);
@@ -190,7 +197,8 @@ function checkEvents(run: RunTrace, expected: RunTrace | undefined, ignore: read
   if (ends !== 1 || events.at(-1)?.type !== "run_end") {
     found.push(broken("events", runId, `has ${ends} run_end and ends with ${events.at(-1)?.type}`));
   }
-  const differences = expected === undefined ? [] : compareLogs(expected.events, events, ignore);
+  const differences =
+    expected === undefined ? [] : compareLogs(expected.events, events, { ignore, sideBySide });
   return [...found, ...differences.map((difference) => broken("events", runId, difference))];
 }
 

@@ -1,4 +1,4 @@
-import { canonicalJson, type Event, type EventType } from "../kernel/index.ts";
+import { canonicalJson, type Event, type EventType, type JsonObject } from "../kernel/index.ts";
 
 /** Told only where something was lost, so not to be found where nothing was; or where a task was there before what it waits for. */
 const ofRecovery: ReadonlySet<EventType> = new Set([
@@ -28,6 +28,15 @@ const ofTheMoment: ReadonlySet<string> = new Set([
   "lost",
 ]);
 
+export interface CompareOptions {
+  readonly ignore?: readonly EventType[];
+  /**
+   * Tasks have branches that go side by side: which of them is first depends on the moment. So tasks are known by whose they are and not
+   * by their number, and what a task tells is compared, not in which order.
+   */
+  readonly sideBySide?: boolean;
+}
+
 /**
  * How a log differs from that of the run that nothing happened to: a sentence for each strand of each task in which an event is missing,
  * told twice, different or out of order. Side by side go tasks, the calls of one batch of tools, the moves of seats and the orders from
@@ -36,10 +45,11 @@ const ofTheMoment: ReadonlySet<string> = new Set([
 export function compareLogs(
   expected: readonly Event[],
   actual: readonly Event[],
-  ignored: readonly EventType[] = [],
+  { ignore = [], sideBySide = false }: CompareOptions = {},
 ): readonly string[] {
-  const ignore = new Set([...ofRecovery, ...ignored]);
-  const [want, have] = [strands(expected, ignore), strands(actual, ignore)];
+  const left = new Set([...ofRecovery, ...ignore]);
+  const strandsOf = sideBySide ? unorderedStrands : strands;
+  const [want, have] = [strandsOf(expected, left), strandsOf(actual, left)];
   const differences: string[] = [];
   for (const name of new Set([...want.keys(), ...have.keys()])) {
     const [wanted, had] = [want.get(name) ?? [], have.get(name) ?? []];
@@ -77,6 +87,36 @@ function strands(events: readonly Event[], ignore: ReadonlySet<EventType>): Map<
     else put(type.startsWith("seat_") ? `${taskId} seats` : taskId, text);
   }
   return found;
+}
+
+function unorderedStrands(events: readonly Event[], ignore: ReadonlySet<EventType>): Map<string, string[]> {
+  const names = taskNames(events);
+  const found = new Map<string, string[]>();
+  for (const { type, taskId, agentId, parentId, data } of events) {
+    if (ignore.has(type)) continue;
+    const name = names.get(taskId) ?? taskId;
+    const parent = parentId === null ? null : (names.get(parentId) ?? parentId);
+    const told = lasting(data);
+    const named = Object.entries(told).map(([key, value]) => [key, names.get(value as string) ?? value]);
+    const text = `${type} ${canonicalJson({ agentId, parent, data: Object.fromEntries(named) as JsonObject })}`;
+    found.set(name, [...(found.get(name) ?? []), text]);
+  }
+  for (const [name, texts] of found) found.set(name, texts.toSorted());
+  return found;
+}
+
+/** By whose they are: the agents from the root down, numbered where an employer has several of one. */
+function taskNames(events: readonly Event[]): Map<string, string> {
+  const names = new Map<string, string>();
+  const taken = new Map<string, number>();
+  for (const { type, taskId, agentId, parentId } of events) {
+    if (type !== "task_start" || names.has(taskId)) continue;
+    const above = parentId === null ? "" : `${names.get(parentId) ?? parentId} > `;
+    const count = (taken.get(`${above}${agentId}`) ?? 0) + 1;
+    taken.set(`${above}${agentId}`, count);
+    names.set(taskId, `${above}${agentId}${count === 1 ? "" : ` ${count}`}`);
+  }
+  return names;
 }
 
 function lasting(data: object): object {

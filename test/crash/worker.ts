@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import { openRuntime, sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { workAsTold } from "../../src/testing/worker-duty.ts";
-import { price } from "./workload.ts";
+import { price, type Workload } from "./workload.ts";
 import { forgetful } from "./workloads/forgetful.ts";
 import { workloads } from "./workloads/index.ts";
 
 await workAsTold(async ({ file, workload: name, server, mortal }) => {
-  const workload = name === "forgetful" ? forgetful : workloads[name];
+  const workload = name === "forgetful" ? forgetful : (workloads[name] ?? (await thinking(name)));
   if (workload === undefined) throw new Error(`there is no workload ${name}`);
   const [agent, ...others] = workload.agents(server);
   if (agent === undefined) throw new Error(`workload ${name} has no agent`);
@@ -36,3 +36,9 @@ await workAsTold(async ({ file, workload: name, server, mortal }) => {
   await runtime.close();
   return runs;
 });
+
+/** Loaded by those alone that need them: every worker is a process. */
+async function thinking(name: string): Promise<Workload | undefined> {
+  const { thinkerWorkloads } = await import("./thinker-workloads.ts");
+  return thinkerWorkloads[name];
+}

@@ -19,7 +19,7 @@ export interface Workload {
   /** What comes out of each run, as far as it can be said beforehand. */
   readonly outputs: readonly JsonValue[];
   readonly runtime?: Pick<RuntimeOptions, "suspendAfterMs">;
-  readonly world: Pick<CrashOptions, "answering" | "branches" | "visitor" | "mayExhaust">;
+  readonly world: Pick<CrashOptions, "answering" | "branches" | "visitor" | "mayExhaust" | "sideBySide">;
 }
 
 interface Hands {

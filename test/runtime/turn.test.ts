@@ -228,6 +228,46 @@ describe("the step `turn` (J4)", () => {
     ]);
   });
 
+  it("shows a child that remembers what was said there just before, in the same run", async () => {
+    const { runtime } = await setUp();
+    const child = agent("child", async (ctx) => {
+      const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
+      const entry = {
+        type: "message",
+        id: `e-${ctx.taskId}`,
+        parentId: turn.leafId,
+        at: turn.at,
+        runId: ctx.facts.runId,
+        taskId: ctx.taskId,
+        message: userMessage(`said by ${ctx.taskId}`),
+      } as const;
+      const to = {
+        sessionId: turn.sessionId as SessionId,
+        agentId: ctx.agentId,
+        visibility: "visible",
+      } as const;
+      ctx.report({ sessions: [{ type: "append", entry, ...to }] });
+      return [...turn.history].map(messageText);
+    });
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const seen = [];
+        for (let time = 0; time < 3; time++) {
+          const spawned = await ctx.spawn(child.id, null, { retention: HistoryRetention.PERMANENT });
+          if (spawned.kind === "spawned") seen.push((await ctx.join(spawned.handle)).output);
+        }
+        return seen;
+      },
+      { colleagues: [child] },
+    );
+    expect((await (await runtime.submit(parent, null)).result()).output).toEqual([
+      [],
+      ["said by t1"],
+      ["said by t1", "said by t2"],
+    ]);
+  });
+
   it("keeps what a child did apart by employer and role, and by user", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => {

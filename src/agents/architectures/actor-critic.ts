@@ -12,7 +12,7 @@ import { answerOf, endWith, hire } from "./hire.ts";
 import { jsonIn, scoreIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
-import { hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
+import { formWanted, hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
 
 export interface ActorCriticOptions {
   /** Does the work. */
@@ -63,10 +63,8 @@ export class ActorCritic implements Architecture {
     for (let round = 1; round <= this.#maxRounds; round++) {
       yield note("actor_critic", "actor_started", { round });
       const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
-      const end = await this.#hire(deps, "actor", {
-        ...this.#brief(question),
-        ...withPrompt(question, task),
-      });
+      const brief = { ...this.#brief(question), ...withPrompt(question, task), ...formWanted(question) };
+      const end = await this.#hire(deps, "actor", brief);
       if (!endWith(session, "actor", end)) return;
       yield note("actor_critic", "actor_completed", { round, output: session.output });
       yield note("actor_critic", "critic_started", { round });

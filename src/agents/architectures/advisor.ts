@@ -1,7 +1,7 @@
 import { Fault, type Agent, type AgentSession, type Dependencies } from "../../kernel/index.ts";
 import { answerOf, hire } from "./hire.ts";
 import { askAnswerer, askHelper, type Question, type RoleDuty } from "./question.ts";
-import type { Roster } from "./roster.ts";
+import { formWanted, type Roster } from "./roster.ts";
 
 /** Who does a piece of thinking for a team: the team's own agent, by one call to the model of that role; or an agent that is hired. */
 export type Advisor = "self" | Agent;
@@ -21,7 +21,8 @@ export async function advised(
 ): Promise<string> {
   if (by === "self") return (answers ? askAnswerer : askHelper)(session, deps, question, call);
   const { role, duty: instructions, prompt } = call;
-  return answerOf(role, await hire(deps, { worker: by, input: { prompt, instructions } }));
+  const input = { prompt, instructions, ...(answers && formWanted(question)) };
+  return answerOf(role, await hire(deps, { worker: by, input }));
 }
 
 /** All who may be hired, as `Architecture.declaredWorkers` gives them. */

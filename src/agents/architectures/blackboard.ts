@@ -1,7 +1,7 @@
 import type { AgentSession, Architecture, Dependencies, EventDraft, JsonValue } from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf } from "./bound.ts";
-import { hire, whyNot, type WorkerEnd } from "./hire.ts";
+import { hire, stopIfSpent, whyNot, type WorkerEnd } from "./hire.ts";
 import { jsonIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
@@ -89,6 +89,7 @@ export class Blackboard implements Architecture {
       // B5: better than nothing, should the money end here.
       session.output = board.best;
       yield note(this.name, "contribution", { round, ...entry });
+      stopIfSpent(deps, [end]);
       isDone = this.#coordinator === undefined && entry.kind === "answer";
     }
     session.metadata["blackboard"] = { rounds: round, entries: board.entries.map((entry) => ({ ...entry })) };

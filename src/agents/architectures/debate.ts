@@ -1,10 +1,10 @@
 import type { AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf, scoreOf } from "./bound.ts";
-import { answerOf, hireAll, whyNot, type Job, type WorkerEnd } from "./hire.ts";
+import { answerOf, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from "./hire.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
-import { hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
+import { answerWanted, hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
 
 export interface DebateOptions {
   /** At least two. Those that think by other models, or with other instructions, disagree in other ways. */
@@ -60,6 +60,7 @@ export class Debate implements Architecture {
       positions = answered(ends);
       // B5: better than nothing, should the money end here.
       session.output = vote(positions);
+      stopIfSpent(deps, Object.values(ends));
       if (positions.length < 2) break;
       if (this.#alike === undefined || !agree(positions, this.#alike)) continue;
       yield note(this.name, "converged", { round: rounds });
@@ -85,7 +86,7 @@ export class Debate implements Architecture {
   }
 
   #jobs(question: Question, round: number, positions: readonly Position[]): Readonly<Record<string, Job>> {
-    const whole = wholeQuestion(question);
+    const whole = this.#judge === undefined ? answerWanted(question) : wholeQuestion(question);
     const taking = round === 0 ? this.#debaters.names : positions.map(({ name }) => name);
     const jobs = taking.map((name): [string, Job] => {
       const member = this.#debaters.get(name);

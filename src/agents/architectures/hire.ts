@@ -2,6 +2,7 @@ import {
   Fault,
   MiddlewareTermination,
   outcomeStatus,
+  parseTaskId,
   reviveFault,
   type Agent,
   type AgentSession,
@@ -83,6 +84,23 @@ export function answerOf(name: string, end: WorkerEnd): string {
       ...(failure && { failure: failure as unknown as JsonObject }),
     },
   });
+}
+
+/**
+ * B5: what stopped a worker is that its employer's own budget, or one above it, is spent: then the employer stops too, also one that goes on
+ * without a worker's answer. Whoever was hired is younger than whoever hired it, so the number of the task whose budget it was tells.
+ */
+export function stopIfSpent({ ctx }: Dependencies, ends: Iterable<WorkerEnd>): void {
+  for (const end of ends) {
+    const failure = end.kind === "stopped" ? end.outcome.failure : null;
+    const whose = failure?.code === "budget_exhausted" ? failure.details?.["taskId"] : undefined;
+    if (failure && typeof whose === "string" && ordinal(whose) <= ordinal(ctx.taskId))
+      throw reviveFault(failure);
+  }
+}
+
+function ordinal(taskId: string): number {
+  return Number(parseTaskId(taskId).slice(1));
 }
 
 /**

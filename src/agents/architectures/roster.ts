@@ -86,10 +86,19 @@ export function hiring(
     : { ...options, retention: HistoryRetention.PERMANENT, role: remembers };
 }
 
-/** A question as it was put to the agent, for a worker that is to answer it: with its files, and what was said before. */
+/** A question as it was put to the agent, for a worker that is to work on it: with its files, and what was said before. */
 export function wholeQuestion({ prompt, attachments, before }: Question): WorkerBrief {
   return {
     prompt: attachments.length === 0 ? prompt : [{ type: "text", text: prompt }, ...attachments],
     ...(before.length > 0 && { history: before.slice() }),
   };
+}
+
+/** The same for a worker whose answer may be the answer: in the form that is wanted. */
+export function answerWanted(question: Question): WorkerBrief {
+  return { ...wholeQuestion(question), ...formWanted(question) };
+}
+
+export function formWanted({ format }: Question): Pick<WorkerBrief, "output"> {
+  return format?.type === "json" && format.schema !== undefined ? { output: format.schema } : {};
 }

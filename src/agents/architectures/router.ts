@@ -10,7 +10,7 @@ import { scoreOf } from "./bound.ts";
 import { endWith, hire } from "./hire.ts";
 import { askHelper, questionOf, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
-import { hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
+import { answerWanted, hiring, Roster, type Members } from "./roster.ts";
 
 export interface RouterOptions {
   /** The specialists, by the name of their route. Described well, they are chosen well. */
@@ -75,7 +75,7 @@ export class Router implements Architecture {
 
   /** One that remembers by itself is shown nothing of what others said. */
   #brief(question: Question): WorkerInput {
-    const { history, ...brief } = wholeQuestion(question);
+    const { history, ...brief } = answerWanted(question);
     return this.#isShared && history !== undefined ? { ...brief, history } : brief;
   }
 

@@ -7,8 +7,9 @@ import {
   type Dependencies,
   type EventDraft,
 } from "../../kernel/index.ts";
-import { hire } from "../architectures/hire.ts";
-import { briefOf, endStatus, refuseNamesakes, saidBy, surroundingsOf } from "./flow-step.ts";
+import { endWith, hire } from "../architectures/hire.ts";
+import { questionOf } from "../architectures/question.ts";
+import { briefOf, endStatus, refuseNamesakes } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 export interface ConditionalFlowOptions {
@@ -41,14 +42,14 @@ export class ConditionalFlow implements Architecture {
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const { ifTrue, ifFalse } = this.#options;
     const flow = this.name;
-    const around = await surroundingsOf(session, deps);
+    const question = await questionOf(session, deps, prompt);
     const worker = (await this.#holds(deps, prompt)) ? ifTrue : ifFalse;
     const step = worker.id;
     yield stepStart({ flow, step });
-    const end = await hire(deps, { worker, input: briefOf(prompt, around) });
-    if (end.kind !== "refused") session.output = end.text;
+    const end = await hire(deps, { worker, input: briefOf(prompt, question) });
     yield stepEnd({ flow, step, status: endStatus(end) });
-    session.output = saidBy(deps, step, end);
+    if (end.kind !== "answered") deps.ctx.check();
+    endWith(session, step, end);
   }
 
   #holds({ ctx }: Dependencies, prompt: string): Promise<boolean> {

@@ -1,14 +1,13 @@
 import {
   Fault,
   type Agent,
-  type AgentSession,
-  type ChatMessage,
   type Dependencies,
   type RunStatus,
-  type UserPart,
   type WorkerInput,
 } from "../../kernel/index.ts";
 import { answerOf, type WorkerEnd } from "../architectures/hire.ts";
+import type { Question } from "../architectures/question.ts";
+import { wholeQuestion } from "../architectures/roster.ts";
 
 /** An agent at its place in a flow. */
 export interface FlowStep {
@@ -49,26 +48,10 @@ export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, A
   return Object.fromEntries(steps.map(({ name, worker }) => [name, worker]));
 }
 
-/** What an input takes to be understood: the conversation before it, and what was given besides words. */
-export interface Surroundings {
-  readonly history: readonly ChatMessage[];
-  readonly attachments: readonly UserPart[];
-}
-
-export async function surroundingsOf(
-  { id, attachments }: AgentSession,
-  deps: Dependencies,
-): Promise<Surroundings> {
-  return { history: (await deps.history.getPromptWindow(id)).slice(0), attachments };
-}
-
-/** What a step is told: a text, and what there is around the input of the flow. */
-export function briefOf(prompt: string, { history, attachments }: Surroundings): WorkerInput {
-  if (history.length === 0 && attachments.length === 0) return prompt;
-  return {
-    prompt: attachments.length === 0 ? prompt : [{ type: "text", text: prompt }, ...attachments],
-    ...(history.length > 0 && { history }),
-  };
+/** What a step is told: a text, with what belongs to the question the flow was asked, if anything does. */
+export function briefOf(prompt: string, question: Question): WorkerInput {
+  const isPlain = question.attachments.length === 0 && question.before.length === 0;
+  return isPlain ? prompt : wholeQuestion({ ...question, prompt });
 }
 
 /** What a step said. One that did not answer stops the flow: by the flow's own stop, if there is one, or as it was stopped itself. */

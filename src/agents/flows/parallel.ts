@@ -1,6 +1,5 @@
 import {
   Fault,
-  parseTaskId,
   type Agent,
   type AgentSession,
   type Architecture,
@@ -8,17 +7,9 @@ import {
   type EventDraft,
   type RunContext,
 } from "../../kernel/index.ts";
-import { hire, type WorkerEnd } from "../architectures/hire.ts";
-import {
-  briefOf,
-  endStatus,
-  flowSteps,
-  joined,
-  saidBy,
-  surroundingsOf,
-  workersOf,
-  type FlowStep,
-} from "./flow-step.ts";
+import { hire, stopIfSpent, type WorkerEnd } from "../architectures/hire.ts";
+import { questionOf } from "../architectures/question.ts";
+import { briefOf, endStatus, flowSteps, joined, saidBy, workersOf, type FlowStep } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 /** What becomes of several texts: one after another, the one said most often, or what a function makes of them, in branch order. */
@@ -60,13 +51,13 @@ export class ParallelFlow implements Architecture {
 
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const flow = this.name;
-    const around = await surroundingsOf(session, deps);
+    const question = await questionOf(session, deps, prompt);
     const texts = this.#branches.map(() => "");
     const branches = this.#branches.map(({ name: step, worker }, index) => {
       const branch = async (ctx: RunContext): Promise<WorkerEnd> => {
         ctx.tell(stepStart({ flow, step }));
         const own = deps.scopeForWorker(deps.role, ctx);
-        const end = await hire(own, { worker, input: briefOf(prompt, around) });
+        const end = await hire(own, { worker, input: briefOf(prompt, question) });
         texts[index] = end.kind === "refused" ? "" : end.text;
         session.output = joined(texts);
         return end;
@@ -76,19 +67,14 @@ export class ParallelFlow implements Architecture {
     const ends = Object.values(await deps.ctx.parallel(Object.fromEntries(branches)));
     for (const [index, { name: step }] of this.#branches.entries())
       yield stepEnd({ flow, step, status: endStatus(ends[index]) });
-    this.#stopIfNeeded(deps, ends);
+    stopIfSpent(deps, ends);
+    const [first] = ends;
+    if (first !== undefined && !ends.some(({ kind }) => kind === "answered"))
+      saidBy(deps, this.#branches[0]?.name ?? "", first);
     session.output = await this.#merged(
       deps,
       ends.map((end) => (end.kind === "answered" ? end.text : "")),
     );
-  }
-
-  #stopIfNeeded(deps: Dependencies, ends: readonly WorkerEnd[]): void {
-    const ownEnd = ends.findIndex((end) => isOwnExhaustion(deps, end));
-    const answered = ends.some(({ kind }) => kind === "answered");
-    const index = ownEnd < 0 && !answered ? 0 : ownEnd;
-    const [end, branch] = [ends[index], this.#branches[index]];
-    if (end !== undefined && branch !== undefined) saidBy(deps, branch.name, end);
   }
 
   #merged({ ctx }: Dependencies, texts: readonly string[]): string | Promise<string> {
@@ -106,15 +92,4 @@ function elected(texts: readonly string[]): string {
   let [winner, most] = ["", 0];
   for (const [text, count] of votes) if (count > most) [winner, most] = [text, count];
   return winner;
-}
-
-/** B5: what ran out is not the branch's own, so it has run out for the flow too. An employer's task is older than those it hires. */
-function isOwnExhaustion({ ctx }: Dependencies, end: WorkerEnd): boolean {
-  if (end.kind !== "stopped" || end.outcome.failure?.code !== "budget_exhausted") return false;
-  const whose = end.outcome.failure.details?.["taskId"];
-  return typeof whose === "string" && ordinal(whose) <= ordinal(ctx.taskId);
-}
-
-function ordinal(taskId: string): number {
-  return Number(parseTaskId(taskId).slice(1));
 }

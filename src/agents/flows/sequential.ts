@@ -1,15 +1,7 @@
 import type { Agent, AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
 import { hire } from "../architectures/hire.ts";
-import {
-  briefOf,
-  endStatus,
-  flowSteps,
-  joined,
-  saidBy,
-  surroundingsOf,
-  workersOf,
-  type FlowStep,
-} from "./flow-step.ts";
+import { questionOf } from "../architectures/question.ts";
+import { briefOf, endStatus, flowSteps, joined, saidBy, workersOf, type FlowStep } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 /**
@@ -35,11 +27,11 @@ export class SequentialFlow implements Architecture {
 
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const flow = this.name;
-    const around = await surroundingsOf(session, deps);
+    const question = await questionOf(session, deps, prompt);
     const said = [prompt];
     for (const { name: step, worker } of this.#steps) {
       yield stepStart({ flow, step });
-      const end = await hire(deps, { worker, input: briefOf(joined(said), around) });
+      const end = await hire(deps, { worker, input: briefOf(joined(said), question) });
       const text = end.kind === "refused" ? "" : end.text;
       if (text !== "") session.output = joined([...said, text]);
       yield stepEnd({ flow, step, status: endStatus(end) });

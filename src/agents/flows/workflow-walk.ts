@@ -8,7 +8,8 @@ import {
   type StepContext,
 } from "../../kernel/index.ts";
 import { hire } from "../architectures/hire.ts";
-import { briefOf, joined, saidBy, surroundingsOf, type Surroundings } from "./flow-step.ts";
+import { questionOf, type Question } from "../architectures/question.ts";
+import { briefOf, joined, saidBy } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
 import { START, type WorkflowGraph } from "./workflow-graph.ts";
 import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
@@ -23,7 +24,7 @@ export class WorkflowWalk {
   readonly #deps: Dependencies;
   readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
 
-  #around: Surroundings = { history: [], attachments: [] };
+  #question: Question | undefined;
 
   constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
     this.#graph = graph;
@@ -36,7 +37,7 @@ export class WorkflowWalk {
   /** Gives the bound that ended it before its end, if one did. */
   async toTheEnd(prompt: string): Promise<BoundMet | undefined> {
     const { ctx } = this.#deps;
-    this.#around = await surroundingsOf(this.#session, this.#deps);
+    this.#question = await questionOf(this.#session, this.#deps, prompt);
     this.#schedule.pass(START, prompt, await this.#choose(ctx, START, prompt));
     try {
       this.#callOn();
@@ -116,7 +117,7 @@ export class WorkflowWalk {
     const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
     const prompt = textOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
-    const input = isFirst ? briefOf(prompt, this.#around) : prompt;
+    const input = isFirst && this.#question !== undefined ? briefOf(prompt, this.#question) : prompt;
     const end = await hire(deps, { worker, input });
     if (end.kind === "stopped" && this.#session.output === "") this.#session.output = end.text;
     const text = saidBy(deps, node, end);

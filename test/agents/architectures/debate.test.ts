@@ -118,6 +118,22 @@ describe("a debate", () => {
     expect(agent.architecture.declaredWorkers()).toHaveProperty("judge", judge.agent);
   });
 
+  test("a form for the answer is kept to by whoever gives it: the debaters, or their judge", async () => {
+    const output = {
+      type: "object",
+      properties: { drink: { type: "string" } },
+      required: ["drink"],
+    } as const;
+    const question = { prompt: "What to drink?", output };
+    const tea = '{"drink":"tea"}';
+    const voting = forum({ ada: [tea], bob: [tea] });
+    expect((await runAlone(voting.agent, question)).result.output).toEqual({ drink: "tea" });
+    const judge = worker("wise", [tea]);
+    const judged = forum({ ada: ["Tea"], bob: ["Milk"] }, { rounds: 1, judge: judge.agent });
+    expect((await runAlone(judged.agent, question)).result.output).toEqual({ drink: "tea" });
+    expect(judge.model.calls[0]?.responseFormat).toMatchObject({ type: "json" });
+  });
+
   test("a debater that comes to no answer is out, and the rest go on", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { agent, models } = forum({ ada: ["Tea", "Tea"], bob: [{ error }], eve: ["Milk", "Tea"] });

@@ -75,6 +75,19 @@ describe("a router", () => {
     expect((await runAlone(agent)).result.output).toBe("It was 7 euros.");
   });
 
+  test("whoever streams sees the specialist's words as they come, and what the router says of itself", async () => {
+    const { runtime } = await company();
+    const { agent } = desk(["route: billing"]);
+    const words: string[] = [];
+    const told: string[] = [];
+    for await (const event of agent.stream("Paid?", { runtime })) {
+      if (event.type === "message_update") words.push(`${event.taskId} ${event.text}`);
+      if (event.type === "architecture_event") told.push(event.data.name);
+    }
+    expect(words).toEqual(["t0 route: billing", "t1 It was 7 euros."]);
+    expect(told).toEqual(["router.classified", "router.dispatched", "router.completed"]);
+  });
+
   test("asks the model of its role", async () => {
     const classifier = scriptedModel(["route: travel"]);
     const { agent, model } = desk([], {}, { models: { classifier } });
@@ -124,6 +137,19 @@ describe("a router", () => {
     } as const;
     await runAlone(agent, [{ type: "text", text: "Look." }, image]);
     expect(billing.calls[0]?.messages.at(-1)?.content).toEqual([{ type: "text", text: "Look." }, image]);
+  });
+
+  test("a form for the answer is the specialist's to keep to", async () => {
+    const output = {
+      type: "object",
+      properties: { euros: { type: "number" } },
+      required: ["euros"],
+    } as const;
+    const clerk = worker("clerk", ["Seven.", '{"euros": 7}']);
+    const { agent, model } = desk(["route: billing"], {}, {}, [clerk, worker("guide", [])]);
+    const { result } = await runAlone(agent, { prompt: "What did I pay?", output });
+    expect(result).toMatchObject({ status: "completed", output: { euros: 7 } });
+    expect([model.calls.length, clerk.model.calls.length]).toEqual([1, 2]);
   });
 
   test("a specialist that met its bound ends it the same way, with what it had said", async () => {

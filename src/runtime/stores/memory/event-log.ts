@@ -11,9 +11,8 @@ import {
   type RunId,
   type TailOptions,
 } from "../../../kernel/index.ts";
-import { Bell } from "../bell.ts";
-import { TailFilter } from "../tail-filter.ts";
 import { eventsContent, type RunRow, type Tables } from "./tables.ts";
+import { MemoryTail } from "./tail.ts";
 
 export class MemoryEventLog implements EventLog {
   readonly #tables: Tables;
@@ -29,36 +28,9 @@ export class MemoryEventLog implements EventLog {
     for (const event of events.slice(fromSeq)) yield deepFreeze(event);
   }
 
-  /** E1: nobody who is handed an event can change it for the others. */
-  async *tail(runId: RunId, { fromSeq = 0, types, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
-    const row = this.#tables.run(runId);
-    const bell = new Bell();
-    const filter = new TailFilter(types);
-    const shown = new ShownDeltas(filter.showsDeltas ? row : undefined);
-    const watcher = (events?: readonly Event[], delta?: Delta): void => {
-      if (delta !== undefined && filter.showsDeltas) shown.add(delta, row.events.length);
-      if (events === undefined || filter.wakesFor(events)) bell.ring();
-    };
-    row.watchers.add(watcher);
-    signal?.addEventListener("abort", bell.ring);
-    try {
-      for (let next = fromSeq; ;) {
-        if (signal?.aborted === true || this.#tables.runs.get(runId) !== row) return;
-        // Cleared before looking, so that what comes while the consumer is busy rings again.
-        bell.clear();
-        for (; next < row.events.length; next++) {
-          for (let delta = shown.before(next); delta !== undefined; delta = shown.before(next)) yield delta;
-          const event = row.events[next];
-          if (event !== undefined && filter.shows(event)) yield deepFreeze(event);
-        }
-        if (hasEnded(row)) return;
-        for (let delta = shown.before(next); delta !== undefined; delta = shown.before(next)) yield delta;
-        await bell.rung();
-      }
-    } finally {
-      row.watchers.delete(watcher);
-      signal?.removeEventListener("abort", bell.ring);
-    }
+  tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
+    const stands = (row: RunRow): boolean => this.#tables.runs.get(runId) === row;
+    return new MemoryTail(this.#tables.run(runId), { ...options, stands });
   }
 
   async lastSeq(runId: RunId): Promise<number> {
@@ -92,38 +64,4 @@ export class MemoryEventLog implements EventLog {
   }
 }
 
-/** Who is this far behind is shown no more of what was recorded since. */
-const mostBehind = 10_000;
-
-/** E2: what one watcher is yet to be shown, each before the event that was next when it came. */
-class ShownDeltas {
-  #coming: { readonly delta: Delta; readonly next: number }[];
-  #place = 0;
-
-  /** What was there before the watcher. */
-  constructor(row: RunRow | undefined) {
-    this.#coming = row?.deltas.map((delta) => ({ delta, next: row.events.length })) ?? [];
-  }
-
-  add(delta: Delta, next: number): void {
-    this.#coming.push({ delta, next });
-    if (this.#coming.length - this.#place > mostBehind)
-      this.#coming = this.#coming.slice(this.#place).filter((each) => each.next === next);
-    else if (this.#place > mostBehind) this.#coming = this.#coming.slice(this.#place);
-    else return;
-    this.#place = 0;
-  }
-
-  before(seq: number): Delta | undefined {
-    const first = this.#coming[this.#place];
-    if (first === undefined || first.next > seq) return undefined;
-    this.#place++;
-    return first.delta;
-  }
-}
-
 const nothing: readonly Event[] = [];
-
-function hasEnded({ events }: RunRow): boolean {
-  return events.at(-1)?.type === "run_end";
-}

@@ -18,6 +18,7 @@ import {
 import { openStore } from "../../../runtime/index.ts";
 import { exitKindOfRun, type ExitKind } from "../exit-code.ts";
 import { printable, type Terminal } from "../terminal.ts";
+import { obeyedOrders } from "./obeyed-orders.ts";
 import { agentName, runAgent } from "./run-agent.ts";
 import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
@@ -149,8 +150,10 @@ async function resumed(
   }
   runtime.register(runAgent(settings, run.sessionId, { yes }));
   if (Object.keys(add).length > 0) await run.topUp(add);
-  if (!unfinished.includes(status)) await run.resume();
-  return { run, fromSeq, asked: unfinished.includes(status) ? asked : [] };
+  if (unfinished.includes(status)) return { run, fromSeq, asked };
+  await run.resume();
+  await obeyedOrders(store, runId);
+  return { run, fromSeq, asked: [] };
 }
 
 /** What is to be known of a run before it goes on. */

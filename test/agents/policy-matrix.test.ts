@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import type { ExecutionBudget, JsonValue, RunHandle, RunResult } from "../../src/kernel/index.ts";
+import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { price } from "../crash/workload.ts";
+import { thinkers } from "./thinkers/index.ts";
+import { InProcessOutside } from "./thinkers/outside.ts";
+import type { Thinker } from "./thinkers/thinker.ts";
+
+interface Ran {
+  readonly result: RunResult<JsonValue>;
+  readonly outside: InProcessOutside;
+  readonly tokens: number;
+  readonly usd: number;
+}
+
+interface RanOptions {
+  readonly budget?: Partial<ExecutionBudget>;
+  readonly runtime?: RuntimeOptions;
+  /** Called before each answer of the world. */
+  readonly hold?: (calls: number, run: () => Promise<RunHandle>, outside: InProcessOutside) => Promise<void>;
+  /** When it has ended. */
+  readonly afterwards?: (run: RunHandle) => Promise<void>;
+}
+
+async function ran(
+  thinker: Thinker,
+  { budget = {}, runtime: more, hold, afterwards }: RanOptions = {},
+): Promise<Ran> {
+  const outside = new InProcessOutside(thinker.says);
+  const submitted = Promise.withResolvers<RunHandle>();
+  if (hold !== undefined) outside.hold = (calls) => hold(calls, () => submitted.promise, outside);
+  const runtime = await openRuntime({ prices: { find: () => price }, ...more });
+  const run = await runtime.submit(thinker.agent(outside), thinker.input, { budget });
+  submitted.resolve(run);
+  await run.result();
+  await afterwards?.(run);
+  const result = await run.result();
+  await runtime.close();
+  const billed = outside.calls.map((call) => call.billed);
+  const tokens = billed.reduce((sum, each) => sum + each.tokens, 0);
+  return { result, outside, tokens, usd: billed.reduce((sum, each) => sum + each.usd, 0) };
+}
+
+describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
+  test("with enough of everything it completes", async () => {
+    const { result } = await ran(thinker);
+    expect(result).toMatchObject({ status: "completed", output: thinker.output, failure: null });
+  });
+
+  test("B1, B5: out of turns, it stops typed, with what there was, and none is overspent", async () => {
+    const { result: calm } = await ran(thinker);
+    for (let maxTurns = 0; maxTurns < calm.turns; maxTurns++) {
+      const { result, outside } = await ran(thinker, { budget: { maxTurns } });
+      expect(result).toMatchObject({
+        status: "budget_exhausted",
+        failure: { code: "budget_exhausted", details: { dimension: "turns", limit: maxTurns } },
+      });
+      expect(result.turns).toBeLessThanOrEqual(maxTurns);
+      expect(outside.asked).toBeLessThanOrEqual(maxTurns);
+      const mustShow = maxTurns === calm.turns - 1 && thinker.hasNoPartial !== true;
+      expect(mustShow ? result.output : "whatever there is").toMatch(/./);
+    }
+  });
+
+  test("J5: topped up, it goes on where it stopped, and nothing is asked again", async () => {
+    const { result: calm, outside } = await ran(thinker);
+    const { turns } = calm;
+    const afterwards = (run: RunHandle): Promise<void> => run.topUp({ maxTurns: 1 });
+    const { result, outside: again } = await ran(thinker, { budget: { maxTurns: turns - 1 }, afterwards });
+    expect(result).toMatchObject({ status: "completed", output: thinker.output, turns });
+    expect(again.calls).toHaveLength(outside.calls.length);
+  });
+
+  test.for(["maxTokens", "maxCostUsd"] as const)(
+    "B1, B5: out of %s, it stops typed, and none is overspent",
+    async (dimension) => {
+      const calm = await ran(thinker);
+      const all = dimension === "maxTokens" ? calm.tokens : calm.usd;
+      for (const part of [0, 0.3, 0.6, 0.95]) {
+        const cap = dimension === "maxTokens" ? Math.floor(all * part) : all * part;
+        const { result, tokens, usd } = await ran(thinker, { budget: { [dimension]: cap } });
+        expect(result).toMatchObject({ status: "budget_exhausted", failure: { code: "budget_exhausted" } });
+        expect(dimension === "maxTokens" ? tokens : usd).toBeLessThanOrEqual(cap);
+        expect(result.costUsd).toBeCloseTo(usd, 9);
+      }
+    },
+  );
+
+  test("B5, C2: past its deadline it stops as deadline_exceeded, and nothing more is asked", async () => {
+    const clock = new FakeClock();
+    const store = memoryStore({ hash: sha256 });
+    const began = clock.now();
+    const late: number[] = [];
+    const { result } = await ran(thinker, {
+      budget: { deadlineMs: 500 },
+      runtime: { clock, store },
+      hold: async () => {
+        late.push(clock.now() - began);
+        await clock.advance(1_000);
+      },
+    });
+    expect(result.status).toBe("deadline_exceeded");
+    expect(late.filter((at) => at > 500)).toEqual([]);
+    expect(late).not.toHaveLength(0);
+  });
+
+  test("C1, C2: cancelled at any call, it is cancelled, and nothing more is asked", async () => {
+    const { outside: calm } = await ran(thinker);
+    for (let at = 1; at <= calm.calls.length; at++) {
+      let asked = 0;
+      const { result, outside } = await ran(thinker, {
+        hold: async (calls, run, world) => {
+          if (calls !== at) return;
+          const handle = await run();
+          await handle.cancel("enough");
+          for await (const { type } of handle.events({ types: ["run_cancel"] }))
+            if (type === "run_cancel") break;
+          asked = world.calls.length;
+        },
+      });
+      expect({ at, calls: outside.calls.length }).toEqual({ at, calls: asked });
+      // The last answer is the run's, also when the stop comes while it is on its way.
+      const isAnswered = at === calm.calls.length && result.output === thinker.output;
+      expect({ at, status: result.status }).toEqual({
+        at,
+        status: isAnswered && result.status === "completed" ? "completed" : "cancelled",
+      });
+    }
+  });
+});

@@ -1,0 +1,156 @@
+import {
+  Agent,
+  ConditionalFlow,
+  END,
+  ParallelFlow,
+  SequentialFlow,
+  START,
+  WorkflowFlow,
+} from "../../../src/agents/index.ts";
+import { Fault } from "../../../src/kernel/index.ts";
+import { ampleBudget as budget } from "../../crash/workload.ts";
+import { saying, type Outside, type Thinker } from "./thinker.ts";
+
+const input = "How deep is it?";
+
+function worker(outside: Outside, name: string): Agent {
+  return new Agent({ name, model: outside.model(name) });
+}
+
+const sequential: Thinker = {
+  agent: (outside) =>
+    new Agent({
+      name: "line",
+      architecture: new SequentialFlow(["first", "second"].map((name) => worker(outside, name))),
+      budget,
+    }),
+  input,
+  says: saying({ first: "one", second: "two" }),
+  output: `${input}\n\none\n\ntwo`,
+};
+
+const parallel: Thinker = {
+  agent: (outside) =>
+    new Agent({
+      name: "choir",
+      architecture: new ParallelFlow({
+        branches: ["first", "second"].map((name) => worker(outside, name)),
+        merge: (texts) => texts.join(" and "),
+      }),
+      budget,
+    }),
+  input,
+  says: saying({ first: "one", second: "two" }),
+  output: "one and two",
+  branches: 2,
+};
+
+const conditional: Thinker = {
+  agent: (outside) =>
+    new Agent({
+      name: "fork",
+      architecture: new ConditionalFlow({
+        predicate: (text) => text.includes("deep"),
+        ifTrue: worker(outside, "diver"),
+        ifFalse: worker(outside, "climber"),
+      }),
+      budget,
+    }),
+  input,
+  says: saying({ diver: "Two fathoms." }),
+  output: "Two fathoms.",
+  hasNoPartial: true,
+};
+
+/** A diamond of agents and functions, and a circle that is gone round twice. */
+const workflow: Thinker = {
+  agent: (outside) =>
+    new Agent({
+      name: "works",
+      architecture: new WorkflowFlow({
+        nodes: {
+          left: worker(outside, "left"),
+          right: worker(outside, "right"),
+          join: (_input, { text, visit }) => `${text} ${visit}`,
+          polish: worker(outside, "polish"),
+        },
+        edges: [
+          [START, "left"],
+          [START, "right"],
+          ["left", "join"],
+          ["right", "join"],
+          ["join", "polish"],
+        ],
+        routers: {
+          polish: { to: ["join", END], choose: (_value, text) => (text === "again" ? "join" : END) },
+        },
+      }),
+      budget,
+    }),
+  input,
+  says: ({ role, last }) => {
+    if (role === "polish") return { text: last.endsWith("1") ? "again" : `done: ${last}` };
+    return { text: role };
+  },
+  output: "done: again 2",
+  branches: 2,
+  sideBySide: true,
+};
+
+/** Flows in flows. */
+const nested: Thinker = {
+  agent: (outside) => {
+    const pair = new Agent({
+      name: "pair",
+      architecture: new ParallelFlow({
+        branches: ["first", "second"].map((name) => worker(outside, name)),
+        merge: "vote",
+      }),
+    });
+    return new Agent({
+      name: "nest",
+      architecture: new SequentialFlow([pair, worker(outside, "third")]),
+      budget,
+    });
+  },
+  input,
+  says: saying({ first: "one", second: "two", third: "three" }),
+  output: `${input}\n\none\n\nthree`,
+  branches: 2,
+};
+
+/** A node fails: it stops, typed, with what there was. */
+const failing: Thinker = {
+  agent: (outside) =>
+    new Agent({
+      name: "broken",
+      architecture: new WorkflowFlow({
+        nodes: {
+          work: worker(outside, "work"),
+          fail: () => {
+            throw new Fault("tool_failed", "no luck");
+          },
+        },
+        edges: [
+          [START, "work"],
+          ["work", "fail"],
+          ["fail", END],
+        ],
+      }),
+      budget,
+    }),
+  input,
+  says: saying({ work: "worked" }),
+  output: "worked",
+};
+
+/** Those that come to no answer, wherever their worker dies. */
+export const stoppingFlows: Readonly<Record<string, Thinker>> = { "a workflow that fails": failing };
+
+export const flows: Readonly<Record<string, Thinker>> = {
+  sequential,
+  parallel,
+  conditional,
+  workflow,
+  "flows in flows": nested,
+};

@@ -1,0 +1,96 @@
+import { formatRunId, type Store } from "../../src/kernel/index.ts";
+import { memoryStore, openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { checkCase, type CaseTrace, type Life } from "../../src/testing/crash-promises.ts";
+import {
+  dyingStore,
+  FakeClock,
+  sequentialIds,
+  traceRun,
+  type BrokenPromise,
+  type CrashReport,
+  type Death,
+} from "../../src/testing/index.ts";
+import { InProcessOutside } from "../agents/thinkers/outside.ts";
+import type { Thinker } from "../agents/thinkers/thinker.ts";
+import { price } from "./workload.ts";
+
+const runId = formatRunId("thinker");
+/** Of 25 ms each, by the clock of the test. */
+const mostRounds = 400;
+
+/** As `runCrashes`, in this process and in memory: a worker that dies is one whose store never answers again. */
+export async function crashInProcess(thinker: Thinker): Promise<CrashReport> {
+  const { trace: uncrashed, writes } = await doCase(thinker);
+  const { branches = 1, sideBySide = false } = thinker;
+  const judge = (trace: CaseTrace, kills: readonly string[]): readonly BrokenPromise[] =>
+    checkCase(trace, uncrashed, { branches, ignore: [], mayExhaust: false, sideBySide }).map((each) => ({
+      ...each,
+      kills,
+    }));
+  const broken = [...judge(uncrashed, [])];
+  let kills = 0;
+  for (let at = 1; at <= writes; at++) {
+    for (const when of ["before", "after"] as const) {
+      const { trace, died } = await doCase(thinker, { at, when });
+      if (died !== undefined) kills++;
+      broken.push(...judge(trace, [died ?? `none at write ${at}`]));
+    }
+  }
+  const { calls, runs } = uncrashed;
+  const outputs = runs.map(({ output }) => output);
+  return { broken, cases: kills, kills, writes, calls: calls.length, outputs };
+}
+
+interface Case {
+  readonly trace: CaseTrace;
+  /** Without a death, how many there were. */
+  readonly writes: number;
+  /** The write it died at. */
+  readonly died: string | undefined;
+}
+
+async function doCase(thinker: Thinker, death?: Death): Promise<Case> {
+  const clock = new FakeClock();
+  const real = memoryStore({ hash: sha256 });
+  const outside = new InProcessOutside(thinker.says);
+  let died: string | undefined;
+  const dead = Promise.withResolvers<void>();
+  const die = (write: string): void => {
+    died = write;
+    dead.resolve();
+  };
+  const mortal = dyingStore(real, { at: Infinity, when: "after", ...death, die });
+  const hasEnded = async (): Promise<boolean> => {
+    if ((await real.journal.find(runId)) === undefined) return false;
+    const last = await real.events.lastSeq(runId);
+    for await (const { type } of real.events.read(runId, last)) if (type === "run_end") return true;
+    return false;
+  };
+  const lives: Life[] = [];
+  const live = async (workerId: string, store: Store, isOver: () => boolean): Promise<void> => {
+    outside.caller = workerId;
+    const agent = thinker.agent(outside);
+    // A dead worker says nothing, also not that its run is another's now.
+    const onError = (error: unknown): void => {
+      if (!isOver()) throw error;
+    };
+    const options = { store, clock, ids: sequentialIds(workerId), workerId, onError };
+    const prices = { find: () => price };
+    const submitted = openRuntime({ ...options, prices, pollMs: 50, suspendAfterMs: 100 }).then((runtime) =>
+      runtime.submit(agent, thinker.input, { runId }),
+    );
+    await (store === mortal ? Promise.race([submitted, dead.promise]) : submitted);
+    for (let round = 0; round < mostRounds && !isOver() && !(await hasEnded()); round++)
+      await clock.advance(25);
+    const trace = await traceRun(real, runId);
+    lives.push({ caller: workerId, receipts: trace?.receipts ?? new Set() });
+  };
+  await live("one", mortal, () => died !== undefined);
+  if (died !== undefined) {
+    await real.leases.dismiss("one");
+    await live("two", real, () => false);
+  }
+  const run = await traceRun(real, runId);
+  const trace = { lives, calls: outside.calls, runs: run === undefined ? [] : [run] };
+  return { trace, writes: mortal.writes, died };
+}

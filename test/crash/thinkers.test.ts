@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { Agent } from "../../src/agents/index.ts";
+import { messageText, userMessage } from "../../src/kernel/index.ts";
+import { sha256 } from "../../src/runtime/index.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+import { runCrashes } from "../../src/testing/index.ts";
+import { thinkers } from "../agents/thinkers/index.ts";
+import { stoppingFlows } from "../agents/thinkers/flows.ts";
+import type { Thinker } from "../agents/thinkers/thinker.ts";
+import { crashInProcess } from "./in-process.ts";
+import { thinkerWorkloads } from "./thinker-workloads.ts";
+
+const timeout = 120_000;
+
+describe.each(Object.entries({ ...thinkers, ...stoppingFlows }))(
+  "J1, J6, B1, B3, E1, E4, H1, H4: %s",
+  (_name, thinker) => {
+    test("dead before or after any write, it ends as if it had not been", { timeout }, async () => {
+      const report = await crashInProcess(thinker);
+      expect(report.broken).toEqual([]);
+      expect(report.outputs).toEqual([thinker.output]);
+      expect(report.kills).toBe(report.writes * 2);
+    });
+  },
+);
+
+test("the judge finds calls that go past the journal", async () => {
+  const forgetful: Thinker = {
+    agent: (outside) =>
+      new Agent({
+        name: "forgetful",
+        architecture: {
+          name: "forgetful",
+          thinks: false,
+          declaredWorkers: () => ({}),
+          async *run(session, { ctx }) {
+            for (const question of ["one", "two"]) {
+              const messages = [userMessage(question)];
+              session.output = messageText((await outside.model("main").generate({ messages })).message);
+            }
+            yield* [];
+            await ctx.step("last", async () => null);
+          },
+        },
+      }),
+    input: "Go.",
+    says: ({ last }) => ({ text: last }),
+    output: "two",
+  };
+  const { broken } = await crashInProcess(forgetful);
+  expect(new Set(broken.map(({ promise }) => promise))).toEqual(new Set(["in_flight_only", "billed"]));
+});
+
+// One write in five, each way to think at others: a process for every life costs too much for all of them.
+describe.each(Object.entries(thinkerWorkloads).map(([name, workload], index) => ({ name, workload, index })))(
+  "J1, J6, B1, B3, E1, E4, H1, H4: $name",
+  ({ name, workload: { world, outputs }, index }) => {
+    test("killed with its process, it ends as if it had not been", { timeout }, async () => {
+      const report = await runCrashes({
+        worker: new URL("./worker.ts", import.meta.url),
+        open: (path) => sqliteStore({ path, hash: sha256 }),
+        ...world,
+        workload: name,
+        when: ["after"],
+        kills: (at) => at % 5 === index % 5,
+        lanes: 2,
+      });
+      expect(report).toMatchObject({ broken: [], outputs });
+      expect(report.kills).toBeGreaterThan(0);
+    });
+  },
+);
