@@ -14,7 +14,7 @@ import {
   type ToolResult,
 } from "reeve/kernel";
 import { z } from "zod";
-import { bundleKernel } from "../build/bundle-kernel.ts";
+import { bundle } from "../build/bundle.ts";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
 
@@ -159,14 +159,14 @@ const importer = `
   process.stdout.write(JSON.stringify({ ms: performance.now() - started, loaded }));
 `;
 
-/** Of the package as it is published: in a copy, with its kernel bundled. */
+/** Of the package as it is published: in a copy that is bundled. */
 async function* importing(): AsyncIterable<Row> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-import-"));
   try {
     for (const part of ["dist", "package.json"])
       await cp(join(repository, part), join(folder, part), { recursive: true });
     await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
-    await bundleKernel(join(folder, "dist"));
+    await bundle(folder);
     const times: number[] = [];
     for (let round = 0; round < imports; round++) times.push((await importOnce(folder, "time")).ms);
     yield {
