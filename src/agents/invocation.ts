@@ -286,13 +286,13 @@ function beginTurn(
   place: Place,
 ): Promise<Turn> {
   const isRoot = ctx.meta.supervision?.parentId == null;
-  return ctx.turn(async ({ input, sessionId }) => {
+  return ctx.turn(async ({ input, sessionId, channel }) => {
     const specs = tools.map(specOf);
     const toolNames = specs.map(({ name }) => name);
     const built =
       typeof instructions === "string"
         ? { text: instructions, fromCache: false }
-        : await instructions.build({ channel: null, sessionId, toolNames });
+        : await instructions.build({ channel, sessionId, toolNames });
     // A user's input is no place for orders to the agent; its employer's is.
     const brief = isRoot ? undefined : given;
     const text = [built.text, brief?.instructions ?? ""].filter((part) => part !== "").join("\n\n");
