@@ -1,8 +1,10 @@
 import {
   addUsage,
   assistantMessage,
+  eventDraft,
   Fault,
   messageText,
+  toolCallsOf,
   userMessage,
   type AgentSession,
   type Dependencies,
@@ -10,6 +12,7 @@ import {
   type JsonValue,
   type ResponseFormat,
 } from "../kernel/index.ts";
+import { unanswered } from "./said-entries.ts";
 
 /** What is wrong with a value by a schema; nothing when it fits. */
 export type SchemaCheck = (
@@ -37,7 +40,7 @@ export function withoutFormat(instructions: string, format: ResponseFormat | nul
 }
 
 /** How an answer is made to fit. */
-export interface Fitting {
+interface Fitting {
   readonly check: SchemaCheck;
   /** A team that has no model of its own can ask nobody again. */
   readonly canAsk: boolean;
@@ -65,11 +68,13 @@ export async function fitAnswer(
 
 async function repair(
   session: AgentSession,
-  { ctx, role, history }: Dependencies,
+  { ctx, role, history, tools }: Dependencies,
   schema: JsonSchema,
   problems: readonly string[],
 ): Promise<void> {
   ctx.check();
+  const turn = ++session.turns;
+  ctx.tell(eventDraft("turn_start", { turn }));
   if (session.messages.at(-1)?.role !== "assistant" && session.output !== "")
     session.messages = session.messages.append(assistantMessage(session.output));
   session.messages = session.messages.append(
@@ -77,16 +82,21 @@ async function repair(
       `That does not fit the JSON Schema ${JSON.stringify(schema)}: ${problems.join("; ")}. Answer again, with the whole JSON and nothing else.`,
     ),
   );
-  const { message, usage } = await ctx.llm({
+  const { message, usage, stopReason } = await ctx.llm({
     transcript: await history.getPromptWindow(session.id),
     instructions: session.instructions,
+    // Providers refuse a conversation with calls in it that knows of no tools.
+    tools: tools.list(),
+    toolChoice: "none",
     responseFormat: formatOf(schema),
     role,
   });
-  session.turns++;
-  session.messages = session.messages.append(message);
+  // S1: a model may call all the same.
+  const open = unanswered(message, { reason: "an answer was asked for, and nothing else", settled: [] });
+  session.messages = session.messages.append(message, ...(open === undefined ? [] : [open]));
   session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
   session.output = messageText(message);
+  ctx.tell(eventDraft("turn_end", { turn, stopReason, toolCalls: toolCallsOf(message).length }));
 }
 
 async function readAnswer(
