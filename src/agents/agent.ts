@@ -48,7 +48,6 @@ import { withGuardrailModels } from "./guardrails/guarded-run.ts";
 import { invokeIn, type InvocationPlan } from "./invocation.ts";
 import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
-import { refuseNamesakes } from "./namesakes.ts";
 import { runUntil, type RunUntilOptions } from "./run-until.ts";
 import type { StopHook } from "./stop-hook.ts";
 
@@ -171,7 +170,6 @@ export class Agent implements HostedAgent {
         `maxTurns of agent ${name} is ${maxTurns}: it must be an integer from 1`,
       );
     this.colleagues = colleaguesOf(this.architecture, options.colleagues ?? []);
-    refuseNamesakes(`the company of agent ${name}`, [this, ...this.colleagues]);
     this.models = modelsOf(this.architecture, options);
     const pipeline = new MiddlewarePipeline(options.middleware ?? []);
     const callPath = callPathOf(pipeline, options);
