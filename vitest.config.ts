@@ -17,7 +17,8 @@ const apart = {
 export default defineConfig({
   test: {
     reporters: ["default", new ClosingLine()],
-    maxWorkers: "100%",
+    // Half as many again as there are processors: the longest suites wait for processes they start and kill.
+    maxWorkers: "150%",
     projects: [
       {
         test: {
