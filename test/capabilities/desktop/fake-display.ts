@@ -6,7 +6,7 @@ const [queryPointer, translate, setFocus, getFocus, queryExtension, getKeys] = [
 const testExtension = 200;
 const root = 1;
 
-export interface FakeWindow {
+interface FakeWindow {
   readonly id: number;
   readonly properties: Readonly<Record<string, string>>;
 }
