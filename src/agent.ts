@@ -90,9 +90,7 @@ export class Agent extends BareAgent {
     const { output, ...rest } = options;
     if (output === undefined) return textual(await super.invoke(input, rest)) as never;
     const { jsonSchema, parse } = outputReader(output);
-    const result = await super.invoke(input, { ...rest, output: jsonSchema });
-    if (result.status !== "completed") return textual(result) as never;
-    return { ...result, output: await parse(result.output) } as never;
+    return (await valued(await super.invoke(input, { ...rest, output: jsonSchema }), parse)) as never;
   }
 
   override stream(input: AgentInput, options?: StreamOptions<never>): AgentStream<RunResult>;
@@ -104,9 +102,7 @@ export class Agent extends BareAgent {
     const { output, ...rest } = options;
     if (output === undefined) return this.streamAs(input, rest, textual) as never;
     const { jsonSchema, parse } = outputReader(output);
-    return this.streamAs(input, { ...rest, output: jsonSchema }, async (result) =>
-      result.status === "completed" ? { ...result, output: await parse(result.output) } : textual(result),
-    ) as never;
+    return this.streamAs(input, { ...rest, output: jsonSchema }, (result) => valued(result, parse)) as never;
   }
 
   override runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
@@ -133,6 +129,22 @@ function outputReader(schema: Schema): ReturnType<typeof schemaReader<unknown>> 
 
 function refusedAnswer(problems: readonly string[]): Fault {
   return new Fault("model_format_error", `the answer does not fit its schema: ${problems.join("; ")}`);
+}
+
+/** What a JSON Schema cannot say of an answer is seen only here, when it was paid for: how it ended is a value all the same. */
+async function valued(
+  result: RunResult<JsonValue>,
+  parse: ReturnType<typeof outputReader>["parse"],
+): Promise<RunResult<unknown>> {
+  if (result.status !== "completed") return textual(result);
+  try {
+    return { ...result, output: await parse(result.output) };
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (fault.code !== "model_format_error") throw error;
+    const { message: interruptionReason } = fault;
+    return { ...textual(result), status: "failed", interruptionReason, failure: fault.toJSON() };
+  }
 }
 
 function textual(result: RunResult<JsonValue>): RunResult {

@@ -34,16 +34,17 @@ export function readInput(input: JsonValue): ReadInput | undefined {
   if (typeof input === "string") return ofParts(input);
   if (isParts(input)) return ofParts(input);
   if (typeof input !== "object" || input === null) return undefined;
-  const { prompt, output, instructions, history } = input as Partial<AgentRequest & WorkerBrief>;
+  const { prompt, output, instructions, history } = input as Readonly<Record<string, unknown>>;
   const read = typeof prompt === "string" || isParts(prompt) ? ofParts(prompt) : undefined;
-  return (
-    read && {
-      ...read,
-      ...(output && { output }),
-      ...(instructions && { instructions }),
-      ...(history && { history }),
-    }
-  );
+  const fits =
+    isAbsentOr(isRecord, output) && isAbsentOr(isText, instructions) && isAbsentOr(isHistory, history);
+  if (read === undefined || !fits) return undefined;
+  return {
+    ...read,
+    ...(output && { output: output as JsonSchema }),
+    ...(instructions && { instructions }),
+    ...(history && { history }),
+  };
 }
 
 /** What an agent is asked in a message of another is shown as JSON where it is no input. */
@@ -65,11 +66,10 @@ function ofParts(content: string | readonly UserPart[]): ReadInput {
   return { prompt: words, attachments, message: opening(words, attachments) };
 }
 
-/** The first message of an invocation. */
+/** The first message of an invocation. Providers refuse a text that is empty. */
 export function opening(prompt: string, attachments: readonly UserPart[]): UserMessage {
-  return attachments.length === 0
-    ? userMessage(prompt)
-    : userMessage([{ type: "text", text: prompt }, ...attachments]);
+  if (attachments.length === 0) return userMessage(prompt);
+  return userMessage([...(prompt === "" ? [] : [{ type: "text", text: prompt } as const]), ...attachments]);
 }
 
 function isParts(value: unknown): value is readonly UserPart[] {
@@ -77,6 +77,36 @@ function isParts(value: unknown): value is readonly UserPart[] {
 }
 
 function isPart(part: unknown): boolean {
-  const type: unknown = typeof part === "object" && part !== null ? Reflect.get(part, "type") : undefined;
-  return type === "text" || type === "image" || type === "file";
+  if (!isRecord(part)) return false;
+  const { type, text, mediaType, source } = part;
+  if (type === "text") return isText(text);
+  return (type === "image" || type === "file") && isText(mediaType) && isSource(source);
+}
+
+function isSource(source: unknown): boolean {
+  if (!isRecord(source)) return false;
+  const { kind, data, url } = source;
+  return (kind === "base64" && isText(data)) || (kind === "url" && isText(url));
+}
+
+function isHistory(value: unknown): value is NonNullable<WorkerBrief["history"]> {
+  return (
+    Array.isArray(value) &&
+    value.every((message) => isRecord(message) && isText(message["role"]) && message["content"] !== undefined)
+  );
+}
+
+function isAbsentOr<Value>(
+  is: (value: unknown) => value is Value,
+  value: unknown,
+): value is Value | undefined {
+  return value === undefined || is(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

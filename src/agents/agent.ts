@@ -1,7 +1,9 @@
 import {
   eventDraft,
+  executionBudget,
   Fault,
   formatAgentId,
+  spawnBudget,
   type Agent as HostedAgent,
   type AgentId,
   type Architecture,
@@ -154,8 +156,13 @@ export class Agent implements HostedAgent {
     this.description = options.description ?? "";
     this.architecture = architectureOf(options);
     this.tools = refuseTwice(name, tools);
+    // B2: refused here, not when the first run is paid for.
+    executionBudget(budget);
     this.budget = budget;
-    if (options.spawnBudget !== undefined) this.spawnBudget = options.spawnBudget;
+    if (options.spawnBudget !== undefined) {
+      spawnBudget(options.spawnBudget);
+      this.spawnBudget = options.spawnBudget;
+    }
     if (options.version !== undefined) this.version = options.version;
     if (!Number.isSafeInteger(maxTurns) || maxTurns < 1)
       throw new Fault(
@@ -268,8 +275,8 @@ export class Agent implements HostedAgent {
     const { budget = {} } = options;
     const deadlineMs =
       timeoutMs === undefined ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
+    if (readInput(input as JsonValue) === undefined) throw refusedInput(this.name);
     const asked = output === undefined ? input : { ...requestOf(input), output };
-    if (readInput(asked as JsonValue) === undefined) throw refusedInput(this.name);
     return at.submit(this, asked as JsonValue, {
       ...options,
       ...(deadlineMs != null && { budget: { ...budget, deadlineMs } }),
@@ -288,10 +295,16 @@ export class Agent implements HostedAgent {
 
   async #find(runId: RunId, given: Runtime | undefined): Promise<RunHandle> {
     const runtime = given ?? (await this.#runtime());
-    runtime.register(this);
     const run = await runtime.find(runId);
-    if (run !== undefined) return run;
-    throw new Fault("not_found", `there is no run ${runId} in this runtime's store`);
+    if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this runtime's store`);
+    // Where nobody hosts its agent it would be waited for in vain.
+    if (run.agentId !== this.id)
+      throw new Fault(
+        "invalid_argument",
+        `${runId} is a run of ${run.agentId}, not of ${this.id}: ask that one`,
+      );
+    runtime.register(this);
+    return run;
   }
 
   #runtime(): Promise<Runtime> {

@@ -1,8 +1,10 @@
 import {
   addUsage,
   assistantMessage,
+  eventDraft,
   Fault,
   messageText,
+  toolCallsOf,
   userMessage,
   type AgentSession,
   type Dependencies,
@@ -10,6 +12,7 @@ import {
   type JsonValue,
   type ResponseFormat,
 } from "../kernel/index.ts";
+import { unanswered } from "./said-entries.ts";
 
 /** What is wrong with a value by a schema; nothing when it fits. */
 export type SchemaCheck = (
@@ -36,17 +39,24 @@ export function withoutFormat(instructions: string, format: ResponseFormat | nul
   return instructions.replace(withFormat("", format.schema), "").trimEnd();
 }
 
+/** How an answer is made to fit. */
+interface Fitting {
+  readonly check: SchemaCheck;
+  /** A team that has no model of its own can ask nobody again. */
+  readonly canAsk: boolean;
+}
+
 /** Makes an answer fit whatever architecture came to it: as it is, or by asking again with what was wrong. */
 export async function fitAnswer(
   session: AgentSession,
   deps: Dependencies,
   schema: JsonSchema,
-  check: SchemaCheck,
+  { check, canAsk }: Fitting,
 ): Promise<JsonValue> {
   for (let repairs = 0; ; repairs++) {
     const read = await readAnswer(session.output, schema, check);
     if ("value" in read) return read.value;
-    if (repairs === maxRepairs) {
+    if (repairs === maxRepairs || !canAsk) {
       const { problems } = read;
       throw new Fault("model_format_error", `the answer does not fit its schema: ${problems.join("; ")}`, {
         details: { problems },
@@ -58,11 +68,13 @@ export async function fitAnswer(
 
 async function repair(
   session: AgentSession,
-  { ctx, role, history }: Dependencies,
+  { ctx, role, history, tools }: Dependencies,
   schema: JsonSchema,
   problems: readonly string[],
 ): Promise<void> {
   ctx.check();
+  const turn = ++session.turns;
+  ctx.tell(eventDraft("turn_start", { turn }));
   if (session.messages.at(-1)?.role !== "assistant" && session.output !== "")
     session.messages = session.messages.append(assistantMessage(session.output));
   session.messages = session.messages.append(
@@ -70,16 +82,21 @@ async function repair(
       `That does not fit the JSON Schema ${JSON.stringify(schema)}: ${problems.join("; ")}. Answer again, with the whole JSON and nothing else.`,
     ),
   );
-  const { message, usage } = await ctx.llm({
+  const { message, usage, stopReason } = await ctx.llm({
     transcript: await history.getPromptWindow(session.id),
     instructions: session.instructions,
+    // Providers refuse a conversation with calls in it that knows of no tools.
+    tools: tools.list(),
+    toolChoice: "none",
     responseFormat: formatOf(schema),
     role,
   });
-  session.turns++;
-  session.messages = session.messages.append(message);
+  // S1: a model may call all the same.
+  const open = unanswered(message, { reason: "an answer was asked for, and nothing else", settled: [] });
+  session.messages = session.messages.append(message, ...(open === undefined ? [] : [open]));
   session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
   session.output = messageText(message);
+  ctx.tell(eventDraft("turn_end", { turn, stopReason, toolCalls: toolCallsOf(message).length }));
 }
 
 async function readAnswer(
@@ -97,7 +114,24 @@ async function readAnswer(
   return problems.length === 0 ? { value } : { problems };
 }
 
-/** Models like to put JSON into a code block. */
+const fence = "```";
+
+/**
+ * Models like to put JSON into a code block: what is in it, if the text is one. Looked for in one pass, however many blanks are in it: an
+ * expression that goes back over them stops the whole process for minutes.
+ */
 export function unfenced(text: string): string {
-  return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/u.exec(text)?.[1] ?? text;
+  const whole = text.trim();
+  const [opened = ""] = /^```(?:json)?[^\S\n]*\n/u.exec(whole) ?? [];
+  const isBlock = opened !== "" && whole.endsWith(fence) && whole.length >= opened.length + fence.length;
+  return isBlock ? whole.slice(opened.length, -fence.length).trim() : text;
+}
+
+/** The first code block among other words. */
+export function fencedIn(text: string): string | undefined {
+  const opened = /```(?:json)?[^\S\n]*\n/u.exec(text);
+  if (opened === null) return undefined;
+  const from = opened.index + opened[0].length;
+  const to = text.indexOf(fence, from);
+  return to < 0 ? undefined : text.slice(from, to);
 }

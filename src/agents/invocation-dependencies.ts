@@ -173,9 +173,10 @@ export class InvocationDependencies implements Dependencies {
 
   scopeForWorker(role: string, ctx: RunContext = this.#scope.ctx): Dependencies {
     const { historyIn } = this.#parts;
-    const history = ctx === this.#scope.ctx ? this.#scope.history : historyIn(ctx);
+    const isElsewhere = ctx !== this.#scope.ctx;
     const unheard = { steering: null, followUps: null, outputFormat: null };
-    return new InvocationDependencies(this.#parts, { ...this.#scope, ...unheard, role, ctx, history });
+    const elsewhere = isElsewhere ? { history: historyIn(ctx), extra: [], watchers: [] } : {};
+    return new InvocationDependencies(this.#parts, { ...this.#scope, ...unheard, ...elsewhere, role, ctx });
   }
 
   withExtraTools(tools: readonly Tool[], onResult?: ExtraToolResult): Dependencies {

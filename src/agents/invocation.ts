@@ -2,12 +2,15 @@ import {
   agentSession,
   assistantMessage,
   eventDraft,
+  modelFor,
+  parseSessionId,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type DrainMode,
   type EphemeralSource,
   type Guardrail,
+  type HistoryKey,
   type HistoryProvider,
   type JsonValue,
   type PromptSource,
@@ -59,7 +62,7 @@ export async function invokeIn(
   given: ReadInput,
   place: Place = { number: 0, kept: [] },
 ): Promise<JsonValue> {
-  const turn = await beginTurn(plan, ctx, given);
+  const turn = await beginTurn(plan, ctx, given, place);
   return new Invocation(plan, ctx, given, turn, place).run();
 }
 
@@ -70,7 +73,7 @@ class Invocation {
   readonly #turn: Turn;
   readonly #place: Place;
   readonly #sessions = new OpenSessions();
-  readonly #deps: Dependencies;
+  #deps: Dependencies;
   #session: AgentSession;
   /** What the architecture is to answer, and how much had been said by then. */
   #prompt: string;
@@ -117,9 +120,10 @@ class Invocation {
       this.#reportMetadata();
       const stop = stopOf(error);
       if (stop !== undefined) {
-        this.#say(this.#prompt, this.#guardsOutput ? "" : session.output);
+        const output = this.#guardsOutput ? "" : session.output;
+        this.#say(this.#prompt, output);
         closeInvocation(ctx, session, this.#turn, this.#place, {
-          output: session.output,
+          output,
           isStopped: true,
           ...stop,
         });
@@ -135,15 +139,17 @@ class Invocation {
     return this.#sessions.add(agentSession({ id, instructions, messages: history, attachments }));
   }
 
+  /** A layer that asks twice is answered by two conversations: nothing of the first is in the other, nor in what is shown of it. */
   async #thinking(): Promise<AgentRunResult> {
     this.#session = this.#begin();
+    this.#deps = this.#dependencies();
     this.#thought = undefined;
     this.#thought = await this.#think();
     return this.#thought;
   }
 
   async #think(): Promise<AgentRunResult> {
-    const { architecture, stopHooks, check } = this.#plan;
+    const { architecture, stopHooks, check, agent } = this.#plan;
     const session = this.#session;
     const ctx = this.#ctx;
     this.#prompt = this.#given.prompt;
@@ -174,7 +180,8 @@ class Invocation {
     if (schema === undefined)
       return { output: session.output, status: "completed", interruptionReason: null };
     this.#say(this.#prompt);
-    const output = await fitAnswer(session, this.#deps, schema, check);
+    const canAsk = modelFor(agent, this.#deps.role) !== undefined;
+    const output = await fitAnswer(session, this.#deps, schema, { check, canAsk });
     return { output, status: "completed", interruptionReason: null };
   }
 
@@ -217,11 +224,11 @@ class Invocation {
       ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
     this.#reportMetadata();
     const { history: kept } = this.#plan;
-    if (kept !== undefined) {
-      const { agentId, facts } = ctx;
+    const key = historyKey(ctx, this.#turn.sessionId, this.#place);
+    if (kept !== undefined && key !== undefined) {
       const said = messages.slice(this.#turn.history.length);
       await ctx.step("history", async () => {
-        await kept.append({ agentId, sessionId: facts.sessionId }, facts.runId, said);
+        await kept.append(key, ctx.facts.runId, said);
         return null;
       });
     }
@@ -275,23 +282,24 @@ class Invocation {
 }
 
 function beginTurn(
-  { instructions, tools, history, agent }: InvocationPlan,
+  { instructions, tools, history }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
+  place: Place,
 ): Promise<Turn> {
   const isRoot = ctx.meta.supervision?.parentId == null;
-  return ctx.turn(async ({ input, sessionId }) => {
+  return ctx.turn(async ({ input, sessionId, channel }) => {
     const specs = tools.map(specOf);
     const toolNames = specs.map(({ name }) => name);
     const built =
       typeof instructions === "string"
         ? { text: instructions, fromCache: false }
-        : await instructions.build({ channel: null, sessionId, toolNames });
+        : await instructions.build({ channel, sessionId, toolNames });
     // A user's input is no place for orders to the agent; its employer's is.
     const brief = isRoot ? undefined : given;
     const text = [built.text, brief?.instructions ?? ""].filter((part) => part !== "").join("\n\n");
-    const key = { agentId: agent.id, sessionId: ctx.facts.sessionId };
-    const before = brief?.history ?? (await history?.read(key));
+    const key = historyKey(ctx, sessionId, place);
+    const before = brief?.history ?? (key && (await history?.read(key)));
     return {
       input,
       instructions: given.output === undefined ? text : withFormat(text, given.output),
@@ -300,6 +308,19 @@ function beginTurn(
       ...(before && { history: [...before] }),
     };
   });
+}
+
+/**
+ * Where a history of the application's own keeps a conversation: as the runtime's sessions do, so that no worker, user or asker sees what
+ * another said. `undefined`: it is not to be kept.
+ */
+function historyKey(
+  { agentId }: RunContext,
+  sessionId: Turn["sessionId"],
+  { number }: Place,
+): HistoryKey | undefined {
+  if (sessionId === null) return undefined;
+  return { agentId, sessionId: number === 0 ? sessionId : parseSessionId(`${sessionId}/${number}`) };
 }
 
 function tripped({ reason }: Tripped, output: string): AgentRunResult {

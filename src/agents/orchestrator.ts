@@ -9,7 +9,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../kernel/index.ts";
-import { endOf, whyNot } from "./architectures/hire.ts";
+import { endOf, stopIfSpent, whyNot } from "./architectures/hire.ts";
 import { ownTool, refusal } from "./own-tool.ts";
 
 /** An agent that tasks can be handed to. */
@@ -122,6 +122,7 @@ async function handOff(
       { ...metadata, status: "timed_out" },
     );
   const end = endOf(await ctx.join(handle));
+  stopIfSpent({ ctx }, [end]);
   if (end.kind !== "answered")
     return refusal(whyNot(key, end), { ...metadata, ...(end.kind === "stopped" && { status: end.status }) });
   const { output, text } = end;

@@ -36,8 +36,10 @@ export async function runUntil<Output>(
   options: RunUntilOptions<Output>,
 ): Promise<RunResult<Output>> {
   const { until, maxIterations = 20, maxUnchanged = 3, maxCostUsd, runId, ...rest } = options;
-  if (!Number.isSafeInteger(maxIterations) || maxIterations < 1)
-    throw new Fault("invalid_argument", `maxIterations is ${maxIterations}: it must be an integer from 1`);
+  requireCount("maxIterations", maxIterations);
+  requireCount("maxUnchanged", maxUnchanged);
+  if (maxCostUsd !== undefined && !(maxCostUsd >= 0))
+    throw new Fault("invalid_argument", `maxCostUsd is ${maxCostUsd}: it must be a number from 0`);
   let next = input;
   let spent: number | null = 0;
   let unchanged = 0;
@@ -67,6 +69,11 @@ export async function runUntil<Output>(
       return { ...result, status: "max_turns", interruptionReason: `run_until:${guard}` };
     next = typeof verdict === "string" ? verdict : "Go on: it is not done yet.";
   }
+}
+
+function requireCount(name: "maxIterations" | "maxUnchanged", value: number): void {
+  if (Number.isSafeInteger(value) && value >= 1) return;
+  throw new Fault("invalid_argument", `${name} is ${value}: it must be an integer from 1`);
 }
 
 function withinCost(

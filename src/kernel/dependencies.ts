@@ -62,7 +62,8 @@ export interface Dependencies extends FastFlags {
   freshSession(role: string, instructions: string): AgentSession;
   /**
    * For work in a role, on the way to the answer: it asks that role's model, hears nobody and owes no format. In a branch of
-   * `ctx.parallel`, or in a tool's body, give the `ctx` from there.
+   * `ctx.parallel`, or in a tool's body, give the `ctx` from there: it has the agent's own tools, and no extra ones but those it is given
+   * there (J7: who goes by the results of a loop's tools would on replay not be told of calls inside a body).
    */
   scopeForWorker(role: string, ctx?: RunContext): Dependencies;
   /**

@@ -2,7 +2,7 @@ import type { ApprovalDecision } from "./approval.ts";
 import type { Delta } from "./delta.ts";
 import type { Event } from "./event.ts";
 import type { TailOptions } from "./event-log.ts";
-import type { RunId, SessionId, TaskId } from "./identity.ts";
+import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { TopUp } from "./ledger.ts";
 import type { Priority } from "./priority.ts";
@@ -13,9 +13,11 @@ import type { Standing } from "./standing.ts";
 export interface RunHandle {
   readonly runId: RunId;
   readonly sessionId: SessionId;
+  /** Of its root. */
+  readonly agentId: AgentId;
   /** The same run, for orders in this name; it stands in the events they cause. */
   as(by: string): RunHandle;
-  /** C3: leaving the loop leaves the run alone. */
+  /** To its end; of one that ended and has orders to go on it shows more only once they are obeyed. C3: leaving the loop leaves the run alone. */
   events(options?: TailOptions): AsyncIterable<Event | Delta>;
   /** Of an agent of your own, `output` is what its `run` returned. */
   result(): Promise<RunResult<JsonValue>>;

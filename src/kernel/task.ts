@@ -24,6 +24,8 @@ export interface TaskRecord {
   readonly userId: string | null;
   readonly metadata: JsonObject;
   readonly streaming: boolean;
+  /** Where the run's input came from, if that was said. */
+  readonly channel?: string;
   readonly onParentEnd: OnParentEnd;
   readonly onPause: OnPause;
   /** As what it was hired, if that was said. */

@@ -9,6 +9,8 @@ import type { Transcript } from "./transcript.ts";
 export interface TurnOpening {
   /** As it came in. */
   readonly input: JsonValue;
+  /** Where the run's input came from; `null`: nobody said. */
+  readonly channel: string | null;
   /** What keeps the task's history; `null`: nothing does. */
   readonly sessionId: SessionId | null;
   /** The visible path, root first: what was said before this invocation. */

@@ -63,6 +63,7 @@ export function newRun(
     userId: options.userId ?? null,
     metadata,
     streaming: options.streaming ?? false,
+    ...(options.channel !== undefined && { channel: options.channel }),
     onParentEnd: "wait",
     onPause: "suspend",
     tools: null,

@@ -41,13 +41,14 @@ function submitAgain(
   kind: InputQueue,
   { value, runId }: Came,
 ): Submission {
-  const { agentId, supervision, budget, userId, metadata, streaming } = state.task(root).record;
+  const { agentId, supervision, budget, userId, metadata, streaming, channel } = state.task(root).record;
   const { spawnBudget, priority, retention, sessionId, runId: before } = Supervision.fromJSON(supervision);
   const agent = owner.findAgent(agentId);
   if (agent === undefined) throw new Fault("not_found", `there is no agent ${agentId} here to go on`);
   const options = { sessionId, budget, spawnBudget, priority, retention, metadata, streaming };
   const { record: run, first } = newRun(owner, agent, value, {
     ...options,
+    ...(channel !== undefined && { channel }),
     ...(userId !== null && { userId }),
     ...(tenantId !== null && { tenantId }),
     ...(runId !== undefined && { runId }),

@@ -46,6 +46,7 @@ export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRec
     userId: record.userId,
     metadata: record.metadata,
     streaming: record.streaming,
+    ...(record.channel !== undefined && { channel: record.channel }),
     onParentEnd: options.onParentEnd ?? "cancel",
     onPause: options.onPause ?? "suspend",
     ...(options.role !== undefined && { role: options.role }),

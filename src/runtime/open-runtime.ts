@@ -196,14 +196,35 @@ class LocalRuntime implements Runtime {
   }
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
-    this.register(agent);
-    if (this.#sameName === "refuse")
-      return this.#handle(await submitRun(this.#owner, agent, input, options), options.userId);
-    const runId = options.runId ?? formatRunId(this.#owner.ids.next());
-    if (!this.#casts.has(runId)) this.#casts.set(runId, castOf(agent));
-    const record = await submitRun(this.#owner, agent, input, { ...options, runId });
-    if (record.runId !== runId) this.#casts.delete(runId);
+    const record =
+      this.#sameName === "refuse"
+        ? await this.#submitOne(agent, input, options)
+        : await this.#submitCast(agent, input, options);
     return this.#handle(record, options.userId);
+  }
+
+  #submitOne(agent: Agent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
+    this.register(agent);
+    return submitRun(this.#owner, agent, input, options);
+  }
+
+  /** A cast is kept for as long as a run it was submitted with: for none that was refused, became steering, or stood there before. */
+  async #submitCast(agent: Agent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
+    const cast = castOf(agent);
+    this.register(agent);
+    const runId = options.runId ?? formatRunId(this.#owner.ids.next());
+    const stands = options.runId !== undefined && (await this.#store.journal.find(runId)) !== undefined;
+    const isMine = !stands && !this.#casts.has(runId);
+    // Before the submission: a worker may begin with it in the same breath.
+    if (isMine) this.#casts.set(runId, cast);
+    let startedAs: RunId | undefined;
+    try {
+      const record = await submitRun(this.#owner, agent, input, { ...options, runId });
+      startedAs = record.runId;
+      return record;
+    } finally {
+      if (isMine && startedAs !== runId) this.#casts.delete(runId);
+    }
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
@@ -332,9 +353,15 @@ function warn(error: Fault): void {
   process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
 }
 
-/** An agent and all it may hire. */
+/** An agent and all it may hire. Who is hired is hired by name: two of one name in one run would be one of them, twice. */
 function castOf(agent: Agent, cast = new Map<AgentId, Agent>()): ReadonlyMap<AgentId, Agent> {
-  if (cast.has(agent.id)) return cast;
+  const known = cast.get(agent.id);
+  if (known === agent) return cast;
+  if (known !== undefined)
+    throw new Fault(
+      "already_exists",
+      `two agents of one run are both ${agent.id}: give one of them another name, or a key`,
+    );
   cast.set(agent.id, agent);
   for (const colleague of agent.colleagues ?? []) castOf(colleague, cast);
   return cast;

@@ -79,13 +79,19 @@ function failureText(step: StepRecord | undefined): string | undefined {
   return canonicalJson({ code, message, details });
 }
 
-/** Nothing was recorded after it, in its scope or in one around it. */
+/** Nothing was recorded after it, in its scope or in one around it, and what it stands in came to nothing either. */
 function isTip({ steps }: TaskState, address: StepAddress): boolean {
   const parts = address.split("/");
   for (let length = parts.length; length > 0; length--) {
     const index = Number(parts[length - 1]);
     if (!Number.isSafeInteger(index)) continue;
-    const next = [...parts.slice(0, length - 1), index + 1].join("/");
+    const own = steps.get(parts.slice(0, length).join("/") as StepAddress);
+    if (length < parts.length && own?.kind !== "llm" && own?.outcome.kind === "ok") return false;
+    const around = parts.slice(0, length - 1);
+    // J2: tools of one turn stand side by side, and not one after another.
+    const isTool = own?.kind === "tool" || steps.get(around.join("/") as StepAddress)?.kind === "llm";
+    if (isTool) continue;
+    const next = [...around, index + 1].join("/");
     for (const each of steps.keys()) if (each === next || each.startsWith(`${next}/`)) return false;
   }
   return true;

@@ -4,6 +4,7 @@ import {
   formatTaskId,
   noUsage,
   spendOfTopUp,
+  type AgentId,
   type ApprovalDecision,
   type Clock,
   type Delta,
@@ -55,12 +56,14 @@ interface Ending {
 export class StoredRunHandle implements RunHandle {
   readonly runId: RunId;
   readonly sessionId: SessionId;
+  readonly agentId: AgentId;
   readonly #options: HandleOptions;
 
   constructor(options: HandleOptions) {
     this.#options = options;
     this.runId = options.record.runId;
     this.sessionId = options.record.sessionId;
+    this.agentId = options.record.agentId;
   }
 
   as(by: string): RunHandle {
@@ -92,7 +95,7 @@ export class StoredRunHandle implements RunHandle {
       turns,
       runId: this.runId,
       sessionId: this.sessionId,
-      agentId: this.#options.record.agentId,
+      agentId: this.agentId,
       failure,
       metadata: task?.data.metadata ?? {},
     };

@@ -87,7 +87,7 @@ async function makePlan(
   // N2: in the run's session only roots go on; in a child's own, all there is are children.
   const leafId = runner.task.record.parentId === null ? rootLeafOf(entries) : leafOf(entries);
   const path = pathTo(entries, leafId) ?? [];
-  const planned = await plan({ input, sessionId, path });
+  const planned = await plan({ input, sessionId, path, channel: runner.task.record.channel ?? null });
   return {
     plan: planned,
     sessionId,
@@ -114,7 +114,8 @@ function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): 
   const toolsHash = hold(tools, canonicalJson(tools));
   const historyHash =
     plan.history === undefined ? undefined : hold(plan.history, canonicalJson(plan.history));
-  open.tell({ type: "input", data: { input: runner.task.input } });
+  const { channel } = runner.task.record;
+  open.tell({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
   open.tell({ type: "before_agent_start", data: { instructionsHash, fromCache } });
   const session = sessionId ?? runner.facts.sessionId;
   open.tell({ type: "context", data: { sessionId: session, leafId, messages: history.length } });

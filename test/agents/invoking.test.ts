@@ -404,3 +404,23 @@ describe("messages and signals", () => {
     await runtime.close();
   });
 });
+
+describe("where an input came from", () => {
+  test("picks the variant of the prompt, and is told", async () => {
+    const asked: (string | null)[] = [];
+    const instructions = {
+      build: async ({ channel }: { readonly channel: string | null }) => {
+        asked.push(channel);
+        return { text: `You answer by ${channel}.`, fromCache: false };
+      },
+    };
+    const { agent, model } = scout(["short", "long"], { instructions });
+    const stream = agent.stream("Hi", { channel: "sms" });
+    const inputs: unknown[] = [];
+    for await (const event of stream) if (event.type === "input") inputs.push(event.data);
+    await agent.invoke("Hi");
+    expect(asked).toEqual(["sms", null]);
+    expect(inputs).toEqual([{ input: "Hi", channel: "sms" }]);
+    expect(model.calls[0]?.messages[0]).toMatchObject({ role: "system", content: "You answer by sms." });
+  });
+});

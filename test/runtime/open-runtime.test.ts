@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { formatSessionId } from "../../src/kernel/index.ts";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { agent, gate, until } from "./bench-runtime.ts";
 
@@ -80,4 +81,28 @@ test("a run that is being loaded when its worker closes is not begun there, and 
   await until(() => began.length > 0);
   expect((await (await two.find(runId))?.result())?.output).toBe("two");
   await two.close();
+});
+
+test("an agent whose submission was refused is not held for it", async () => {
+  const runtime = await openRuntime({ sameName: "replace" });
+  const [begun, go] = [gate(), gate()];
+  const clerk = () =>
+    agent("clerk", async (ctx) => ctx.step("work", async () => (begun.resolve(), await go.promise, null)));
+  const sessionId = formatSessionId("busy");
+  const run = await runtime.submit(clerk(), null, { sessionId });
+  await begun.promise;
+  const refused = await (async () => {
+    const other = clerk();
+    await expect(runtime.submit(other, null, { sessionId })).rejects.toMatchObject({ code: "agent_busy" });
+    return new WeakRef(other);
+  })();
+  runtime.register(clerk());
+  const collected = (): boolean => {
+    globalThis.gc?.();
+    return refused.deref() === undefined;
+  };
+  await expect.poll(collected).toBe(true);
+  go.resolve();
+  await run.result();
+  await runtime.close();
 });

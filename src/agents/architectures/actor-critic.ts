@@ -63,7 +63,7 @@ export class ActorCritic implements Architecture {
     for (let round = 1; round <= this.#maxRounds; round++) {
       yield note("actor_critic", "actor_started", { round });
       const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
-      const brief = { ...this.#brief(question), ...withPrompt(question, task), ...formWanted(question) };
+      const brief = { ...this.#brief({ ...question, prompt: task }), ...formWanted(question) };
       const end = await this.#hire(deps, "actor", brief);
       if (!endWith(session, "actor", end)) return;
       yield note("actor_critic", "actor_completed", { round, output: session.output });
@@ -87,13 +87,13 @@ export class ActorCritic implements Architecture {
 
   async #judge(deps: Dependencies, question: Question, answer: string): Promise<Critique> {
     const task = titled({ Task: question.prompt, Answer: answer });
-    const brief = { ...this.#brief(question), ...withPrompt(question, task), instructions: duty };
+    const brief = this.#brief({ ...question, prompt: task }, duty);
     return critiqueIn(answerOf("critic", await this.#hire(deps, "critic", brief)));
   }
 
-  #brief(question: Question): WorkerBrief {
-    const { prompt, history } = wholeQuestion(question);
-    return { prompt, ...(history && !this.#remember && { history }) };
+  #brief(question: Question, told?: string): WorkerBrief {
+    const { history, ...brief } = wholeQuestion(question, told);
+    return { ...brief, ...(history && !this.#remember && { history }) };
   }
 
   #hire(deps: Dependencies, role: "actor" | "critic", input: WorkerBrief): ReturnType<typeof hire> {
@@ -101,10 +101,6 @@ export class ActorCritic implements Architecture {
     const options = hiring(member, this.#remember ? role : undefined);
     return hire(deps, { worker: member.agent, input, options });
   }
-}
-
-function withPrompt(question: Question, prompt: string): Pick<WorkerBrief, "prompt"> {
-  return { prompt: wholeQuestion({ ...question, prompt }).prompt };
 }
 
 function revision(task: string, answer: string, { issues, summary }: Critique): string {

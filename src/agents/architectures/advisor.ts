@@ -1,7 +1,7 @@
 import { Fault, type Agent, type AgentSession, type Dependencies } from "../../kernel/index.ts";
 import { answerOf, hire } from "./hire.ts";
 import { askAnswerer, askHelper, type Question, type RoleDuty } from "./question.ts";
-import { formWanted, type Roster } from "./roster.ts";
+import { formWanted, wholeQuestion, type Roster } from "./roster.ts";
 
 /** Who does a piece of thinking for a team: the team's own agent, by one call to the model of that role; or an agent that is hired. */
 export type Advisor = "self" | Agent;
@@ -20,8 +20,8 @@ export async function advised(
   { by, answers = false, ...call }: AdvisorDuty,
 ): Promise<string> {
   if (by === "self") return (answers ? askAnswerer : askHelper)(session, deps, question, call);
-  const { role, duty: instructions, prompt } = call;
-  const input = { prompt, instructions, ...(answers && formWanted(question)) };
+  const { role, duty, prompt } = call;
+  const input = { ...wholeQuestion({ ...question, prompt }, duty), ...(answers && formWanted(question)) };
   return answerOf(role, await hire(deps, { worker: by, input }));
 }
 

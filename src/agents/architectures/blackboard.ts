@@ -83,7 +83,7 @@ export class Blackboard implements Architecture {
         continue;
       }
       yield note(this.name, "invoking", { round, agent: nextAgent });
-      const input = { ...wholeQuestion(question), ...turnOf(question, board, nextAgent, instruction) };
+      const input = turnOf(question, board, nextAgent, instruction);
       const end = await hire(deps, { worker: member.agent, input, options: hiring(member) });
       const entry = board.add(nextAgent, end);
       // B5: better than nothing, should the money end here.
@@ -189,14 +189,14 @@ function turnOf(
   board: Board,
   agent: string,
   instruction: string,
-): Pick<ReturnType<typeof wholeQuestion>, "prompt" | "instructions"> {
+): ReturnType<typeof wholeQuestion> {
   const prompt = titled({
     Question: question.prompt,
     Board: board.shown(),
     "What you wrote for yourself": board.ownOf(agent).join("\n\n"),
     "What to look at": instruction,
   });
-  return { prompt: wholeQuestion({ ...question, prompt }).prompt, instructions: contributorDuty };
+  return wholeQuestion({ ...question, prompt }, contributorDuty);
 }
 
 function entryIn(agent: string, said: string): { readonly entry: Entry; readonly own: string } {

@@ -68,7 +68,8 @@ export class Debate implements Architecture {
     }
     const held = Math.min(rounds + 1, this.#rounds);
     session.metadata["debate"] = { rounds: held, answers: Object.fromEntries(positions.map(byName)) };
-    if (this.#judge !== undefined && positions.length > 1) {
+    const by = this.#judge === undefined || positions.length < 2 ? "vote" : "judge";
+    if (this.#judge !== undefined && by === "judge") {
       yield note(this.name, "judging", { answers: positions.length });
       session.output = await advised(session, deps, question, {
         by: this.#judge,
@@ -78,7 +79,7 @@ export class Debate implements Architecture {
         prompt: titled({ Question: prompt, Answers: listed(positions) }),
       });
     }
-    yield note(this.name, "synthesized", { by: this.#judge === undefined ? "vote" : "judge" });
+    yield note(this.name, "synthesized", { by });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
@@ -169,9 +170,17 @@ function normalised(answer: string): string {
   return bare(answer.toLowerCase().replaceAll(/\s+/gu, " ").trim());
 }
 
+/** In one pass: an expression that looks for marks at the end looks at every run of them, as often as it is long. */
 function bare(text: string): string {
-  return text.replace(/^["'*`([{]+/u, "").replace(/["'*`)\]}.,;:!?]+$/u, "");
+  let from = 0;
+  let to = text.length;
+  while (from < to && marksBefore.includes(text.charAt(from))) from++;
+  while (to > from && marksAfter.includes(text.charAt(to - 1))) to--;
+  return text.slice(from, to);
 }
+
+const marksBefore = "\"'*`([{";
+const marksAfter = "\"'*`)]}.,;:!?";
 
 /** Several agents that answer, look at each other's answers and answer again; a judge or a vote has the last word. */
 export function debate(options: DebateOptions): Debate {

@@ -100,10 +100,7 @@ export class DeepAgent implements Architecture {
     if (!general && Object.keys(subAgents).length === 0) return mine;
     // The general agent looks at the files: what it wrote would be known nowhere after a restart.
     const instructions = withoutFormat(session.instructions, deps.outputFormat);
-    return [
-      ...mine,
-      taskTool({ subAgents, general, desk, deps: deps.withExtraTools(reading), instructions }),
-    ];
+    return [...mine, taskTool({ subAgents, general, desk, deps, generalTools: reading, instructions })];
   }
 }
 

@@ -60,12 +60,14 @@ export class HandingOver implements Architecture {
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const from = session.messages.length;
-    let over: Pick<HandOver, "target" | "message" | "input"> | undefined;
-    const equipped = deps.withExtraTools(this.#tools(deps), ({ isError, metadata }) => {
-      // Of several in one turn the first counts.
-      if (!isError) over ??= metadata?.[key] as unknown as typeof over;
+    const made = new Map<string, Made>();
+    const equipped = deps.withExtraTools(this.#tools(deps), ({ isError, metadata }, { callId }) => {
+      if (!isError) made.set(callId, metadata?.[key] as unknown as Made);
     });
+    // Whoever sends it on, in the same session, wants to hear it.
+    delete session.metadata[key];
     yield* this.base.run(session, equipped, prompt);
+    const over = lastWord(session.messages.slice(from), made);
     if (over === undefined) return;
     const messages = this.#passesOn ? session.messages.slice(from) : [];
     session.metadata[key] = { ...over, said: messages as unknown as JsonValue };
@@ -82,6 +84,19 @@ export class HandingOver implements Architecture {
     );
     return inWords.length === 0 ? typed : [handoffTool(inWords), ...typed];
   }
+}
+
+type Made = Pick<HandOver, "target" | "message" | "input">;
+
+/**
+ * The hand-over that a conversation ends on; of several in one turn the first counts. One that something was said after, or that was made in
+ * an attempt that is not the answer, is none. A base that keeps no conversation is taken at its first.
+ */
+function lastWord(messages: readonly ChatMessage[], made: ReadonlyMap<string, Made>): Made | undefined {
+  const last = messages.at(-1);
+  if (last === undefined) return made.values().next().value;
+  const results = last.role === "tool" ? last.content : [];
+  return results.map(({ callId }) => made.get(callId)).find((each) => each !== undefined);
 }
 
 function handoffTool(targets: readonly HandOverTarget[]): Tool {

@@ -51,13 +51,16 @@ export async function hireAll(
   deps: Dependencies,
   jobs: Readonly<Record<string, Job>>,
 ): Promise<Readonly<Record<string, WorkerEnd>>> {
+  const names = Object.keys(jobs);
+  // A branch's name begins with a letter; a worker's may be a number.
   const branches = Object.entries(jobs).map(([name, job]) => [
-    name,
+    `hire_${name}`,
     (ctx: Dependencies["ctx"]) => hire(deps.scopeForWorker(deps.role, ctx), job),
   ]);
-  return deps.ctx.parallel(
+  const ends = await deps.ctx.parallel(
     Object.fromEntries(branches) as Record<string, (ctx: Dependencies["ctx"]) => Promise<WorkerEnd>>,
   );
+  return Object.fromEntries(names.map((name) => [name, ends[`hire_${name}`] as WorkerEnd]));
 }
 
 export function endOf(outcome: TaskOutcome): WorkerEnd {
@@ -90,7 +93,7 @@ export function answerOf(name: string, end: WorkerEnd): string {
  * B5: what stopped a worker is that its employer's own budget, or one above it, is spent: then the employer stops too, also one that goes on
  * without a worker's answer. Whoever was hired is younger than whoever hired it, so the number of the task whose budget it was tells.
  */
-export function stopIfSpent({ ctx }: Dependencies, ends: Iterable<WorkerEnd>): void {
+export function stopIfSpent({ ctx }: Pick<Dependencies, "ctx">, ends: Iterable<WorkerEnd>): void {
   for (const end of ends) {
     const failure = end.kind === "stopped" ? end.outcome.failure : null;
     const whose = failure?.code === "budget_exhausted" ? failure.details?.["taskId"] : undefined;

@@ -27,13 +27,17 @@ export function listIn(value: JsonValue | undefined): readonly JsonValue[] | und
   return lists[0] ?? [value];
 }
 
-/** A text, or the first text among an object's members. */
+/** What models call the thing itself, as they do not call its reason. */
+const names = new Set(["action", "content", "description", "step", "task", "text", "thought", "title"]);
+
+/** A text, or an object's: the longest under a name that says so, for a short one beside it is its number or title; or the longest. */
 function textIn(value: JsonValue): string {
   if (typeof value === "string") return value.trim();
   if (typeof value !== "object" || value === null || isList(value)) return "";
-  const texts = Object.values(value).filter((each) => typeof each === "string");
-  // A short one before it is a name or a number of the thing.
-  return texts.toSorted((one, other) => other.length - one.length)[0]?.trim() ?? "";
+  const texts = Object.entries(value).filter((each): each is [string, string] => typeof each[1] === "string");
+  const named = texts.filter(([name]) => names.has(name.toLowerCase()));
+  const ranked = (named.length > 0 ? named : texts).map(([, text]) => text.trim());
+  return ranked.toSorted((one, other) => other.length - one.length)[0] ?? "";
 }
 
 function isList(value: JsonValue | undefined): value is readonly JsonValue[] {

@@ -1,12 +1,10 @@
 import {
   addUsage,
-  canonicalJson,
   eventDraft,
   messageText,
   toolCallsOf,
   toolMessage,
   toolResultPart,
-  userMessage,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -16,7 +14,7 @@ import {
   type ToolChoice,
   type ToolResult,
 } from "../../kernel/index.ts";
-import { opening } from "../agent-input.ts";
+import { opening, readMessage } from "../agent-input.ts";
 
 export interface ReActOptions {
   /** For the first call only. */
@@ -75,7 +73,7 @@ export class ReAct implements Architecture {
           ? await deps.ctx.followUps({ mode: deps.followUps })
           : steering;
       if (inputs.length > 0) {
-        session.messages = session.messages.append(...inputs.map((input) => userMessage(shownInput(input))));
+        session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
         yield eventDraft("architecture_event", {
           architecture: this.name,
           name: isIdle ? "react.follow_up_injected" : "react.steering_injected",
@@ -118,7 +116,7 @@ function answers(
 const none: readonly never[] = [];
 const nothing: ToolResult = { output: { type: "text", text: "" }, isError: true };
 
-/** What somebody said to a run, in words: what is not a text is shown as JSON. */
+/** What somebody said to a run, in words. */
 export function shownInput(input: JsonValue): string {
-  return typeof input === "string" ? input : canonicalJson(input);
+  return readMessage(input).prompt;
 }

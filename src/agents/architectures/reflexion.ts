@@ -90,6 +90,7 @@ export class Reflexion implements Architecture {
       }
       if (attempt === this.#maxAttempts) break;
       const lesson = (await reflect(session, deps, question, { task, inner, said })).trim();
+      if (lesson === "") continue;
       lessons.push(lesson);
       session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
       yield note("reflexion", "lesson_produced", { attempt, lesson });

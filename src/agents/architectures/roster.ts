@@ -5,6 +5,7 @@ import {
   type SpawnOptions,
   type WorkerBrief,
 } from "../../kernel/index.ts";
+import { refuseNamesakes } from "../namesakes.ts";
 import type { Question } from "./question.ts";
 
 /** An agent in a team, and how it is hired. */
@@ -45,6 +46,10 @@ export class Roster {
         );
     }
     const list = Object.entries(members).map(([name, each]): [string, Member] => [name, memberOf(each)]);
+    refuseNamesakes(
+      where,
+      list.map(([, { agent }]) => agent),
+    );
     this.#members = new Map(list);
     this.agents = Object.fromEntries(list.map(([name, { agent }]) => [name, agent]));
   }
@@ -86,10 +91,16 @@ export function hiring(
     : { ...options, retention: HistoryRetention.PERMANENT, role: remembers };
 }
 
-/** A question as it was put to the agent, for a worker that is to work on it: with its files, and what was said before. */
-export function wholeQuestion({ prompt, attachments, before }: Question): WorkerBrief {
+/**
+ * A question as it was put to the agent, for a worker that is to work on it: with its files, what was said before, and what the agent is
+ * told, beside what the worker is there for.
+ */
+export function wholeQuestion({ prompt, attachments, before, manner }: Question, duty = ""): WorkerBrief {
+  const context = manner === "" ? "" : `The agent you work for is told:\n${manner}`;
+  const instructions = [duty, context].filter((part) => part !== "").join("\n\n");
   return {
     prompt: attachments.length === 0 ? prompt : [{ type: "text", text: prompt }, ...attachments],
+    ...(instructions !== "" && { instructions }),
     ...(before.length > 0 && { history: before.slice() }),
   };
 }

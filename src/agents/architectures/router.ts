@@ -8,6 +8,7 @@ import {
 } from "../../kernel/index.ts";
 import { scoreOf } from "./bound.ts";
 import { endWith, hire } from "./hire.ts";
+import { shareIn } from "./json-answer.ts";
 import { askHelper, questionOf, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { answerWanted, hiring, Roster, type Members } from "./roster.ts";
@@ -94,16 +95,19 @@ export class Router implements Architecture {
 
   #routeIn(said: string): string | undefined {
     const named = /\broute["'*`]*\s*[:=]\s*["'*`]*([A-Za-z0-9_-]+)/iu.exec(said)?.[1] ?? said;
-    const wanted = named.trim().toLowerCase();
-    return this.#routes.names.find((name) => name.toLowerCase() === wanted);
+    const wanted = named.trim();
+    const { names } = this.#routes;
+    return (
+      names.find((name) => name === wanted) ??
+      names.find((name) => name.toLowerCase() === wanted.toLowerCase())
+    );
   }
 }
 
-/** From 0 to 1, clamped; a per cent sign is understood. Who does not say is not sure at all. */
+/** Who does not say is not sure at all. */
 function confidenceIn(said: string): number {
-  const [, number, sign] = /\bconfidence["'*`]*\s*[:=]\s*["'*`]*(-?\d+(?:\.\d+)?)\s*(%?)/iu.exec(said) ?? [];
-  const value = Number(number ?? 0) / (sign === "%" ? 100 : 1);
-  return Math.min(1, Math.max(0, value));
+  const written = /\bconfidence["'*`]*\s*[:=]\s*["'*`]*([^\n]{0,40})/iu.exec(said)?.[1];
+  return shareIn(written ?? "") ?? 0;
 }
 
 /** One call that chooses a specialist, whose answer is the answer. */

@@ -44,7 +44,8 @@ export class SelfRefine implements Architecture {
     const question = await questionOf(session, deps, prompt);
     const from = session.messages.length;
     yield* this.base.run(session, deps, prompt);
-    if (session.interrupted) return;
+    // What ends on a tool's result, as a hand-over does, is no answer.
+    if (session.interrupted || session.messages.at(-1)?.role === "tool") return;
     const task = [prompt, ...addedBy(session, from)].join("\n\n");
     for (let round = 1; round <= this.#maxRounds; round++) {
       deps.ctx.check();

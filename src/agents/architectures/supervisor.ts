@@ -14,7 +14,7 @@ import {
 } from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
 import { countOf } from "./bound.ts";
-import { hire, whyNot, type Job } from "./hire.ts";
+import { hire, stopIfSpent, whyNot, type Job } from "./hire.ts";
 import { react } from "./react.ts";
 import { note } from "./role-call.ts";
 import { hiring, isMemberName, memberNameRule, Roster, type Members } from "./roster.ts";
@@ -73,8 +73,7 @@ export class Supervisor implements Architecture {
     const equipped = deps.withExtraTools(tools, (result) => dealings.note(result));
     yield* this.base.run(session, equipped, prompt);
     const worker = dealings.forwarded;
-    // The model had no word after it.
-    if (worker !== undefined && session.messages.at(-1)?.role === "tool") {
+    if (worker !== undefined && endsWithForward(session)) {
       session.output = dealings.answers.get(worker) ?? session.output;
       session.messages = session.messages.append(assistantMessage(session.output));
       yield note(this.name, "forwarded", { worker });
@@ -110,6 +109,7 @@ export class Supervisor implements Architecture {
         // One that remembers does one thing after another, or it would remember only one of them.
         const isAlone = job.options?.retention === HistoryRetention.PERMANENT;
         const end = await (isAlone ? queue.next(worker, work) : work());
+        stopIfSpent(deps, [end]);
         if (end.kind === "answered") return said(end.text, { delegated: worker });
         const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
         const advice =
@@ -184,9 +184,20 @@ interface Notable extends JsonObject {
   readonly forwarded?: string;
 }
 
+const forwardName = "forward_message";
+
+/** The model had no word after it. */
+function endsWithForward({ messages }: AgentSession): boolean {
+  const last = messages.at(-1);
+  return (
+    last?.role === "tool" &&
+    last.content.some(({ toolName, isError }) => toolName === forwardName && !isError)
+  );
+}
+
 function forwardTool({ answers }: Dealings): Tool {
   return ownTool({
-    name: "forward_message",
+    name: forwardName,
     description:
       "Gives a worker's last answer as your final answer, word for word. Use it instead of repeating what a worker said, and call nothing after it.",
     input: { worker: { description: "Whose answer it is" } },

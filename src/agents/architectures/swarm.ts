@@ -11,6 +11,7 @@ import {
 } from "../../kernel/index.ts";
 import type { Agent } from "../agent.ts";
 import { opening } from "../agent-input.ts";
+import { withFormat } from "../answer-format.ts";
 import { countOf } from "./bound.ts";
 import { HandingOver, handOverIn, type HandOver } from "./hand-over.ts";
 import { endWith, hire } from "./hire.ts";
@@ -105,6 +106,8 @@ export class Swarm implements Architecture {
     const question = await questionOf(session, deps, prompt);
     const path = [this.#entry];
     let input = this.#opening(question);
+    // Whoever answers in the end, by hand-overs or not, answers for the swarm.
+    const { prompt: _prompt, history: _history, ...beside } = input;
     let history: readonly ChatMessage[] = [...(input.history ?? []), opening(prompt, question.attachments)];
     yield note(this.name, "started", { entry: this.#entry, peers: this.#peers.names });
     for (;;) {
@@ -134,7 +137,8 @@ export class Swarm implements Architecture {
       }
       // The first message of what it said is what it was told.
       history = [...history, ...over.said.slice(1)];
-      input = await this.#brief(deps, { from: active, to: target, over, history });
+      const told = await this.#brief(deps, { from: active, to: target, over, history });
+      input = { ...beside, ...told };
       history = [...history, opening(textOf(input.prompt), [])];
     }
   }
@@ -144,8 +148,11 @@ export class Swarm implements Architecture {
   }
 
   #opening(question: Question): WorkerBrief {
-    const { prompt, history } = wholeQuestion(question);
-    return this.#passesOn && history !== undefined ? { prompt, history } : { prompt };
+    const { format } = question;
+    const schema = format?.type === "json" ? format.schema : undefined;
+    // In words: a peer that hands over owes no answer, so none is held to it.
+    const { history, ...brief } = wholeQuestion(question, schema && withFormat("", schema));
+    return this.#passesOn && history !== undefined ? { ...brief, history } : brief;
   }
 
   async #brief(

@@ -1,7 +1,7 @@
 import type { Agent, Dependencies, SpawnOptions, Tool } from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
 import { drive } from "./drive.ts";
-import { hire, whyNot } from "./hire.ts";
+import { hire, stopIfSpent, whyNot } from "./hire.ts";
 import { titled } from "./question.ts";
 import { react } from "./react.ts";
 import type { VirtualDesk } from "./virtual-desk.ts";
@@ -20,8 +20,9 @@ export interface TaskToolParts {
   /** Whether there is `generalAgent`. */
   readonly general: boolean;
   readonly desk: VirtualDesk;
-  /** With the tools that the general agent is to have. */
   readonly deps: Dependencies;
+  /** Those that the general agent is to have beside its own. */
+  readonly generalTools: readonly Tool[];
   /** What it is told. */
   readonly instructions: string;
 }
@@ -30,7 +31,8 @@ export interface TaskToolParts {
  * Has a task done by someone else, who knows nothing but what the task says and the files that are handed over. Those that are agents are
  * hired; H4: a refused seat is a result to react to. Several of one turn work side by side.
  */
-export function taskTool({ subAgents, general, desk, deps, instructions }: TaskToolParts): Tool {
+export function taskTool(parts: TaskToolParts): Tool {
+  const { subAgents, general, desk, deps, generalTools, instructions } = parts;
   const names = [...Object.keys(subAgents), ...(general ? [generalAgent] : [])];
   const lines = Object.entries(subAgents).map(([name, each]) => `- ${name}: ${descriptionOf(each)}`);
   if (general) lines.push(`- ${generalAgent}: you, with your tools and a fresh mind`);
@@ -50,13 +52,15 @@ export function taskTool({ subAgents, general, desk, deps, instructions }: TaskT
       const hired = subAgents[agent];
       if (hired === undefined) {
         const inner = deps.freshSession(generalAgent, instructions);
-        await drive(react(), inner, deps.scopeForWorker(generalAgent, ctx), prompt);
+        const scoped = deps.scopeForWorker(generalAgent, ctx).withExtraTools(generalTools);
+        await drive(react(), inner, scoped, prompt);
         return inner.interrupted
           ? refusal(`it ended early: ${inner.interruptionReason}. So far it said: ${inner.output}`)
           : said(inner.output);
       }
       const { agent: worker, description: _said, ...options } = hired;
       const end = await hire(deps.scopeForWorker(deps.role, ctx), { worker, input: prompt, options });
+      stopIfSpent(deps, [end]);
       if (end.kind === "answered") return said(end.text, { agent });
       const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
       return refusal(`${whyNot(agent, end)}. Do it yourself, or try again later`, { agent, ...why });

@@ -9,18 +9,23 @@ export interface PlannedCall {
   readonly args: JsonObject;
 }
 
-const placeholder = /\{\{\s*([\w-]+)\s*\}\}/gu;
+const placeholder = /\{\{([^{}]{1,200})\}\}/gu;
+/** Of arguments inside each other: tools take no more, and neither does the stack. */
+const maxDepth = 100;
 
 /** The calls a model planned; what has no tool is left out. `undefined`: it wrote no list of calls. */
 export function toolPlanIn(text: string): readonly PlannedCall[] | undefined {
-  const list = listIn(jsonIn(text));
+  const value = jsonIn(text);
+  // A call by itself is a plan of one, whatever lists it has.
+  const list = value !== undefined && isObject(value) && "tool" in value ? [value] : listIn(value);
   if (list === undefined) return undefined;
   const ids = new Set<string>();
   const calls = list.flatMap((each, index) => {
     const { id, tool, args = {} } = isObject(each) ? each : {};
-    if (typeof tool !== "string" || tool === "" || !isObject(args)) return [];
+    if (typeof tool !== "string" || tool === "" || !isObject(args) || isDeeper(args, maxDepth)) return [];
     // An id that is there already would hide what stands under it.
-    let own = typeof id === "string" && id !== "" && !ids.has(id) ? id : `E${index + 1}`;
+    const given = typeof id === "string" ? id.trim() : "";
+    let own = given !== "" && !ids.has(given) ? given : `E${index + 1}`;
     while (ids.has(own)) own = `${own}_`;
     ids.add(own);
     return [{ id: own, tool, args }];
@@ -56,16 +61,21 @@ export function filledIn<Value extends JsonValue>(value: Value, known: ReadonlyM
 
 function filled(value: JsonValue, known: ReadonlyMap<string, string>): JsonValue {
   if (typeof value === "string")
-    return value.replaceAll(placeholder, (written, name: string) => known.get(name) ?? written);
+    return value.replaceAll(placeholder, (written, name: string) => known.get(name.trim()) ?? written);
   if (Array.isArray(value)) return value.map((each: JsonValue) => filled(each, known));
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, known)]));
 }
 
 function namesIn(value: JsonValue): readonly string[] {
-  if (typeof value === "string") return [...value.matchAll(placeholder)].map(([, name = ""]) => name);
+  if (typeof value === "string") return [...value.matchAll(placeholder)].map(([, name = ""]) => name.trim());
   if (typeof value !== "object" || value === null) return [];
   return Object.values(value).flatMap((each: JsonValue) => namesIn(each));
+}
+
+function isDeeper(value: JsonValue, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return depth === 0 || Object.values(value).some((each: JsonValue) => isDeeper(each, depth - 1));
 }
 
 function isObject(value: JsonValue): value is JsonObject {

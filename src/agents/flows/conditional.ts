@@ -9,7 +9,8 @@ import {
 } from "../../kernel/index.ts";
 import { endWith, hire } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
-import { briefOf, endStatus, refuseNamesakes } from "./flow-step.ts";
+import { refuseNamesakes } from "../namesakes.ts";
+import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 export interface ConditionalFlowOptions {
@@ -26,7 +27,7 @@ export class ConditionalFlow implements Architecture {
   readonly #options: ConditionalFlowOptions;
 
   constructor(options: ConditionalFlowOptions) {
-    refuseNamesakes(this.name, [options.ifTrue, options.ifFalse]);
+    refuseNamesakes(`a ${this.name} flow`, [options.ifTrue, options.ifFalse]);
     this.#options = options;
   }
 
@@ -46,7 +47,7 @@ export class ConditionalFlow implements Architecture {
     const worker = (await this.#holds(deps, prompt)) ? ifTrue : ifFalse;
     const step = worker.id;
     yield stepStart({ flow, step });
-    const end = await hire(deps, { worker, input: briefOf(prompt, question) });
+    const end = await hire(deps, { worker, input: inFormWanted(briefOf(prompt, question), question) });
     yield stepEnd({ flow, step, status: endStatus(end) });
     if (end.kind !== "answered") deps.ctx.check();
     endWith(session, step, end);

@@ -7,7 +7,8 @@ import {
 } from "../../kernel/index.ts";
 import { answerOf, type WorkerEnd } from "../architectures/hire.ts";
 import type { Question } from "../architectures/question.ts";
-import { wholeQuestion } from "../architectures/roster.ts";
+import { formWanted, wholeQuestion } from "../architectures/roster.ts";
+import { refuseNamesakes } from "../namesakes.ts";
 
 /** An agent at its place in a flow. */
 export interface FlowStep {
@@ -24,24 +25,10 @@ export function flowSteps(flow: string, what: string, workers: readonly Agent[])
   return workers.map((worker) => {
     const { id } = worker;
     const before = places.get(id) ?? [];
-    refuseNamesakes(flow, [...before, worker]);
+    refuseNamesakes(`a ${flow} flow`, [...before, worker]);
     places.set(id, [...before, worker]);
     return { name: before.length === 0 ? id : `${id}.${before.length + 1}`, worker };
   });
-}
-
-/** Agents are found by their id, so two that share one could not be told apart. */
-export function refuseNamesakes(flow: string, workers: readonly Agent[]): void {
-  const known = new Map<string, Agent>();
-  for (const worker of workers) {
-    const { id } = worker;
-    if ((known.get(id) ?? worker) !== worker)
-      throw new Fault(
-        "invalid_argument",
-        `a ${flow} flow has two agents named ${id}: give one of them another name`,
-      );
-    known.set(id, worker);
-  }
 }
 
 export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, Agent>> {
@@ -50,8 +37,16 @@ export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, A
 
 /** What a step is told: a text, with what belongs to the question the flow was asked, if anything does. */
 export function briefOf(prompt: string, question: Question): WorkerInput {
-  const isPlain = question.attachments.length === 0 && question.before.length === 0;
+  const { attachments, before, manner } = question;
+  const isPlain = attachments.length === 0 && before.length === 0 && manner === "";
   return isPlain ? prompt : wholeQuestion({ ...question, prompt });
+}
+
+/** The same for a step whose answer is the flow's: in the form that is wanted. */
+export function inFormWanted(brief: WorkerInput, question: Question): WorkerInput {
+  const form = formWanted(question);
+  if (form.output === undefined) return brief;
+  return { ...(typeof brief === "string" ? { prompt: brief } : brief), ...form };
 }
 
 /** What a step said. One that did not answer stops the flow: by the flow's own stop, if there is one, or as it was stopped itself. */

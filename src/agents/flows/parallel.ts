@@ -9,7 +9,16 @@ import {
 } from "../../kernel/index.ts";
 import { hire, stopIfSpent, type WorkerEnd } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
-import { briefOf, endStatus, flowSteps, joined, saidBy, workersOf, type FlowStep } from "./flow-step.ts";
+import {
+  briefOf,
+  endStatus,
+  flowSteps,
+  inFormWanted,
+  joined,
+  saidBy,
+  workersOf,
+  type FlowStep,
+} from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 /** What becomes of several texts: one after another, the one said most often, or what a function makes of them, in branch order. */
@@ -52,12 +61,15 @@ export class ParallelFlow implements Architecture {
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const flow = this.name;
     const question = await questionOf(session, deps, prompt);
+    const told = briefOf(prompt, question);
+    // Of those that vote one is the answer; what is put together is in nobody's form but the merger's.
+    const input = this.#merge === "vote" ? inFormWanted(told, question) : told;
     const texts = this.#branches.map(() => "");
     const branches = this.#branches.map(({ name: step, worker }, index) => {
       const branch = async (ctx: RunContext): Promise<WorkerEnd> => {
         ctx.tell(stepStart({ flow, step }));
         const own = deps.scopeForWorker(deps.role, ctx);
-        const end = await hire(own, { worker, input: briefOf(prompt, question) });
+        const end = await hire(own, { worker, input });
         texts[index] = end.kind === "refused" ? "" : end.text;
         session.output = joined(texts);
         return end;

@@ -1,5 +1,5 @@
 import { Fault, type Agent, type JsonValue, type StepContext } from "../../kernel/index.ts";
-import { refuseNamesakes } from "./flow-step.ts";
+import { refuseNamesakes } from "../namesakes.ts";
 
 /** Where a workflow's input comes from. */
 export const START = "START" as const;
@@ -112,6 +112,11 @@ export class WorkflowGraph {
     return this.#reach.get(from)?.has(to) ?? false;
   }
 
+  /** Whether a node's value is the answer, whatever becomes of it: it leads nowhere but to the end. */
+  answers(name: string): boolean {
+    return this.#waysFrom(name).every(({ to }) => to === END);
+  }
+
   #waysFrom(from: string): readonly Way[] {
     return this.ways.filter((way) => way.from === from);
   }
@@ -140,7 +145,7 @@ export class WorkflowGraph {
       if (typeof node !== "function" && typeof node?.run !== "function")
         throw refused(`has a node ${name} that is neither an agent nor a function`);
     }
-    refuseNamesakes("workflow", Object.values(this.agents()));
+    refuseNamesakes("the workflow", Object.values(this.agents()));
   }
 
   #refuseWays(): void {

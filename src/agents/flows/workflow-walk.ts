@@ -9,9 +9,9 @@ import {
 } from "../../kernel/index.ts";
 import { hire } from "../architectures/hire.ts";
 import { questionOf, type Question } from "../architectures/question.ts";
-import { briefOf, joined, saidBy } from "./flow-step.ts";
+import { briefOf, inFormWanted, joined, saidBy } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
-import { START, type WorkflowGraph } from "./workflow-graph.ts";
+import { START, type NodeFunction, type WorkflowGraph } from "./workflow-graph.ts";
 import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
 
 const flow = "workflow";
@@ -77,15 +77,20 @@ export class WorkflowWalk {
     if (this.#schedule.isOver) for (const call of this.#calls.values()) call.resolve(undefined);
   }
 
-  /** Its end is told with its record: the branch may have no other step for long. */
+  /**
+   * Its end is told with its record: the branch may have no other step for long. J5: what an agent came to is a value to the journal, so that
+   * all who stopped at once go on at once; a fault of the step's would be taken back for one of them alone.
+   */
   async #visit(visit: Visit, ctx: RunContext): Promise<JsonValue> {
     const { node: step, input } = visit;
+    const node = this.#graph.node(step);
     ctx.tell(stepStart({ flow, step }));
     try {
+      const said = typeof node === "function" ? undefined : await this.#hire(node, visit, ctx);
       return await ctx.step(
         step,
         async (inside) => {
-          const value = await this.#work(visit, inside);
+          const value = typeof node === "function" ? await work(node, visit, inside) : (said ?? null);
           inside.ctx.tell(stepEnd({ flow, step, status: "completed" }));
           return value;
         },
@@ -97,27 +102,13 @@ export class WorkflowWalk {
     }
   }
 
-  async #work(visit: Visit, inside: StepContext): Promise<JsonValue> {
-    const node = this.#graph.node(visit.node);
-    if (typeof node !== "function") return this.#hire(node, visit, inside);
-    const { idempotencyKey, signal } = inside;
-    const context = {
-      text: textOf(visit.input),
-      visit: visit.visit,
-      idempotencyKey,
-      signal,
-      get ctx() {
-        return inside.ctx;
-      },
-    };
-    return node(visit.input, context);
-  }
-
-  async #hire(worker: Agent, { node, visit, input: given }: Visit, { ctx }: StepContext): Promise<JsonValue> {
+  async #hire(worker: Agent, { node, visit, input: given }: Visit, ctx: RunContext): Promise<JsonValue> {
     const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
     const prompt = textOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
-    const input = isFirst && this.#question !== undefined ? briefOf(prompt, this.#question) : prompt;
+    const question = this.#question;
+    const told = isFirst && question !== undefined ? briefOf(prompt, question) : prompt;
+    const input = question !== undefined && this.#graph.answers(node) ? inFormWanted(told, question) : told;
     const end = await hire(deps, { worker, input });
     if (end.kind === "stopped" && this.#session.output === "") this.#session.output = end.text;
     const text = saidBy(deps, node, end);
@@ -143,6 +134,19 @@ export class WorkflowWalk {
       { input: value },
     );
   }
+}
+
+async function work(node: NodeFunction, { input, visit }: Visit, inside: StepContext): Promise<JsonValue> {
+  const { idempotencyKey, signal } = inside;
+  return node(input, {
+    text: textOf(input),
+    visit,
+    idempotencyKey,
+    signal,
+    get ctx() {
+      return inside.ctx;
+    },
+  });
 }
 
 /** Thrown by one branch to end them all; no fault, for nothing failed. */

@@ -14,7 +14,7 @@ export interface WorkflowFlowOptions<Name extends string = string>
  * Agents and functions at the nodes of a graph, each at work as soon as all that can come to it has come. A node that fails stops the
  * others and the workflow; a bound that is met, too.
  *
- * Every visit of a node is one step of the journal, in a branch of the node's own: a replay takes what is recorded and goes on with the
+ * Every visit of a node is recorded as one value, in a branch of the node's own: a replay takes what is recorded and goes on with the
  * visits that were open, however they lay in time.
  */
 export class WorkflowFlow implements Architecture {

@@ -8,6 +8,7 @@ export const exitCodes = {
   notFound: { code: 3, means: "there is no such store or run" },
   unreadable: { code: 4, means: "the store cannot be read: locked, damaged, or of another version" },
   internal: { code: 5, means: "an error of Reeve's own" },
+  busy: { code: 6, means: "the conversation has a run that has not ended" },
   failed: { code: 10, means: "the run failed; --resume tries again from where it stopped" },
   max_turns: { code: 11, means: "the run used up its turns" },
   budget_exhausted: { code: 12, means: "the run used up its budget" },
@@ -22,6 +23,7 @@ export type ExitKind = keyof typeof exitCodes;
 const byFault: { readonly [Code in FaultCode]?: ExitKind } = {
   invalid_argument: "usage",
   not_found: "notFound",
+  agent_busy: "busy",
   store_unavailable: "unreadable",
   store_read_only: "unreadable",
   store_full: "unreadable",

@@ -11,7 +11,7 @@ export interface Terminal {
   put(text: string): void;
   /** A person reads the data as it comes. */
   readonly isWatched: boolean;
-  /** What a person answers; `undefined` where there is none to ask. */
+  /** What a person answers, nothing if they leave without one; `undefined` where there is none to ask. */
   ask(question: string): Promise<string | undefined>;
   /** All that is piped in; empty where nothing is. */
   input(): Promise<string>;
@@ -29,6 +29,11 @@ export function processTerminal(): Terminal {
     if (error.code === "EPIPE") return;
     stderr.write(`reeve: the output cannot be written: ${error.message}\n`);
     process.exit(exitCodes.internal.code);
+  });
+  // Nobody listens any more: what is being done goes on, and is in the store.
+  let isHeard = true;
+  stderr.on("error", () => {
+    isHeard = false;
   });
   return {
     async out(line) {
@@ -48,7 +53,7 @@ export function processTerminal(): Terminal {
       process.on("SIGINT", callback);
       return () => void process.off("SIGINT", callback);
     },
-    say: (line) => void stderr.write(`${line}\n`),
+    say: (line) => void (isHeard && stderr.write(`${line}\n`)),
     env,
   };
 }
@@ -56,8 +61,15 @@ export function processTerminal(): Terminal {
 async function ask(question: string): Promise<string | undefined> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
   const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // While it reads keys, Ctrl-C is one of them: it means what it means elsewhere. So does a line that ends without an answer.
+  const left = Promise.withResolvers<string>();
+  lines.once("close", () => left.resolve(""));
+  lines.once("SIGINT", () => {
+    process.emit("SIGINT");
+    left.resolve("");
+  });
   try {
-    return await lines.question(question);
+    return await Promise.race([left.promise, lines.question(question)]);
   } finally {
     lines.close();
   }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { debate, type DebateOptions } from "../../../src/agents/architectures/index.ts";
-import { Agent, type AgentOptions } from "../../../src/index.ts";
+import { Agent, Priority, type AgentOptions } from "../../../src/index.ts";
 import { parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { until } from "../../runtime/bench-runtime.ts";
+import { settle, until } from "../../runtime/bench-runtime.ts";
 import { asked, company, notesOf, runAlone, seen, worker } from "../company.ts";
 
 function forum(
@@ -187,5 +187,41 @@ describe("a debate", () => {
       "debate has a judge and an agent of that name",
     );
     expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("give it a model");
+  });
+
+  test("H3, H5: a debater that loses its seat is waited for, and pays nothing again", async () => {
+    const { runtime, clock, ended } = await company();
+    const minor = worker("minor", [{ text: "small", delayMs: 10 }, "small"], {}, { clock });
+    const major = worker("major", ["big", "big"]);
+    const agent = new Agent({
+      name: "panel",
+      architecture: debate({
+        debaters: {
+          minor: { agent: minor.agent, priority: Priority.LOW },
+          major: { agent: major.agent, priority: Priority.HIGH },
+        },
+        rounds: 1,
+      }),
+      spawnBudget: { maxAgents: 2, allowPreempt: true },
+    });
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => minor.model.calls.length === 1);
+    await settle();
+    await clock.advance(10);
+    const { result, events } = await ended(run);
+    expect(result.metadata["debate"]).toEqual({ rounds: 1, answers: { minor: "small", major: "big" } });
+    expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(["spawn_wait", "seat_yield"]));
+    expect([minor.model.calls.length, major.model.calls.length]).toEqual([1, 1]);
+  });
+
+  test.for([1, 2])("H4: with %i seats in all it goes on with whoever has one", async (maxAgents) => {
+    const names = ["a", "b"].map((name) => [name, worker(name, ["It is so."]).agent]);
+    const architecture = debate({ debaters: Object.fromEntries(names) as Record<string, Agent> });
+    const { result } = await runAlone(new Agent({ name: "panel", architecture, spawnBudget: { maxAgents } }));
+    expect(result).toMatchObject(
+      maxAgents === 1
+        ? { status: "failed", failure: { code: "child_failed" } }
+        : { status: "completed", output: "It is so." },
+    );
   });
 });

@@ -287,4 +287,27 @@ describe("Reflexion", () => {
   ] as const)("refuses %j", ([options, message]) => {
     expect(() => reflexion(react(), options)).toThrow(message);
   });
+
+  test("who has no lesson to give leaves none behind", async () => {
+    const kept: unknown[] = [];
+    const memory: Memory = {
+      recall: async () => ({ episodes: [], facts: [] }),
+      remember: async (_scope: unknown, write: unknown) => {
+        kept.push(write);
+        return "id";
+      },
+    } as unknown as Memory;
+    const model = scriptedModel(["Turin.", "Lyon."]);
+    const { result } = await think({
+      architecture: reflexion(),
+      memory,
+      model,
+      models: { evaluator: scriptedModel([score(0), score(1)]), reflector: scriptedModel([" \n"]) },
+    });
+    expect(result).toMatchObject({
+      output: "Lyon.",
+      metadata: { reflexion: { scores: [0, 1], lessons: [] } },
+    });
+    expect(kept).toEqual([]);
+  });
 });

@@ -282,4 +282,24 @@ describe("a plan of tool calls", () => {
       f: "{{E2}}",
     });
   });
+
+  test("may call its calls what it likes", () => {
+    const first = { id: " étape 1 ", tool: "a", args: {} };
+    const second = { id: "__proto__", tool: "a", args: { x: "{{ étape 1 }}" } };
+    const third = { id: "constructor", tool: "a", args: { x: "{{__proto__}} {{toString}}" } };
+    const levels = levelsOf(toolPlanIn(JSON.stringify([third, second, first])) ?? []) ?? [];
+    expect(levels.map((level) => level.map(({ id }) => id))).toEqual([
+      ["étape 1"],
+      ["__proto__"],
+      ["constructor"],
+    ]);
+    expect(filledIn(second.args, new Map([["étape 1", "one"]]))).toEqual({ x: "one" });
+  });
+
+  test("has no call whose arguments nobody could take", () => {
+    const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+    expect(toolPlanIn(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toMatchObject([
+      { tool: "a" },
+    ]);
+  });
 });

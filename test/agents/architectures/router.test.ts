@@ -88,6 +88,15 @@ describe("a router", () => {
     expect(told).toEqual(["router.classified", "router.dispatched", "router.completed"]);
   });
 
+  test("names that differ in their case alone are told apart", async () => {
+    const [upper, lower] = [worker("upper", ["I am A"]), worker("lower", ["I am a"])];
+    const architecture = router({ routes: { A: upper.agent, a: lower.agent } });
+    const { result } = await runAlone(
+      new Agent({ name: "desk", model: scriptedModel(["route: a"]), architecture }),
+    );
+    expect(result.output).toBe("I am a");
+  });
+
   test("asks the model of its role", async () => {
     const classifier = scriptedModel(["route: travel"]);
     const { agent, model } = desk([], {}, { models: { classifier } });

@@ -71,6 +71,20 @@ describe("a supervisor", () => {
     expect(last?.type === "message" && messageText(last.message)).toBe("  Violets,\n are *blue*.  ");
   });
 
+  test("what was to be forwarded is forgotten once something else is done", async () => {
+    const a = worker("a", ["from a"]);
+    const nothing = { name: "nothing", input: {} };
+    const model = scriptedModel([
+      { toolCalls: [{ name: "delegate", input: { worker: "a", task: "t" } }] },
+      { toolCalls: [{ name: "forward_message", input: { worker: "a" } }, nothing] },
+      { text: "Wait.", toolCalls: [nothing] },
+    ]);
+    const architecture = supervisor({ workers: { a: a.agent } });
+    const { result, notes } = await runAlone(new Agent({ name: "boss", model, maxTurns: 3, architecture }));
+    expect(result).toMatchObject({ output: "Wait.", status: "max_turns" });
+    expect(notes).not.toContain("supervisor.forwarded");
+  });
+
   test("what is not there to be forwarded, or to delegate to, is a result", async () => {
     const poet = worker("poet", []);
     const { agent, model } = office([calling(forward("poet"), delegate("painter", "x")), "I give up."], {

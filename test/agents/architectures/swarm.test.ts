@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { swarm, type SwarmOptions } from "../../../src/agents/architectures/index.ts";
+import { reflexion, selfRefine, swarm, type SwarmOptions } from "../../../src/agents/architectures/index.ts";
 import { Agent, tool } from "../../../src/index.ts";
 import { parseSessionId } from "../../../src/kernel/index.ts";
-import type { ScriptStep } from "../../../src/testing/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/bench-runtime.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
 
@@ -262,5 +262,41 @@ describe("a swarm", () => {
     runtime.register(new Agent({ name: "one", architecture: swarm({ peers: { a, b } }) }));
     runtime.register(new Agent({ name: "two", architecture: swarm({ peers: { a, c } }) }));
     runtime.register(a);
+  });
+
+  describe("a hand-over that is not its peer's last word is none", () => {
+    test("since a stop hook sent it on", async () => {
+      const shouldContinue = ({ continued }: { readonly continued: number }) =>
+        continued === 0 ? "Do it yourself." : undefined;
+      const desk = worker("desk", [to("bank"), "Paid."], { stopHooks: [{ name: "stay", shouldContinue }] });
+      const bank = worker("bank", ["never"]);
+      const architecture = swarm({ peers: { desk: desk.agent, bank: bank.agent } });
+      const { result } = await runAlone(new Agent({ name: "band", architecture }));
+      expect(result.output).toBe("Paid.");
+    });
+
+    test("since a later attempt is the answer", async () => {
+      const desk = worker("desk", [to("bank"), "Paid."], {
+        architecture: reflexion(),
+        models: {
+          evaluator: scriptedModel(['{"score": 0}', '{"score": 1}']),
+          reflector: scriptedModel(["Do it yourself."]),
+        },
+      });
+      const bank = worker("bank", ["never"]);
+      const architecture = swarm({ peers: { desk: desk.agent, bank: bank.agent } });
+      const { result } = await runAlone(new Agent({ name: "band", architecture }));
+      expect(result.output).toBe("Paid.");
+    });
+  });
+
+  test("what is handed over is not refined first", async () => {
+    const critic = scriptedModel([]);
+    const desk = worker("desk", [to("bank")], { architecture: selfRefine(), models: { critic } });
+    const bank = worker("bank", ["Paid."]);
+    const architecture = swarm({ peers: { desk: desk.agent, bank: bank.agent } });
+    const { result } = await runAlone(new Agent({ name: "band", architecture }));
+    expect(result).toMatchObject({ output: "Paid.", status: "completed" });
+    expect(critic.calls).toHaveLength(0);
   });
 });

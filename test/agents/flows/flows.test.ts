@@ -158,7 +158,11 @@ describe("a sequential flow", () => {
   test("what the user gave besides words goes to every step", async () => {
     const [one, two] = [speaker("one", "1"), speaker("two", "2")];
     const runtime = await openBench();
-    const image = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
+    const image = {
+      type: "image",
+      mediaType: "image/png",
+      source: { kind: "base64", data: "iVBORw0KGgo=" },
+    } as const;
     const handle = await runtime.submit(new Sequential({ name: "s", steps: [one.agent, two.agent] }), [
       { type: "text", text: "What is it?" },
       image,

@@ -109,7 +109,11 @@ describe("the nodes of a workflow", () => {
         ["second", END],
       ],
     });
-    const image = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
+    const image = {
+      type: "image",
+      mediaType: "image/png",
+      source: { kind: "base64", data: "iVBORw0KGgo=" },
+    } as const;
     const runtime = await openBench();
     const asked = [{ type: "text", text: "What is it?" }, image] as unknown as JsonValue;
     await (await runtime.submit(flow, asked)).result();

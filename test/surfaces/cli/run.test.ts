@@ -1,16 +1,23 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { JsonObject } from "../../../src/kernel/index.ts";
+import { openRuntime } from "../../../src/index.ts";
+import { formatSessionId, type JsonObject } from "../../../src/kernel/index.ts";
+import { runAgent } from "../../../src/surfaces/cli/run/run-agent.ts";
+import { toMetadata } from "../../../src/surfaces/cli/run/run-settings.ts";
 import { repository } from "../../gates/run-node.ts";
 import { reeve } from "./reeve-process.ts";
 
-type Answer = { readonly text: string } | { readonly tool: string; readonly input: JsonObject };
+type Answer =
+  | { readonly text: string }
+  | { readonly tool: string; readonly input: JsonObject }
+  | { readonly error: number };
 
 /** What the n-th request is answered with; `undefined` leaves it open. */
 type Script = (request: number, body: JsonObject) => Answer | undefined;
@@ -39,7 +46,9 @@ async function setUp(script: Script, inputTokens = 1_000): Promise<Setup> {
     requests.push(body);
     for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
     const said = script(requests.length, body);
-    if (said !== undefined) stream(response, said, inputTokens);
+    if (said === undefined) return;
+    if ("error" in said) response.writeHead(said.error, { "content-type": "application/json" }).end("{}");
+    else stream(response, said, inputTokens);
   }
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -68,7 +77,11 @@ function env(url: string): Record<string, string> {
   };
 }
 
-function stream(response: ServerResponse, said: Answer, inputTokens: number): void {
+function stream(
+  response: ServerResponse,
+  said: Exclude<Answer, { error: number }>,
+  inputTokens: number,
+): void {
   const usage = { prompt_tokens: inputTokens, completion_tokens: 100, total_tokens: inputTokens + 100 };
   const delta =
     "text" in said
@@ -212,6 +225,12 @@ describe("reeve run", () => {
     { args: ["x", "--session", "../up"], says: "is not a session id" },
     { args: ["x", "--resume", "run_1"], says: "give it no prompt" },
     { args: ["--resume", "what"], says: "is not a run id" },
+    {
+      args: ["--resume", "run_1", "--model", "a/b", "--timeout", "9"],
+      says: "leave out --model, --timeout",
+    },
+    { args: ["x", "--session", "a", "--continue"], says: "give one" },
+    { args: ["x", "--root", "nowhere"], says: "--root nowhere: there is no such folder" },
     { args: [], says: "say what is to be done" },
   ])("$args is refused: $says", async ({ args, says }) => {
     const { run, requests } = await setUp(() => ({ text: "never" }));
@@ -244,4 +263,111 @@ describe("reeve run", () => {
     expect(await run("--resume", runId)).toMatchObject({ code: 0, out: ["It works."] });
     expect(url).toContain("127.0.0.1");
   });
+
+  test("a run that failed is followed when it goes on, event by event", async () => {
+    let works = false;
+    const { run } = await setUp(() => (works ? { text: "It works." } : { error: 401 }));
+    const failed = await run("Say it", "--mode", "json");
+    const { runId } = JSON.parse(failed.out.at(-1) ?? "") as { runId: string };
+    works = true;
+    const { code, out } = await run("--resume", runId, "--mode", "json");
+    const types = out.map((line) => (JSON.parse(line) as { type: string }).type);
+    expect({ code, first: types[0], last: types.at(-1) }).toEqual({
+      code: 0,
+      first: "run_resume",
+      last: "result",
+    });
+    expect(types).toContain("message_end");
+  });
+
+  test.for([
+    { args: ["--yes"], written: true },
+    { args: [], written: false },
+  ])("what was asked before the process died is decided on --resume $args", async ({ args, written }) => {
+    const { folder, url, run, requests } = await setUp((request) =>
+      request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
+    );
+    const runId = await leftAsking(folder, url);
+    expect(requests).toHaveLength(1);
+    const { code, out } = await run("--resume", runId, ...args);
+    expect({ code, out }).toEqual({ code: 0, out: ["done"] });
+    expect(requests).toHaveLength(2);
+    expect(existsSync(join(folder, "new.txt"))).toBe(written);
+  });
+
+  test("S5: what is said to a conversation that waits for a person is heard by its run, which asks again", async () => {
+    const { folder, url, run, requests } = await setUp((request) =>
+      request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
+    );
+    const runId = await leftAsking(folder, url);
+    const { code, out } = await run(
+      "--session",
+      "ses_left",
+      "In capitals",
+      "--tools",
+      "all",
+      "--mode",
+      "json",
+    );
+    const lines = out.map((line) => JSON.parse(line) as { type: string; runId?: string });
+    expect({ code, first: lines[0]?.type === "run_start" }).toEqual({ code: 0, first: false });
+    expect(lines.at(-1)).toMatchObject({ type: "result", runId, output: "done" });
+    expect(JSON.stringify(requests[1])).toContain("In capitals");
+  });
+
+  test("a conversation whose run was left half way is not gone on with unseen", async () => {
+    const { folder, url, run, requests, asked } = await setUp(() => undefined);
+    const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
+    const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
+    await asked(1);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const { code, talk } = await run("--continue", "And now?");
+    expect(code).toBe(6);
+    expect(talk).toMatch(/^reeve: (run_[\w-]+) of session .* has not ended: .* --resume \1\n$/);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("a run that ran out of time says how its conversation goes on", async () => {
+    const { run } = await setUp(() => undefined);
+    const late = await run("Which colour?", "--timeout", "0.2", "--mode", "json");
+    const { runId, sessionId } = JSON.parse(late.out.at(-1) ?? "") as { runId: string; sessionId: string };
+    expect(late.code).toBe(13);
+    const { code, talk } = await run("--resume", runId);
+    expect(code).toBe(2);
+    expect(talk).toContain(`--session ${sessionId}`);
+  });
+
+  test("goes on to its end when nobody reads what it says", async () => {
+    const { folder, url, requests } = await setUp(looksThenAnswers);
+    const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
+    const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
+    child.stderr.destroy();
+    let said = "";
+    child.stdout.on("data", (piece) => (said += String(piece)));
+    const [code] = (await once(child, "close")) as [number];
+    expect({ code, said, requests: requests.length }).toEqual({
+      code: 0,
+      said: "It is green.\n",
+      requests: 2,
+    });
+  });
 });
+
+/** A run that was let go of while it waits for a person. */
+async function leftAsking(folder: string, baseUrl: string): Promise<string> {
+  await mkdir(join(folder, ".reeve"), { recursive: true });
+  const store = `sqlite:${join(folder, ".reeve/reeve.db")}` as const;
+  const runtime = await openRuntime({ store, suspendAfterMs: 0 });
+  const settings = { model: "openai-compatible/gpt-4o", baseUrl, tools: "all", root: folder } as const;
+  const sessionId = formatSessionId("left");
+  const run = await runAgent(settings, sessionId).submit("Write it", {
+    runtime,
+    sessionId,
+    metadata: toMetadata(settings),
+    streaming: true,
+  });
+  await expect.poll(async () => (await runtime.list({ sessionId })).runs[0]?.status).toBe("suspended");
+  await runtime.close();
+  return run.runId;
+}

@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { openRuntime } from "../../../default-runtime.ts";
 import {
   Fault,
+  formatRunId,
   formatSessionId,
   parseRunId,
   parseSessionId,
   type ApprovalRequest,
-  type Event,
   type ExecutionBudget,
   type RunHandle,
   type RunStanding,
@@ -18,6 +18,7 @@ import {
 import { openStore } from "../../../runtime/index.ts";
 import { exitKindOfRun, type ExitKind } from "../exit-code.ts";
 import { printable, type Terminal } from "../terminal.ts";
+import { obeyedOrders } from "./obeyed-orders.ts";
 import { agentName, runAgent } from "./run-agent.ts";
 import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
@@ -28,8 +29,8 @@ export interface RunCommandOptions {
   readonly model?: string;
   readonly baseUrl?: string;
   readonly mode: string;
-  readonly tools: string;
-  readonly root: string;
+  readonly tools?: string;
+  readonly root?: string;
   readonly instructions?: string;
   readonly maxTurns?: string;
   readonly maxTokens?: string;
@@ -50,18 +51,18 @@ export async function runCommand(
   const watcher = watcherOf(options, terminal);
   const budget = budgetOf(options);
   const { resume } = options;
-  const prompt = resume === undefined ? await promptOf(words, terminal) : "";
+  refuseTogether(words, options);
   const settings = resume === undefined ? settingsOf(options, terminal) : undefined;
-  if (resume !== undefined && words.length > 0)
-    throw new Fault("invalid_argument", "--resume goes on with what was asked: give it no prompt");
+  const prompt = resume === undefined ? await promptOf(words, terminal) : "";
   const store = await openOwnStore(options.store);
   const runtime = await openRuntime({ store });
   try {
-    const { run, fromSeq } =
+    const { yes = false } = options;
+    const following =
       settings === undefined
-        ? await resumed(store, runtime, parseRunId(resume ?? ""), { ...options, budget })
-        : { run: await started(store, runtime, prompt, { ...options, settings, budget }), fromSeq: 0 };
-    const { status } = await follow(run, fromSeq, watcher, terminal);
+        ? await resumed(store, runtime, parseRunId(resume ?? ""), { budget, yes })
+        : await started(store, runtime, prompt, { ...options, settings, budget });
+    const { status } = await follow(following, watcher, { terminal, yes });
     return exitKindOfRun(status);
   } finally {
     await runtime.close();
@@ -74,6 +75,13 @@ interface Starting extends RunCommandOptions {
   readonly budget: Partial<ExecutionBudget>;
 }
 
+/** What is followed, from which event on, and what was asked before it and not answered. */
+interface Following {
+  readonly run: RunHandle;
+  readonly fromSeq: number;
+  readonly asked: readonly ApprovalRequest[];
+}
+
 type OpenRuntime = Awaited<ReturnType<typeof openRuntime>>;
 
 async function started(
@@ -81,56 +89,89 @@ async function started(
   runtime: OpenRuntime,
   prompt: string,
   { settings, budget, yes = false, ...options }: Starting,
-): Promise<RunHandle> {
+): Promise<Following> {
   const sessionId = await sessionOf(store, options);
+  await refuseBusy(store, sessionId);
   const agent = runAgent(settings, sessionId, { yes });
-  return agent.submit(prompt, {
+  const runId = formatRunId(randomUUID());
+  const run = await agent.submit(prompt, {
     runtime,
+    runId,
     sessionId,
     budget,
     metadata: toMetadata(settings),
     userId: "person",
     streaming: true,
   });
+  if (run.runId === runId) return { run, fromSeq: 0, asked: [] };
+  // S5: it was said to one that waits. What was shown and answered there is not shown and asked again.
+  const { fromSeq, asked } = await soFar(store, run.runId);
+  return { run, fromSeq, asked };
 }
 
 const unfinished: readonly RunStanding[] = ["pending", "running", "suspended"];
+
+/** Hosting the session's agent would set a run going that a process which died left there, and pay for it unseen. */
+async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<void> {
+  const { runs } = await journal.list({ sessionId, status: ["pending", "running"], limit: 1 });
+  const [run] = runs;
+  if (run === undefined) return;
+  throw new Fault(
+    "agent_busy",
+    `${run.runId} of session ${sessionId} has not ended: wait for it, or go on with it: reeve run --resume ${run.runId}`,
+  );
+}
 
 /** Registering its agent is what sets an unfinished run going again; one that ended is told to. */
 async function resumed(
   store: Store,
   runtime: OpenRuntime,
   runId: ReturnType<typeof parseRunId>,
-  { budget, yes = false }: Omit<Starting, "settings">,
-): Promise<{ readonly run: RunHandle; readonly fromSeq: number }> {
+  { budget, yes }: { readonly budget: Partial<ExecutionBudget>; readonly yes: boolean },
+): Promise<Following> {
   const run = await runtime.find(runId);
   if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this store`);
-  const fromSeq = (await store.events.lastSeq(runId)) + 1;
-  const settings = fromMetadata((await beginning(store, runId)).data.metadata, runId);
+  const { settings, fromSeq, asked } = await soFar(store, runId);
   const status = await statusOf(runtime, run);
-  if (status === "completed") return { run, fromSeq: fromSeq - 1 };
-  if (status === "max_turns" || status === "guardrail_tripped") {
+  if (status === "completed") return { run, fromSeq: fromSeq - 1, asked: [] };
+  if (status === "max_turns" || status === "guardrail_tripped" || status === "deadline_exceeded") {
     throw new Fault(
       "invalid_argument",
       `${runId} came to its end (${status}): go on with its conversation, reeve run "go on" --session ${run.sessionId}`,
     );
   }
-  runtime.register(runAgent(settings, run.sessionId, { yes }));
-  const { maxTokens, maxCostUsd, maxTurns } = budget;
-  const add = {
-    ...(maxTokens != null && { maxTokens }),
-    ...(maxCostUsd != null && { maxCostUsd }),
-    ...(maxTurns != null && { maxTurns }),
-  };
+  const { maxTokens, maxCostUsd } = budget;
+  const add = { ...(maxTokens != null && { maxTokens }), ...(maxCostUsd != null && { maxCostUsd }) };
   if (status === "budget_exhausted" && Object.keys(add).length === 0) {
     throw new Fault(
       "invalid_argument",
-      `${runId} used up its budget: say how much more it may use, with --max-budget-usd, --max-tokens or --max-turns`,
+      `${runId} used up its budget: say how much more it may use, with --max-budget-usd or --max-tokens`,
     );
   }
+  runtime.register(runAgent(settings, run.sessionId, { yes }));
   if (Object.keys(add).length > 0) await run.topUp(add);
-  if (!unfinished.includes(status)) await run.resume();
-  return { run, fromSeq };
+  if (unfinished.includes(status)) return { run, fromSeq, asked };
+  await run.resume();
+  await obeyedOrders(store, runId);
+  return { run, fromSeq, asked: [] };
+}
+
+/** What is to be known of a run before it goes on. */
+async function soFar(
+  store: Store,
+  runId: RunHandle["runId"],
+): Promise<Omit<Following, "run"> & { readonly settings: RunSettings }> {
+  const asked = new Map<string, ApprovalRequest>();
+  let settings: RunSettings | undefined;
+  let fromSeq = 0;
+  for await (const event of store.events.read(runId)) {
+    if (event.type === "run_start") settings = fromMetadata(event.data.metadata, runId);
+    if (event.type === "approval_request") asked.set(event.data.approvalId, event.data);
+    if (event.type === "approval_decision") asked.delete(event.data.approvalId);
+    fromSeq = event.seq + 1;
+  }
+  if (settings === undefined) throw new Fault("store_corrupt", `${runId} has no beginning`);
+  return { settings, fromSeq, asked: [...asked.values()] };
 }
 
 async function statusOf(runtime: OpenRuntime, { runId, sessionId }: RunHandle): Promise<RunStanding> {
@@ -147,24 +188,25 @@ async function statusOf(runtime: OpenRuntime, { runId, sessionId }: RunHandle): 
   throw new Fault("not_found", `there is no run ${runId} in this store`);
 }
 
-async function beginning(store: Store, runId: RunHandle["runId"]): Promise<Event<"run_start">> {
-  for await (const event of store.events.read(runId)) if (event.type === "run_start") return event;
-  throw new Fault("store_corrupt", `${runId} has no beginning`);
+/** Who decides for a run: one at the terminal, or one who has said yes to everything. */
+interface Person {
+  readonly terminal: Terminal;
+  readonly yes: boolean;
 }
 
 /** Shows what happens, asks the person what the run asks, and hears when the person has enough. */
 async function follow(
-  run: RunHandle,
-  fromSeq: number,
+  { run, fromSeq, asked }: Following,
   watcher: RunWatcher,
-  terminal: Terminal,
+  person: Person,
 ): Promise<Awaited<ReturnType<RunHandle["result"]>>> {
   const { runId } = run;
+  const { terminal } = person;
   let isStopping = false;
   const forget = terminal.onInterrupt(() => {
     if (isStopping) process.kill(process.pid, "SIGKILL");
     isStopping = true;
-    terminal.say(`reeve: stopping ${runId}; once more leaves it as it is, for --resume`);
+    terminal.say(`reeve: stopping ${runId}; once more ends this process at once`);
     run
       .as("person")
       .cancel("stopped at the terminal")
@@ -173,9 +215,10 @@ async function follow(
       });
   });
   try {
+    for (const request of asked) await decide(run, request, person);
     for await (const event of run.events({ fromSeq })) {
       await watcher.see(event);
-      if (event.type === "approval_request") await decide(run, event.data, terminal);
+      if (event.type === "approval_request") await decide(run, event.data, person);
     }
     const result = await run.result();
     await watcher.end(result);
@@ -185,8 +228,10 @@ async function follow(
   }
 }
 
-async function decide(run: RunHandle, request: ApprovalRequest, terminal: Terminal): Promise<void> {
+async function decide(run: RunHandle, request: ApprovalRequest, { terminal, yes }: Person): Promise<void> {
   const { approvalId, toolName, input, reason } = request;
+  // It was asked for by a process that was not told so.
+  if (yes) return run.as("person").approve(approvalId, { decision: "approved" });
   const shown = printable(JSON.stringify(input));
   const answer = await terminal.ask(
     `  ${printable(toolName)} ${shown}\n  ${printable(reason)}. Allow it? [y/N/a(lways)] `,
@@ -221,6 +266,38 @@ async function openOwnStore(address: string): Promise<Store> {
   return openStore(address);
 }
 
+/** What a run was started with it goes on with. */
+const ofStart = {
+  model: "--model",
+  baseUrl: "--base-url",
+  tools: "--tools",
+  root: "--root",
+  instructions: "--instructions",
+  maxTurns: "--max-turns",
+  timeout: "--timeout",
+  session: "--session",
+  continue: "--continue",
+} as const satisfies { readonly [Name in keyof RunCommandOptions]?: string };
+
+function refuseTogether(words: readonly string[], options: RunCommandOptions): void {
+  if (options.session !== undefined && options.continue === true)
+    throw new Fault(
+      "invalid_argument",
+      "--session names a conversation, --continue takes the last: give one",
+    );
+  if (options.resume === undefined) return;
+  if (words.length > 0)
+    throw new Fault("invalid_argument", "--resume goes on with what was asked: give it no prompt");
+  const given = Object.entries(ofStart).flatMap(([name, option]) =>
+    options[name as keyof typeof ofStart] === undefined ? [] : [option],
+  );
+  if (given.length > 0)
+    throw new Fault(
+      "invalid_argument",
+      `--resume goes on with a run as it was started: leave out ${given.join(", ")}`,
+    );
+}
+
 async function promptOf(words: readonly string[], terminal: Terminal): Promise<string> {
   const piped = words.length === 0 || words.includes("-") ? await terminal.input() : "";
   const prompt = [words.filter((word) => word !== "-").join(" "), piped]
@@ -231,7 +308,7 @@ async function promptOf(words: readonly string[], terminal: Terminal): Promise<s
 }
 
 function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings {
-  const { tools, instructions, baseUrl } = options;
+  const { tools = "read", root = ".", instructions, baseUrl } = options;
   const model = options.model ?? env["REEVE_MODEL"];
   if (model === undefined || model === "") {
     throw new Fault(
@@ -241,11 +318,13 @@ function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings 
   }
   if (!toolSets.includes(tools as ToolSet))
     throw new Fault("invalid_argument", `--tools ${tools}: it must be one of ${toolSets.join(", ")}`);
+  if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw new Fault("invalid_argument", `--root ${root}: there is no such folder`);
   const maxTurns = numberOf("--max-turns", options.maxTurns, { whole: true });
   return {
     model,
     tools: tools as ToolSet,
-    root: resolve(options.root),
+    root: resolve(root),
     ...(baseUrl !== undefined && { baseUrl }),
     ...(instructions !== undefined && { instructions }),
     ...(maxTurns !== undefined && { maxTurns }),

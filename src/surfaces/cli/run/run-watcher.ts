@@ -68,7 +68,9 @@ export class TextWatcher implements RunWatcher {
   }: RunResult<JsonValue>): Promise<void> {
     this.#breakOff();
     const text = output === null ? "" : typeof output === "string" ? output : JSON.stringify(output);
-    if (text !== "" && !(this.#terminal.isWatched && text === this.#lastText)) await this.#terminal.out(text);
+    const { isWatched } = this.#terminal;
+    if (text !== "" && !(isWatched && text === this.#lastText))
+      await this.#terminal.out(isWatched ? shownText(text) : text);
     const why = failure?.message ?? interruptionReason;
     if (status !== "completed" && why !== null && why !== undefined)
       this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
