@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
-import { isIPv4 } from "node:net";
 import { join } from "node:path";
 import { Fault } from "../../../kernel/index.ts";
 
@@ -54,7 +53,7 @@ function isLocal(remote: string): boolean {
 
 function addressBytes(address: string): Buffer {
   const plain = address.replace(/^::ffff:(?=\d+\.)/u, "").replace(/%.*$/u, "");
-  if (isIPv4(plain)) return Buffer.from(plain.split(".").map(Number));
+  if (!plain.includes(":")) return Buffer.from(plain.split(".").map(Number));
   const [head = "", tail] = plain.split("::");
   const [before = [], after = []] = [head, tail ?? ""].map((part) => (part === "" ? [] : part.split(":")));
   const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0");
