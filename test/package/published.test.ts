@@ -1,7 +1,7 @@
-import { cp, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { bundle } from "../../build/bundle.ts";
 import { repository, runNode } from "../gates/run-node.ts";
 
@@ -57,6 +57,67 @@ describe("the package as it is published", () => {
 
   test("a run is killed and goes on in another process", async () => {
     expect(await run("examples/03-resume.ts")).toContain("each part was done once");
+  });
+
+  test("no map of a module is left behind", async () => {
+    const files = await readdir(join(root, "dist"), { recursive: true });
+    expect(files.filter((file) => file.endsWith(".js.map"))).toEqual([]);
+  });
+
+  test("files are searched, also when the program is given on the command line", async () => {
+    const code = `
+      const { findTool, grepTool } = await import("reeve/tools");
+      const context = { signal: new AbortController().signal };
+      const said = [];
+      for (const [tool, input] of [[findTool, { pattern: "LIC*" }], [grepTool, { pattern: "MIT License", glob: "LIC*" }]])
+        said.push((await tool({ root: "." }).execute(input, context)).output.text);
+      console.log(said.join(" "));
+    `;
+    expect(await run("--input-type=module", "--eval", code)).toBe("LICENSE LICENSE:1: MIT License\n");
+  });
+
+  test("the thread that writes the log back starts, and does", async () => {
+    const code = `
+      import { Checkpointer } from "./dist/runtime/stores/sqlite/checkpointer.js";
+      import { DatabaseSync } from "node:sqlite";
+      const path = process.argv[1];
+      const database = new DatabaseSync(path);
+      database.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (b); INSERT INTO t VALUES (zeroblob(100000))");
+      const before = database.prepare("PRAGMA page_count").get().page_count * 4096;
+      const checkpointer = new Checkpointer(path);
+      checkpointer.note(2 ** 30);
+      await checkpointer.close();
+      const { statSync } = await import("node:fs");
+      console.log(statSync(path).size >= before);
+    `;
+    expect(await run("--input-type=module", "--eval", code, "--", join(root, "log.db"))).toBe("true\n");
+  });
+
+  test("the command loads the provider's package of the project it is used in, and says when it is missing", async () => {
+    const place = await mkdtemp(join(tmpdir(), "reeve-project-"));
+    onTestFinished(() => rm(place, { recursive: true, force: true }));
+    const [project, home] = [join(place, "project"), join(place, "global/node_modules/reeve")];
+    const own = join(project, "node_modules/@ai-sdk/openai-compatible");
+    await mkdir(join(home, "node_modules"), { recursive: true });
+    await mkdir(project);
+    for (const part of ["dist", "package.json"])
+      await cp(join(root, part), join(home, part), { recursive: true });
+    for (const name of ["commander", "ajv", "@pydantic", "tinyglobby", "diff", "@modelcontextprotocol"])
+      await symlink(join(repository, "node_modules", name), join(home, "node_modules", name));
+    const command = join(home, "dist/surfaces/cli/main.js");
+    const ask = () =>
+      runNode(
+        [command, "run", "hello", "--model", "openai-compatible/m", "--base-url", "http://127.0.0.1:1"],
+        project,
+      );
+    expect((await ask()).stderr).toContain("npm install @ai-sdk/openai-compatible");
+    await mkdir(own, { recursive: true });
+    await writeFile(
+      join(own, "package.json"),
+      `{"type":"module","exports":{"import":"./index.js","default":"./index.js"}}`,
+    );
+    await writeFile(join(own, "index.js"), "export {};");
+    expect((await ask()).stderr).toContain("has no createOpenAICompatible");
   });
 
   test("the command line finds its own files", async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Fault, type ChatMessage, type EphemeralSource } from "../../kernel/index.ts";
+import { Fault, type CancelSignal, type ChatMessage, type EphemeralSource } from "../../kernel/index.ts";
 import { AccessibleTree } from "./accessibility/accessible-tree.ts";
 import { describeWindows, stateParts, type DesktopState, type Point } from "./desktop-state.ts";
 import { X11Connection } from "./x11/connection.ts";
@@ -20,6 +20,8 @@ export interface DesktopOptions {
   readonly accessibilityBus?: string;
   /** Given to programs after an action, before it is looked what came of it. 200 unless told. */
   readonly settleMs?: number;
+  /** How long the display may say nothing when it is asked. 10,000 unless told. */
+  readonly answerMs?: number;
 }
 
 export type MouseButton = "left" | "middle" | "right";
@@ -44,6 +46,8 @@ const buttons = { left: 1, middle: 2, right: 3 } as const;
 const wheel = { up: 4, down: 5, left: 6, right: 7 } as const;
 /** Moves on the way of a drag: programs tell one from a jump by them. */
 const dragMoves = 10;
+/** Of windows that are named to who asks for one that is not there: those on top. */
+const mostNamed = 20;
 /** How far into windows of programs that say nothing of themselves. */
 const subwindowDepth = 4;
 
@@ -111,7 +115,12 @@ export class DesktopSession implements EphemeralSource {
     if (found !== undefined) return found;
     throw new Fault(
       "not_found",
-      `there is no window ${id}; there are: ${all.map((each) => `${each.id} (${each.title})`).join(", ") || "none"}`,
+      `there is no window ${id}; there are: ${
+        all
+          .slice(-mostNamed)
+          .map((each) => `${each.id} (${each.title})`)
+          .join(", ") || "none"
+      }`,
     );
   }
 
@@ -171,11 +180,11 @@ export class DesktopSession implements EphemeralSource {
     await this.#settle();
   }
 
-  /** Into the window that has the keyboard. Line ends are Enter. */
-  async type(text: string): Promise<void> {
+  /** Into the window that has the keyboard. Line ends are Enter. Stopped between two characters. */
+  async type(text: string, { signal }: { readonly signal?: CancelSignal } = {}): Promise<void> {
     const { input, windows } = await this.#open();
     const symbols = Array.from(text.replaceAll("\r\n", "\n"), symbolOf);
-    await input.type(symbols, (await windows.pointer()).modifiers);
+    await input.type(symbols, (await windows.pointer()).modifiers, signal);
     await this.#settle();
   }
 
@@ -195,8 +204,11 @@ export class DesktopSession implements EphemeralSource {
     accessible?.close();
     const open = await opening?.catch(() => undefined);
     if (open === undefined) return;
-    if (open.x11.isOpen) await open.input.close();
-    open.x11.close();
+    try {
+      if (open.x11.isOpen) await open.input.close();
+    } finally {
+      open.x11.close();
+    }
   }
 
   async #moveTo(at: Point): Promise<void> {
@@ -255,7 +267,7 @@ export class DesktopSession implements EphemeralSource {
         "dependency_missing",
         "there is no X display: set DISPLAY or give display; without a screen start one (on Debian: apt-get install xvfb, then Xvfb :99 -screen 0 1280x800x24, and DISPLAY=:99)",
       );
-    const x11 = await X11Connection.open(display);
+    const x11 = await X11Connection.open(display, this.#options.answerMs ?? 10_000);
     const properties = new Properties(x11);
     return { x11, properties, windows: new Windows(x11, properties), input: new Input(x11) };
   }

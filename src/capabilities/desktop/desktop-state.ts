@@ -18,6 +18,8 @@ export interface DesktopState {
   readonly accessibility?: string;
 }
 
+/** Of windows, so many are listed: those on top. */
+const mostWindows = 100;
 /** Of what windows say, so much is shown at a time. */
 const mostChars = 20_000;
 const images = "image/png";
@@ -26,8 +28,9 @@ export function stateParts(state: DesktopState): (TextPart | ImagePart)[] {
   const { screen, pointer, windows, screenshot, accessibility } = state;
   const facts = [
     `Desktop, ${screen.width}x${screen.height}, pointer at ${pointer.x},${pointer.y}:`,
-    ...windows.map(windowLine),
+    ...windows.slice(-mostWindows).map(windowLine),
   ];
+  if (windows.length > mostWindows) facts.push(`[${windows.length - mostWindows} more, below these]`);
   if (windows.length === 0) facts.push("No window is shown.");
   if (accessibility !== undefined) facts.push("In them:", accessibility);
   const text: TextPart = { type: "text", text: facts.join("\n") };

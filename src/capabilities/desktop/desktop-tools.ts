@@ -144,8 +144,8 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
         additionalProperties: false,
       } as const,
       ...acting,
-      execute: async ({ text }) => {
-        await desktop.type(text);
+      execute: async ({ text }, { signal }) => {
+        await desktop.type(text, { signal });
         return afterwards();
       },
     }),

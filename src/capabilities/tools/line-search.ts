@@ -54,6 +54,8 @@ export class LineSearch {
     assertPattern(source, flags);
     this.#worker = new Worker(program, {
       eval: true,
+      // What the process was started with, such as --input-type, may not fit a thread.
+      execArgv: [],
       workerData: { source, flags, maxLine },
       resourceLimits: { maxOldGenerationSizeMb: 256 },
     });

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Readable } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import { Fault, type CancelSignal } from "../../kernel/index.ts";
 import { checkedAddress, type AddressCheckOptions, type HostAddress } from "./address-check.ts";
 
@@ -90,7 +90,8 @@ async function unpacked(response: IncomingMessage): Promise<Readable> {
     deflate: createInflate,
     br: createBrotliDecompress,
   }[coding];
-  if (make !== undefined) return response.pipe(make());
+  // What breaks off ends what unpacks it too; whoever reads that is told.
+  if (make !== undefined) return pipeline(response, make(), () => {});
   response.destroy();
   throw new Fault("unsupported", `the answer is packed as ${coding}, which is not read`);
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -250,6 +251,22 @@ describe("fetch", () => {
     await begun.promise;
     stop.abort(new Error("enough"));
     expect(textOf(await calling)).toBe("enough");
+  });
+
+  test.for([
+    ["breaks off", "the answer broke off after"],
+    ["stands still", "took longer than 300 ms"],
+  ] as const)("a packed answer that %s half way is an error", async ([how, said]) => {
+    const packed = gzipSync(randomBytes(200_000));
+    const host = await serve((_request, response) => {
+      response.writeHead(200, { "content-type": "text/plain", "content-encoding": "gzip" });
+      response.write(packed.subarray(0, 100_000), () => {
+        if (how === "breaks off") response.destroy();
+      });
+    });
+    const tool = fetchTool({ allowPrivate: true, timeoutMs: 300 });
+    const result = await callTool(tool, { url: `http://${host}/` });
+    expect([result.isError, textOf(result)]).toEqual([true, expect.stringContaining(said)]);
   });
 
   test("its stamps: it changes nothing, and yet what is in the address goes out", () => {

@@ -78,6 +78,24 @@ test("none of them leaves the root, whatever it is asked", async () => {
   expect(await readFile(join(folder, "secret"), "utf8")).toBe("needle");
 });
 
+test.for([
+  ["find", { pattern: String.raw`\.\./*` }],
+  ["find", { pattern: "up/secret" }],
+  ["find", { pattern: "up/nothing" }],
+  ["grep", { pattern: "x", glob: "up/s*" }],
+  ["grep", { pattern: "x", glob: String.raw`.\./secret` }],
+] as const)("%s does not tell what is outside: %j", async ([name, input]) => {
+  const folder = await tempFolder();
+  const root = join(folder, "root");
+  await mkdir(root);
+  await writeFile(join(folder, "secret"), "x");
+  await symlink("..", join(root, "up"));
+  const tool = fileTools({ root }).find((each) => each.name === name);
+  const { output, metadata = {} } = await callTool(tool ?? findTool({ root }), input);
+  expect(textOf({ output, isError: false })).toMatch(/no file matches|leads outside/);
+  expect([0, undefined]).toContain(metadata["found"] ?? metadata["files"]);
+});
+
 describe("read", () => {
   test("pages through lines, says how to go on, and keeps unicode whole", async () => {
     const root = await tempFolder();
@@ -300,6 +318,31 @@ describe("ls, find and grep", () => {
       expect((await searching).isError).toBe(true);
     },
   );
+
+  test.for(["find", "grep"])(
+    "a glob that takes for ever stops with its call, and holds up nothing: %s",
+    async (name) => {
+      const root = await tempFolder();
+      await writeFile(join(root, "a".repeat(200)), "x");
+      const glob = `${"*a".repeat(30)}b`;
+      const input = name === "find" ? { pattern: glob } : { pattern: "x", glob };
+      const tool = name === "find" ? findTool({ root }) : grepTool({ root });
+      const { isError } = await callTool(tool, input, { signal: AbortSignal.timeout(200) });
+      expect(isError).toBe(true);
+    },
+  );
+
+  test("a .gitignore that takes for ever holds up nothing either", async () => {
+    const root = await tempFolder();
+    await writeFile(join(root, ".gitignore"), `${"*a".repeat(30)}b\n`);
+    await writeFile(join(root, "a".repeat(200)), "x");
+    const { isError } = await callTool(
+      findTool({ root }),
+      { pattern: "**" },
+      { signal: AbortSignal.timeout(200) },
+    );
+    expect(isError).toBe(true);
+  });
 
   test("an expression that takes for ever stops with its call, and holds up nothing", async () => {
     const root = await tempFolder();

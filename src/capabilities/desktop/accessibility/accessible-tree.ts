@@ -1,4 +1,5 @@
 import { Fault } from "../../../kernel/index.ts";
+import { plainLine, plainText } from "../plain-words.ts";
 import { DBusConnection } from "./dbus-connection.ts";
 import type { DBusValue } from "./dbus-value.ts";
 
@@ -8,6 +9,7 @@ interface Reference {
 }
 
 const accessible = "org.a11y.atspi.Accessible";
+const textInterface = "org.a11y.atspi.Text";
 const registry: Reference = {
   owner: "org.a11y.atspi.Registry",
   path: "/org/a11y/atspi/accessible/root",
@@ -27,21 +29,33 @@ export interface ToldWindows {
 /** Bits of an element's states, as AT-SPI numbers them. */
 const states = { checked: 4, enabled: 8, focused: 12, selected: 23, showing: 25, editable: 18 } as const;
 /** Bounds of one look: a program may have elements without end. */
-const [mostElements, mostDepth, mostChildren, mostText] = [1_500, 30, 200, 2_000];
+const [mostElements, mostDepth, mostChildren, mostText, mostName] = [1_500, 30, 200, 2_000, 200];
 const screenPlaces = 0;
 
 /** What programs say of their windows to those who cannot see them: roles, names, texts and places, through AT-SPI. */
 export class AccessibleTree {
+  readonly #lookMs: number;
   #bus: { readonly address: string; readonly connection: DBusConnection } | undefined;
+
+  /** A look ends after `lookMs`, with what was read until then: programs may answer slowly, and each in time. */
+  constructor({ lookMs = 10_000 }: { readonly lookMs?: number } = {}) {
+    this.#lookMs = lookMs;
+  }
 
   /** `known` is the bus's address; the session bus is asked for it unless told. */
   async describe(known: string | undefined): Promise<ToldWindows> {
     try {
       const bus = await this.#open(known);
-      const room = { left: mostElements };
+      const room = { left: mostElements, until: performance.now() + this.#lookMs };
       const windows: TextOfWindow[] = [];
-      for (const program of await childrenOf(bus, registry))
+      for (const program of await childrenOf(bus, registry)) {
+        if (isSpent(room)) break;
         windows.push(...(await this.#program(bus, program, room)));
+      }
+      const { left, until } = room;
+      if (left < 0) windows.push({ text: `[more than ${mostElements} elements: the rest is not shown]` });
+      else if (performance.now() >= until)
+        windows.push({ text: `[it took longer than ${this.#lookMs} ms: the rest is not shown]` });
       return { windows };
     } catch (error) {
       return { windows: [], reason: Fault.from(error).message };
@@ -67,6 +81,7 @@ export class AccessibleTree {
     const windows: TextOfWindow[] = [];
     try {
       for (const window of (await unlessRefused(childrenOf(bus, program))) ?? []) {
+        if (isSpent(room)) break;
         const lines = await this.#lines(bus, window, 0, room);
         if (lines.length > 0) windows.push({ title: await nameOf(bus, window), text: lines.join("\n") });
       }
@@ -75,7 +90,6 @@ export class AccessibleTree {
       if (code !== "tool_timeout") throw error;
       windows.push({ text: `[${message}]` });
     }
-    if (room.left < 0) windows.push({ text: `[more than ${mostElements} elements: the rest is not shown]` });
     return windows;
   }
 
@@ -85,7 +99,7 @@ export class AccessibleTree {
     depth: number,
     room: Room,
   ): Promise<readonly string[]> {
-    if (room.left < 0 || room.left-- === 0 || depth > mostDepth) return [];
+    if (isSpent(room) || room.left-- === 0 || depth > mostDepth) return [];
     const told = await unlessRefused(read(bus, element));
     if (told === undefined || !told.has(states.showing)) return [];
     const line = lineOf(told);
@@ -101,6 +115,12 @@ export class AccessibleTree {
 /** Of elements that may still be asked; below zero when there were more. */
 interface Room {
   left: number;
+  /** By the clock of `performance`. */
+  readonly until: number;
+}
+
+function isSpent({ left, until }: Room): boolean {
+  return left < 0 || performance.now() >= until;
 }
 
 /** Elements come and go between two questions, and not every program answers each; one that refuses has nothing to say. */
@@ -130,13 +150,6 @@ async function read(bus: DBusConnection, { owner, path }: Reference): Promise<To
     bus.call({ ...at, interface: accessible, member: "GetInterfaces" }),
   ]);
   const can = (what: string): boolean => listOf(interfaces).includes(`org.a11y.atspi.${what}`);
-  const textOf = {
-    ...at,
-    interface: "org.a11y.atspi.Text",
-    member: "GetText",
-    signature: "ii",
-    args: [0, -1],
-  };
   const placeOf = {
     ...at,
     interface: "org.a11y.atspi.Component",
@@ -144,22 +157,18 @@ async function read(bus: DBusConnection, { owner, path }: Reference): Promise<To
     signature: "u",
     args: [screenPlaces],
   };
-  const [text, place] = await Promise.all([
-    can("Text") ? unlessRefused(bus.call(textOf)) : undefined,
+  const [words, place] = await Promise.all([
+    can("Text") ? unlessRefused(textOf(bus, { owner, path })) : undefined,
     can("Component") ? unlessRefused(bus.call(placeOf)) : undefined,
   ]);
-  const words = listOf(bits).map(Number);
+  const marks = listOf(bits).map(Number);
   return {
-    role: String(role),
+    role: plainLine(String(role), mostName),
     name,
-    text: shortened(String(text?.[0] ?? "")),
+    text: plainText(words ?? "", mostText),
     place: listOf(place?.[0]).map(Number),
-    has: (state) => (((words[state >> 5] ?? 0) >>> (state & 31)) & 1) === 1,
+    has: (state) => (((marks[state >> 5] ?? 0) >>> (state & 31)) & 1) === 1,
   };
-}
-
-function shortened(text: string): string {
-  return text.length <= mostText ? text : `${text.slice(0, mostText).toWellFormed()}…`;
 }
 
 /** `undefined` for what says nothing and only holds others. */
@@ -182,16 +191,33 @@ function lineOf(told: Told): string | undefined {
   ].join(" ");
 }
 
-async function nameOf(bus: DBusConnection, { owner, path }: Reference): Promise<string> {
-  const properties = { interface: "org.freedesktop.DBus.Properties", member: "Get" };
-  const [name] = await bus.call({
-    destination: owner,
-    path,
-    ...properties,
-    signature: "ss",
-    args: [accessible, "Name"],
+async function nameOf(bus: DBusConnection, element: Reference): Promise<string> {
+  return plainLine(String(await property(bus, element, accessible, "Name")), mostName);
+}
+
+/** Its beginning: the whole may be a book. Some programs refuse to be asked for more than there is. */
+async function textOf(bus: DBusConnection, element: Reference): Promise<string> {
+  const count = Number(await property(bus, element, textInterface, "CharacterCount"));
+  const [words] = await bus.call({
+    destination: element.owner,
+    path: element.path,
+    interface: textInterface,
+    member: "GetText",
+    signature: "ii",
+    args: [0, Math.min(count, mostText + 1)],
   });
-  return String(name);
+  return String(words);
+}
+
+async function property(
+  bus: DBusConnection,
+  { owner, path }: Reference,
+  of: string,
+  name: string,
+): Promise<DBusValue | undefined> {
+  const get = { interface: "org.freedesktop.DBus.Properties", member: "Get" };
+  const [value] = await bus.call({ destination: owner, path, ...get, signature: "ss", args: [of, name] });
+  return value;
 }
 
 async function childrenOf(bus: DBusConnection, { owner, path }: Reference): Promise<readonly Reference[]> {

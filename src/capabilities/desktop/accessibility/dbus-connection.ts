@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
 import { Fault } from "../../../kernel/index.ts";
+import { InputWindow } from "../input-window.ts";
+import { plainLine } from "../plain-words.ts";
 import { DBusReader, DBusWriter, type DBusValue } from "./dbus-value.ts";
 
 export interface DBusCall {
@@ -23,41 +25,52 @@ const [pathField, interfaceField, memberField, replyField, destinationField, sig
 ];
 /** A program that hangs keeps its answer to itself; the others are shown. */
 const answerMs = 2_000;
+/** Of what a bus says before it lets us in. */
+const longestGreeting = 1_000;
+/** Of why a call was refused, in characters. */
+const mostReason = 300;
+/** Of one message. */
+const mostBytes = 16 * 1024 * 1024;
 
 /** One client of a message bus: calls and their answers. Signals and calls to us are passed over. */
 export class DBusConnection {
   readonly #socket: Socket;
   readonly #asked = new Map<number, Asked>();
-  #input = Buffer.alloc(0);
+  readonly #input = new InputWindow(mostBytes);
   #serial = 0;
-  #gone = false;
+  #gone: Fault | undefined;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
-    socket.on("close", () => this.#end());
+    socket.on("close", () => this.#end(closed()));
   }
 
   /** `address` is as the bus says it: `unix:path=...`, `unix:abstract=...`, several with `;`. */
   static async open(address: string): Promise<DBusConnection> {
     const socket = await connect(address);
-    await authenticate(socket);
-    const connection = new DBusConnection(socket);
-    await connection.call({
-      destination: "org.freedesktop.DBus",
-      path: "/org/freedesktop/DBus",
-      interface: "org.freedesktop.DBus",
-      member: "Hello",
-    });
-    return connection;
+    try {
+      await authenticate(socket);
+      const connection = new DBusConnection(socket);
+      await connection.call({
+        destination: "org.freedesktop.DBus",
+        path: "/org/freedesktop/DBus",
+        interface: "org.freedesktop.DBus",
+        member: "Hello",
+      });
+      return connection;
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
   }
 
   get isOpen(): boolean {
-    return !this.#gone;
+    return this.#gone === undefined;
   }
 
   call(call: DBusCall): Promise<readonly DBusValue[]> {
-    if (this.#gone) return Promise.reject(closed());
+    if (this.#gone) return Promise.reject(this.#gone);
     const serial = ++this.#serial;
     this.#socket.write(encode(call, serial));
     return new Promise((resolve, reject) => {
@@ -83,24 +96,31 @@ export class DBusConnection {
   }
 
   close(): void {
-    this.#end();
-    this.#socket.destroy();
+    this.#drop(closed());
   }
 
+  /** What is no message, or has values that are none, ends the connection: what follows cannot be trusted either. */
   #receive(bytes: Buffer): void {
-    this.#input = Buffer.concat([this.#input, bytes]);
-    for (;;) {
-      if (this.#input.length < 16) return;
-      const little = this.#input.readUInt8(0) === "l".charCodeAt(0);
-      const read = (at: number): number =>
-        little ? this.#input.readUInt32LE(at) : this.#input.readUInt32BE(at);
-      const start = Math.ceil((16 + read(12)) / 8) * 8;
-      const length = start + read(4);
-      if (this.#input.length < length) return;
-      const message = this.#input.subarray(0, length);
-      this.#input = this.#input.subarray(length);
-      this.#take(message, start, little);
+    try {
+      this.#input.add(bytes);
+      while (this.#next());
+    } catch (error) {
+      const { message } = Fault.from(error);
+      this.#drop(new Fault("dependency_missing", `the message bus is not understood: ${message}`));
     }
+  }
+
+  /** Whether there was a whole message. */
+  #next(): boolean {
+    const head = this.#input.peek(16);
+    if (head === undefined) return false;
+    const little = head.readUInt8(0) === "l".charCodeAt(0);
+    const read = (at: number): number => (little ? head.readUInt32LE(at) : head.readUInt32BE(at));
+    const start = Math.ceil((16 + read(12)) / 8) * 8;
+    const message = this.#input.take(start + read(4));
+    if (message === undefined) return false;
+    this.#take(message, start, little);
+    return true;
   }
 
   #take(message: Buffer, start: number, little: boolean): void {
@@ -113,12 +133,17 @@ export class DBusConnection {
     const signature = String(known.get(signatureField) ?? "");
     const values = new DBusReader(message.subarray(start), little).all(signature);
     if (kind === methodReturn) asked.resolve(values);
-    else asked.reject(new Fault("tool_failed", String(values[0] ?? known.get(4) ?? "refused")));
+    else asked.reject(new Fault("tool_failed", plainLine(String(values[0] ?? known.get(4)), mostReason)));
   }
 
-  #end(): void {
-    this.#gone = true;
-    for (const { reject } of this.#asked.values()) reject(closed());
+  #drop(fault: Fault): void {
+    this.#end(fault);
+    this.#socket.destroy();
+  }
+
+  #end(fault: Fault): void {
+    this.#gone ??= fault;
+    for (const { reject } of this.#asked.values()) reject(this.#gone);
   }
 }
 
@@ -182,17 +207,19 @@ async function authenticate(socket: Socket): Promise<void> {
   const answer = await new Promise<string>((resolve, reject) => {
     let said = "";
     const ended = (): void => reject(closed());
+    const late = (): void => reject(new Fault("tool_timeout", "the message bus does not answer"));
     const read = (bytes: Buffer): void => {
       said += bytes.toString("latin1");
-      if (!said.includes("\r\n")) return;
-      socket.off("data", read).off("close", ended);
+      if (!said.includes("\r\n") && said.length < longestGreeting) return;
+      socket.off("data", read).off("close", ended).off("timeout", late).setTimeout(0);
       resolve(said);
     };
-    socket.on("data", read).on("close", ended);
+    socket.setTimeout(answerMs).on("data", read).on("close", ended).on("timeout", late);
   });
-  if (!answer.startsWith("OK ")) {
-    socket.destroy();
-    throw new Fault("permission_denied", `the message bus lets us not in: ${answer.trim()}`);
-  }
+  if (!answer.startsWith("OK "))
+    throw new Fault(
+      "permission_denied",
+      `the message bus lets us not in: ${plainLine(answer, longestGreeting)}`,
+    );
   socket.write("BEGIN\r\n");
 }

@@ -112,7 +112,11 @@ export class DBusReader {
     this.#align(boundary(type));
     const end = this.#at + length;
     const values: DBusValue[] = [];
-    while (this.#at < end) values.push(this.#read(type));
+    while (this.#at < end) {
+      const before = this.#at;
+      values.push(this.#read(type));
+      if (this.#at === before) throw new Error("a D-Bus message lists values that take no room");
+    }
     return values;
   }
 

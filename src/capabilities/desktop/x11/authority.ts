@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
+import { Fault } from "../../../kernel/index.ts";
 
 export interface Authority {
   readonly scheme: string;
@@ -9,40 +10,76 @@ export interface Authority {
 
 const cookie = "MIT-MAGIC-COOKIE-1";
 const nobody: Authority = { scheme: "", data: Buffer.alloc(0) };
-/** A family of addresses: any host. */
-const anyHost = 0xffff;
+/** Families of addresses: of the internet, of this machine by its name, and any at all. */
+const families = { v4: 0, v6: 6, local: 256, any: 0xffff } as const;
 
-/** What the server wants to be shown, from the file that xauth keeps. Nothing when there is no file or no line for this display: it may let us in. */
-export async function readAuthority(number: string): Promise<Authority> {
+/**
+ * What the server wants to be shown, from the file that xauth keeps. Nothing when there is no file or no line for this display: it may let
+ * us in. `remote` is the address of a server that is reached over TCP: it is shown only what is meant for it.
+ */
+export async function readAuthority(number: string, remote = ""): Promise<Authority> {
   const path = process.env["XAUTHORITY"] ?? join(homedir(), ".Xauthority");
-  const file = await readFile(path).catch(() => Buffer.alloc(0));
+  const file = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return Buffer.alloc(0);
+    throw new Fault(
+      "permission_denied",
+      `${path} with the display's cookie cannot be read: ${error.message}`,
+      {
+        cause: error,
+      },
+    );
+  });
   const lines = entriesOf(file).filter(
     (entry) => entry.scheme === cookie && (entry.number === number || entry.number === ""),
   );
-  const own = lines.find(({ family, address }) => family === anyHost || address === hostname());
-  return own ?? lines[0] ?? nobody;
+  const isOwn = ({ family, address }: Entry): boolean =>
+    isLocal(remote)
+      ? family === families.local && address.toString() === hostname()
+      : isInternet(family) && address.equals(addressBytes(remote));
+  // A machine that changed its name since the line was written is still this one.
+  const isMeant = ({ family }: Entry): boolean =>
+    family === families.any || (isLocal(remote) && family === families.local);
+  return lines.find(isOwn) ?? lines.find(isMeant) ?? nobody;
+}
+
+function isInternet(family: number): boolean {
+  return family === families.v4 || family === families.v6;
+}
+
+/** A tunnel ends on this machine, and its cookie is kept as that of a display here. */
+function isLocal(remote: string): boolean {
+  return remote === "" || remote === "::1" || /^(?:::ffff:)?127\./u.test(remote);
+}
+
+function addressBytes(address: string): Buffer {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/u, "").replace(/%.*$/u, "");
+  if (!plain.includes(":")) return Buffer.from(plain.split(".").map(Number));
+  const [head = "", tail] = plain.split("::");
+  const [before = [], after = []] = [head, tail ?? ""].map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0");
+  return Buffer.from([...before, ...zeros, ...after].map((group) => group.padStart(4, "0")).join(""), "hex");
 }
 
 interface Entry extends Authority {
   readonly family: number;
-  readonly address: string;
+  readonly address: Buffer;
   readonly number: string;
 }
 
+/** As many lines as are whole: a file that is cut off, or is none of xauth's, has no more. */
 function entriesOf(file: Buffer): readonly Entry[] {
   const entries: Entry[] = [];
   let at = 0;
   const field = (): Buffer => {
-    const length = file.readUInt16BE(at);
-    const data = file.subarray(at + 2, at + 2 + length);
-    at += 2 + length;
-    return data;
+    const start = at + 2;
+    at = start + (start <= file.length ? file.readUInt16BE(at) : 0);
+    return file.subarray(start, at);
   };
   while (at + 10 <= file.length) {
     const family = file.readUInt16BE(at);
     at += 2;
-    const [address, number, scheme] = [field().toString(), field().toString(), field().toString()];
-    entries.push({ family, address, number, scheme, data: field() });
+    const [address, number, scheme, data] = [field(), field().toString(), field().toString(), field()];
+    if (at <= file.length) entries.push({ family, address, number, scheme, data });
   }
   return entries;
 }

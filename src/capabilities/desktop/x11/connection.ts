@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { Fault } from "../../../kernel/index.ts";
+import { InputWindow } from "../input-window.ts";
 import { readAuthority, type Authority } from "./authority.ts";
 import { displayAddress, type DisplayAddress } from "./display-address.ts";
 import { padding, Request } from "./request.ts";
@@ -17,6 +18,8 @@ const errorNames = [
 ]; // prettier-ignore
 
 const getInputFocus = 43;
+/** Of one reply: a picture of 8,192 by 8,192 pixels. */
+const mostBytes = 32 + 8_192 * 8_192 * 4;
 
 /** One client of an X server: requests in, replies out, in order. Events are not asked for and passed over. */
 export class X11Connection {
@@ -26,10 +29,17 @@ export class X11Connection {
   readonly #socket: Socket;
   readonly #asked: Asked[] = [];
   readonly #input: InputWindow;
+  readonly #answerMs: number;
   #sequence = 0;
   #gone: Fault | undefined;
 
-  private constructor(address: DisplayAddress, setup: ServerSetup, socket: Socket, input: InputWindow) {
+  private constructor(
+    address: DisplayAddress,
+    setup: ServerSetup,
+    socket: Socket,
+    input: InputWindow,
+    answerMs: number,
+  ) {
     const screen = setup.screens[address.screen];
     if (screen === undefined)
       throw new Fault("not_found", `${address.name} has ${setup.screens.length} screens, numbered from 0`);
@@ -38,17 +48,23 @@ export class X11Connection {
     this.screen = screen;
     this.#socket = socket;
     this.#input = input;
+    this.#answerMs = answerMs;
+    socket.setTimeout(0);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("close", () => this.#end(gone(address.name)));
+    socket.on("timeout", () => this.#drop(hung(address.name, answerMs)));
     this.#receive(Buffer.alloc(0));
   }
 
-  static async open(display: string): Promise<X11Connection> {
+  /** A server that says nothing for `answerMs` while it is asked is given up: a program may hold it, or it hangs. */
+  static async open(display: string, answerMs: number): Promise<X11Connection> {
     const address = displayAddress(display);
-    const [socket, authority] = await Promise.all([connect(address), readAuthority(address.number)]);
-    const input = new InputWindow();
+    const socket = await connect(address, answerMs);
+    const input = new InputWindow(mostBytes);
     try {
-      return new X11Connection(address, await greet(socket, input, authority, address), socket, input);
+      const authority = await readAuthority(address.number, socket.remoteAddress);
+      const setup = await greet(socket, input, authority, address, answerMs);
+      return new X11Connection(address, setup, socket, input, answerMs);
     } catch (error) {
       socket.destroy();
       throw error;
@@ -81,19 +97,24 @@ export class X11Connection {
   }
 
   close(): void {
-    this.#end(gone(this.display));
-    this.#socket.destroy();
+    this.#drop(gone(this.display));
   }
 
   #send(request: Request): number {
     this.#sequence = (this.#sequence + 1) & 0xffff;
     this.#socket.write(request.bytes());
+    this.#socket.setTimeout(this.#answerMs);
     return this.#sequence;
   }
 
   #receive(bytes: Buffer): void {
-    this.#input.add(bytes);
-    for (let message = this.#next(); message !== undefined; message = this.#next()) this.#take(message);
+    try {
+      this.#input.add(bytes);
+      for (let message = this.#next(); message !== undefined; message = this.#next()) this.#take(message);
+    } catch (error) {
+      this.#drop(Fault.from(error));
+    }
+    if (this.#asked.length === 0) this.#socket.setTimeout(0);
   }
 
   #next(): Buffer | undefined {
@@ -117,6 +138,11 @@ export class X11Connection {
     else asked?.reject(refusal(message));
   }
 
+  #drop(fault: Fault): void {
+    this.#end(fault);
+    this.#socket.destroy();
+  }
+
   #end(fault: Fault): void {
     this.#gone ??= fault;
     for (const { reject } of this.#asked.splice(0)) reject(this.#gone);
@@ -126,6 +152,11 @@ export class X11Connection {
 /** True for the error of a window that went away between two requests. */
 export function isWindowGone(error: unknown): boolean {
   return Fault.is(error) && (error.details?.["x11"] === "Window" || error.details?.["x11"] === "Drawable");
+}
+
+/** True for the error of a request that does not fit what a window is now. */
+export function isMismatch(error: unknown): boolean {
+  return Fault.is(error) && error.details?.["x11"] === "Match";
 }
 
 function refusal(message: Buffer): Fault {
@@ -141,18 +172,26 @@ function gone(display: string): Fault {
   return new Fault("dependency_missing", `the X server of ${display} has closed the connection`);
 }
 
-async function connect(address: DisplayAddress): Promise<Socket> {
+function hung(display: string, answerMs: number): Fault {
+  return new Fault(
+    "tool_timeout",
+    `the X server of ${display} has said nothing for ${answerMs} ms: it hangs, or a program on it holds it`,
+  );
+}
+
+async function connect(address: DisplayAddress, answerMs: number): Promise<Socket> {
   const { connect: open } = await import("node:net");
   let last: unknown;
   for (const where of address.sockets) {
-    const socket = open(where);
     try {
+      const socket = open(where).setTimeout(answerMs);
       await new Promise<void>((resolve, reject) => {
         socket.once("connect", resolve).once("error", reject);
+        socket.once("timeout", () => socket.destroy(hung(address.name, answerMs)));
       });
       // Its close tells the same, after it.
       socket.removeAllListeners("error").on("error", () => {});
-      return socket;
+      return socket.removeAllListeners("timeout");
     } catch (error) {
       last = error;
     }
@@ -170,6 +209,7 @@ async function greet(
   input: InputWindow,
   { scheme, data }: Authority,
   { name }: DisplayAddress,
+  answerMs: number,
 ): Promise<ServerSetup> {
   const head = Buffer.alloc(12);
   head.write("l");
@@ -188,9 +228,10 @@ async function greet(
       resolve(whole);
     };
     socket.on("data", read).on("close", ended);
+    socket.once("timeout", () => reject(hung(name, answerMs)));
   });
-  socket.resume();
-  if (reply.readUInt8(0) === 1) return parseSetup(reply.subarray(8));
+  socket.removeAllListeners("timeout").resume();
+  if (reply.readUInt8(0) === 1) return readSetup(reply.subarray(8), name);
   const reason = reply.toString("latin1", 8, 8 + reply.readUInt8(1)).trim() || "it wants more than a cookie";
   throw new Fault(
     "permission_denied",
@@ -198,39 +239,16 @@ async function greet(
   );
 }
 
-function padded(bytes: Buffer): Buffer {
-  return Buffer.concat([bytes, Buffer.alloc(padding(bytes.length))]);
+function readSetup(body: Buffer, name: string): ServerSetup {
+  try {
+    return parseSetup(body);
+  } catch (cause) {
+    throw new Fault("unsupported", `what answers at ${name} is no X server: it says nonsense of itself`, {
+      cause,
+    });
+  }
 }
 
-/** Bytes that came and were not read yet. Joined only when a whole message is there: a picture comes in hundreds of pieces. */
-class InputWindow {
-  #pieces: Buffer[] = [];
-  #length = 0;
-
-  add(bytes: Buffer): void {
-    if (bytes.length === 0) return;
-    this.#pieces.push(bytes);
-    this.#length += bytes.length;
-  }
-
-  peek(length: number): Buffer | undefined {
-    if (this.#length < length) return undefined;
-    const [first] = this.#pieces;
-    return first !== undefined && first.length >= length ? first : this.#join();
-  }
-
-  take(length: number): Buffer | undefined {
-    if (this.#length < length) return undefined;
-    const all = this.#join();
-    this.#pieces = [all.subarray(length)];
-    this.#length -= length;
-    return all.subarray(0, length);
-  }
-
-  #join(): Buffer {
-    const all =
-      this.#pieces.length === 1 ? (this.#pieces[0] ?? Buffer.alloc(0)) : Buffer.concat(this.#pieces);
-    this.#pieces = [all];
-    return all;
-  }
+function padded(bytes: Buffer): Buffer {
+  return Buffer.concat([bytes, Buffer.alloc(padding(bytes.length))]);
 }

@@ -1,4 +1,4 @@
-import { Fault } from "../../../kernel/index.ts";
+import { Fault, type CancelSignal } from "../../../kernel/index.ts";
 import type { X11Connection } from "./connection.ts";
 import { KeyboardMap, type KeyPlace } from "./keyboard-map.ts";
 import { shiftKey } from "./keys.ts";
@@ -47,11 +47,12 @@ export class Input {
   }
 
   /** One after the other. `modifiers` are those that are on, as the pointer says them. */
-  async type(symbols: readonly number[], modifiers: number): Promise<void> {
+  async type(symbols: readonly number[], modifiers: number, signal?: CancelSignal): Promise<void> {
     await this.#keys.refresh();
     const group = (modifiers & secondGroup) === 0 ? 0 : 1;
     const capsLock = (modifiers & lockMask) !== 0;
     for (const symbol of symbols) {
+      signal?.throwIfAborted();
       const { keycode, shifted } = await this.#keys.place(symbol, group);
       const codes = await this.#codes({ keycode, shifted: shifted !== (capsLock && isLetter(symbol)) });
       await this.#play(

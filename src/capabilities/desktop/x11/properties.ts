@@ -4,7 +4,7 @@ import { Request } from "./request.ts";
 const [internAtom, getProperty] = [16, 20];
 const anyType = 0;
 /** Of one property, in words of four bytes. */
-const mostWords = 65_536;
+const most = { numbers: 65_536, text: 1_024 } as const;
 
 /** What programs and window managers say of windows. */
 export class Properties {
@@ -27,7 +27,7 @@ export class Properties {
 
   /** Window ids and other numbers; `undefined` when it is not set. */
   async numbers(window: number, name: string): Promise<readonly number[] | undefined> {
-    const { format, value } = await this.#read(window, name);
+    const { format, value } = await this.#read(window, name, most.numbers);
     if (format !== 32) return undefined;
     return Array.from({ length: value.length / 4 }, (_, index) => value.readUInt32LE(index * 4));
   }
@@ -36,7 +36,7 @@ export class Properties {
   async texts(window: number, name: string): Promise<readonly string[]> {
     const [utf8, { type, format, value }] = await Promise.all([
       this.atom("UTF8_STRING"),
-      this.#read(window, name),
+      this.#read(window, name, most.text),
     ]);
     if (format !== 8) return [];
     const text = type === utf8 ? value.toString() : fromCompound(value.toString("latin1"));
@@ -44,14 +44,15 @@ export class Properties {
   }
 
   async isSet(window: number, name: string): Promise<boolean> {
-    return (await this.#read(window, name)).format !== 0;
+    return (await this.#read(window, name, 0)).format !== 0;
   }
 
   async #read(
     window: number,
     name: string,
+    words: number,
   ): Promise<{ readonly type: number; readonly format: number; readonly value: Buffer }> {
-    const request = new Request(getProperty).u32(window, await this.atom(name), anyType, 0, mostWords);
+    const request = new Request(getProperty).u32(window, await this.atom(name), anyType, 0, words);
     const reply = await this.#x11.ask(request);
     const format = reply.readUInt8(1);
     const length = reply.readUInt32LE(16) * (format / 8);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../../kernel/index.ts";
-import { isWindowGone, type X11Connection } from "./connection.ts";
+import { plainLine } from "../plain-words.ts";
+import { isMismatch, isWindowGone, type X11Connection } from "./connection.ts";
 import type { Area } from "./picture.ts";
 import type { Properties } from "./properties.ts";
 import { Request } from "./request.ts";
@@ -29,6 +30,10 @@ const [stackMode, above, toParent] = [1 << 6, 0, 2];
 const [clientMessage, substructureMask, byUser] = [33, 0x18_0000, 2];
 const focusChecks = { count: 40, everyMs: 50 };
 const viewable = 2;
+/** Of windows in one window, so many are looked at. */
+const mostChildren = 200;
+/** Of what a program calls its window, in characters. */
+const mostWords = 200;
 /** How far below a window manager's frame a program's window lies at most. */
 const frameDepth = 3;
 
@@ -64,12 +69,7 @@ export class Windows {
 
   /** In front, with the keyboard. Where there is a window manager, it decides. */
   async raise(window: number): Promise<void> {
-    if ((await this.manager()) === undefined) {
-      return this.#x11.perform(
-        new Request(configureWindow).u32(window).u16(stackMode, 0).u32(above),
-        new Request(setInputFocus, toParent).u32(window, 0),
-      );
-    }
+    if ((await this.manager()) === undefined) return this.#take(window);
     const message = await this.#properties.atom("_NET_ACTIVE_WINDOW");
     const wish = new Request(sendEvent).u32(this.#root, substructureMask).u8(clientMessage, 32).u16(0);
     await this.#x11.perform(wish.u32(window, message, byUser, 0, 0, 0, 0));
@@ -78,6 +78,19 @@ export class Windows {
       await delay(focusChecks.everyMs);
     }
     throw new Fault("tool_failed", `the window manager did not bring window ${window} to the front`);
+  }
+
+  async #take(window: number): Promise<void> {
+    try {
+      await this.#x11.perform(
+        new Request(configureWindow).u32(window).u16(stackMode, 0).u32(above),
+        new Request(setInputFocus, toParent).u32(window, 0),
+      );
+    } catch (error) {
+      // What is hidden meanwhile cannot have the keyboard.
+      if (!isWindowGone(error) && !isMismatch(error)) throw error;
+      throw new Fault("not_found", `window ${window} has gone meanwhile: look again`, { cause: error });
+    }
   }
 
   async #active(): Promise<number | undefined> {
@@ -95,7 +108,7 @@ export class Windows {
     if (depth === 0) return [];
     const children = (await unlessGone(this.#children(window))) ?? [];
     const found = await Promise.all(
-      children.map((id) =>
+      children.slice(0, mostChildren).map((id) =>
         unlessGone(
           (async () => {
             if (!(await this.#attributes(id)).shown) return undefined;
@@ -131,10 +144,11 @@ export class Windows {
   async #programOf(window: number): Promise<number> {
     let level = [window];
     for (let depth = 0; depth < frameDepth && level.length > 0; depth++) {
-      const marked = await Promise.all(level.map((id) => this.#properties.isSet(id, "WM_STATE")));
+      const marked = await Promise.all(level.map((id) => unlessGone(this.#properties.isSet(id, "WM_STATE"))));
       const found = level.find((_, index) => marked[index]);
       if (found !== undefined) return found;
-      level = (await Promise.all(level.map((id) => this.#children(id)))).flat();
+      const below = await Promise.all(level.map((id) => unlessGone(this.#children(id))));
+      level = below.flatMap((children) => children ?? []).slice(0, mostChildren);
     }
     return window;
   }
@@ -166,9 +180,9 @@ export class Windows {
     ]);
     return {
       id,
-      title: name[0] ?? oldName[0] ?? "",
-      class: kind[1] ?? kind[0] ?? "",
-      ...(role[0] && { role: role[0] }),
+      title: words(name[0] ?? oldName[0]),
+      class: words(kind[1] ?? kind[0]),
+      ...(role[0] && { role: words(role[0]) }),
       ...(pid?.[0] !== undefined && { pid: pid[0] }),
       ...area,
       focused,
@@ -211,6 +225,10 @@ export class Windows {
       modifiers: reply.readUInt16LE(24),
     };
   }
+}
+
+function words(text = ""): string {
+  return plainLine(text, mostWords);
 }
 
 /** Windows come and go between two requests; one that went is not there. */

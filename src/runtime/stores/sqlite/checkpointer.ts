@@ -55,7 +55,8 @@ export class Checkpointer {
 
   #start(): Worker {
     const task: CheckpointTask = { checkpointer: "reeve", path: this.#path };
-    const worker = new Worker(new URL(import.meta.url), { workerData: task });
+    // What the process was started with, such as --input-type, may not fit a thread.
+    const worker = new Worker(new URL(import.meta.url), { workerData: task, execArgv: [] });
     worker.unref();
     worker.on("message", () => {
       this.#isBusy = false;
