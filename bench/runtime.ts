@@ -7,7 +7,8 @@ import { formatAgentId, type Agent, type Runtime, type Store } from "reeve/kerne
 import { sqliteStore } from "reeve/sqlite";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
-import { bareLoop, BareSqliteLoop, finishRun, loopAgent } from "./turn-loop.ts";
+import { BareSqliteLoop, finishRun, loopAgent } from "./turn-loop.ts";
+import { growthExponent, timeTurns } from "./turn-time.ts";
 
 const rounds = 7;
 /** About 1 KB of JSON. */
@@ -32,35 +33,7 @@ function open(path: string): Promise<Store> {
   return sqliteStore({ path, hash: sha256, durability: "normal" });
 }
 
-/** Turns before anything is measured: a worker runs for hours, and its code is compiled in the first seconds. */
-const warmUpTurns = 20_000;
-/** Turns measured at once, in as many runs as it takes: the bare loop is done before a clock has moved. */
-const measuredTurns = 2_000;
-
-/** Microseconds of processor time per turn of both, by turns: whatever else the machine does hits both alike. */
-async function timeTurns(
-  count: number,
-  bareRun: () => Promise<unknown>,
-  ownRun: () => Promise<unknown>,
-): Promise<{ bare: number; ours: number }> {
-  const repeat = async (run: () => Promise<unknown>): Promise<number> => {
-    const took = await cpuMs(async () => {
-      for (let done = 0; done < measuredTurns; done += count) await run();
-    });
-    return (took * 1_000) / measuredTurns;
-  };
-  const bare: number[] = [];
-  const ours: number[] = [];
-  const warmUp = warmUpTurns / measuredTurns;
-  for (let round = 0; round < warmUp + rounds; round++) {
-    bare.push(await repeat(bareRun));
-    ours.push(await repeat(ownRun));
-  }
-  return { bare: median(bare.slice(warmUp)), ours: median(ours.slice(warmUp)) };
-}
-
 async function* turns(folder: string): AsyncIterable<Row> {
-  yield* turnsInMemory();
   const runtime = await openRuntime({ store: await open(join(folder, "turns.db")), unknownPrice: "ignore" });
   const bare = new BareSqliteLoop(join(folder, "bare.db"));
   const timed = (count: number): Promise<{ bare: number; ours: number }> => {
@@ -84,34 +57,11 @@ async function* turns(folder: string): AsyncIterable<Row> {
   };
   yield {
     name: "growth exponent N=100 to 1,000, above the bare loop's",
-    value: exponent(small.ours, large.ours) - exponent(small.bare, large.bare),
+    value: growthExponent(small.ours, large.ours) - growthExponent(small.bare, large.bare),
     unit: "",
     against: null,
     goal: { atMost: 0.05 },
   };
-}
-
-async function* turnsInMemory(): AsyncIterable<Row> {
-  const runtime = await openRuntime({ unknownPrice: "ignore" });
-  const agent = loopAgent(100);
-  const { bare, ours } = await timeTurns(
-    100,
-    () => bareLoop(100),
-    () => finishRun(runtime, agent),
-  );
-  await runtime.close();
-  yield {
-    name: "turn in memory, N=100, against the bare loop without a store",
-    value: ours,
-    unit: "us",
-    against: bare,
-    goal: { atMost: 8 },
-  };
-}
-
-/** Of the whole run's time, from N=100 to N=1,000; given times per turn. */
-function exponent(early: number, late: number): number {
-  return 1 + Math.log10(late / early);
 }
 
 function stepAgent(name: string, count: number): Agent {
