@@ -11,6 +11,7 @@ export interface FetchToolOptions extends AddressCheckOptions {
   readonly maxText?: number;
   readonly timeoutMs?: number;
   readonly maxRedirects?: number;
+  /** Sent to whatever host the model names, so nothing secret; not to another that this one redirects to. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -29,11 +29,16 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 export async function fetchPage(request: PageRequest): Promise<FetchedPage> {
   const hops: { url: string; address: string }[] = [];
   let url = parsed(request.url);
+  const { origin } = url;
   for (;;) {
     request.signal.throwIfAborted();
     const at = await checkedAddress(url, request);
     hops.push({ url: url.href, address: at.address });
-    const response = await answer(url, at, request);
+    const response = await answer(
+      url,
+      at,
+      url.origin === origin ? request : { ...request, headers: elsewhere(request) },
+    );
     const status = response.statusCode ?? 0;
     const { location } = response.headers;
     if (!redirects.has(status) || location === undefined) {
@@ -46,6 +51,14 @@ export async function fetchPage(request: PageRequest): Promise<FetchedPage> {
       throw new Fault("tool_failed", `${request.url} redirects more than ${request.maxRedirects} times`);
     url = parsed(location, url);
   }
+}
+
+/** What a page redirects to is not what the headers were meant for. */
+function elsewhere({ headers }: PageRequest): PageRequest["headers"] {
+  const harmless = Object.entries(headers).filter(([name]) =>
+    /^(?:user-agent|accept(?:-language)?)$/iu.test(name),
+  );
+  return Object.fromEntries(harmless);
 }
 
 function parsed(text: string, base?: URL): URL {

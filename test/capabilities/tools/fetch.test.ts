@@ -138,6 +138,21 @@ describe("fetch refuses", () => {
     expect(asked).toBe(0);
   });
 
+  test("headers are not taken along to another host", async () => {
+    const seen: (string | undefined)[] = [];
+    const other = await serve((request, response) => {
+      seen.push(request.headers.authorization, request.headers["user-agent"]);
+      response.end("there");
+    });
+    const host = await serve((request, response) => {
+      seen.push(request.headers.authorization);
+      response.writeHead(302, { location: request.url === "/far" ? "/near" : `http://${other}/` }).end();
+    });
+    const fetch = fetchTool({ allowPrivate: true, headers: { Authorization: "Bearer key" } });
+    expect(textOf(await callTool(fetch, { url: `http://${host}/far` }))).toContain("there");
+    expect(seen).toEqual(["Bearer key", "Bearer key", undefined, "reeve"]);
+  });
+
   test("redirects without end", async () => {
     const host = await serve((_request, response) => void response.writeHead(302, { location: "/" }).end());
     const result = await callTool(fetchTool({ allowPrivate: true, maxRedirects: 3 }), {
