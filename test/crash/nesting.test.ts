@@ -8,15 +8,15 @@ import {
   selfRefine,
   supervisor,
   swarm,
-} from "../../../src/agents/architectures/index.ts";
-import { Agent, END, Parallel, Sequential, START, Workflow } from "../../../src/index.ts";
-import type { Architecture, Event, ModelRequest } from "../../../src/kernel/index.ts";
-import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
-import { company } from "../company.ts";
-import { until } from "../../runtime/bench-runtime.ts";
-import { live, type Workload } from "../../runtime/death.ts";
-import { turn } from "./desk-script.ts";
-import { askedIn } from "./thinking-run.ts";
+} from "../../src/agents/architectures/index.ts";
+import { Agent, END, Parallel, Sequential, START, Workflow } from "../../src/index.ts";
+import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
+import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
+import { company } from "../agents/company.ts";
+import { until } from "../runtime/bench-runtime.ts";
+import { live, type Workload } from "../runtime/death.ts";
+import { turn } from "../agents/architectures/desk-script.ts";
+import { askedIn } from "../agents/architectures/thinking-run.ts";
 
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;

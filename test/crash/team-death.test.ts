@@ -6,11 +6,11 @@ import {
   router,
   supervisor,
   swarm,
-} from "../../../src/agents/architectures/index.ts";
-import { Agent, OrchestratorAgent, UserProxyAgent } from "../../../src/index.ts";
-import { messageText, type Architecture, type Event, type ModelRequest } from "../../../src/kernel/index.ts";
-import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
-import { live, type Workload } from "../../runtime/death.ts";
+} from "../../src/agents/architectures/index.ts";
+import { Agent, OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
+import { messageText, type Architecture, type Event, type ModelRequest } from "../../src/kernel/index.ts";
+import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
+import { live, type Workload } from "../runtime/death.ts";
 
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;

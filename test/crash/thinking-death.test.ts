@@ -8,13 +8,13 @@ import {
   rewoo,
   selfRefine,
   treeOfThoughts,
-} from "../../../src/agents/architectures/index.ts";
-import { Agent, tool } from "../../../src/index.ts";
-import type { Architecture, Event, ModelRequest } from "../../../src/kernel/index.ts";
-import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
-import { live, type Workload } from "../../runtime/death.ts";
-import { read, turn, write } from "./desk-script.ts";
-import { askedIn } from "./thinking-run.ts";
+} from "../../src/agents/architectures/index.ts";
+import { Agent, tool } from "../../src/index.ts";
+import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
+import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
+import { live, type Workload } from "../runtime/death.ts";
+import { read, turn, write } from "../agents/architectures/desk-script.ts";
+import { askedIn } from "../agents/architectures/thinking-run.ts";
 
 /** Answers by what is asked alone, so that a worker that comes later goes on; counts what it is asked. */
 function answering(
