@@ -22,10 +22,13 @@ afterEach(async () => {
 
 async function start(
   answer: (call: BusCall) => BusAnswer,
-  { greeting, lookMs }: { readonly greeting?: string; readonly lookMs?: number } = {},
+  {
+    greeting,
+    ...limits
+  }: { readonly greeting?: string; readonly lookMs?: number; readonly answerMs?: number } = {},
 ): Promise<void> {
   bus = await FakeBus.start(join(folder, "bus"), answer, greeting);
-  tree = new AccessibleTree({ ...(lookMs !== undefined && { lookMs }) });
+  tree = new AccessibleTree(limits);
 }
 
 /** One program with one window, of which it says this. */
@@ -66,7 +69,7 @@ test.each([
   ["says what has no end", "x".repeat(5_000), "the message bus lets us not in: xxx"],
   ["lets in and says nothing more", "OK 1\r\n", "org.freedesktop.DBus does not answer Hello"],
 ])("a bus that %s is left", async (_, greeting, reason) => {
-  await start(() => undefined, { greeting });
+  await start(() => undefined, { greeting, answerMs: 100 });
   expect((await tree.describe(bus.address)).reason).toContain(reason);
   await expect.poll(() => bus.open).toBe(0);
 });

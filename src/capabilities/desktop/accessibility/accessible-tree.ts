@@ -35,11 +35,16 @@ const screenPlaces = 0;
 /** What programs say of their windows to those who cannot see them: roles, names, texts and places, through AT-SPI. */
 export class AccessibleTree {
   readonly #lookMs: number;
+  readonly #answerMs: number;
   #bus: { readonly address: string; readonly connection: DBusConnection } | undefined;
 
-  /** A look ends after `lookMs`, with what was read until then: programs may answer slowly, and each in time. */
-  constructor({ lookMs = 10_000 }: { readonly lookMs?: number } = {}) {
+  /** A look ends after `lookMs`, with what was read until then: programs may answer slowly, and each within `answerMs`. */
+  constructor({
+    lookMs = 10_000,
+    answerMs = 2_000,
+  }: { readonly lookMs?: number; readonly answerMs?: number } = {}) {
     this.#lookMs = lookMs;
+    this.#answerMs = answerMs;
   }
 
   /** `known` is the bus's address; the session bus is asked for it unless told. */
@@ -68,10 +73,10 @@ export class AccessibleTree {
   }
 
   async #open(known: string | undefined): Promise<DBusConnection> {
-    const address = known || (await addressFromSession());
+    const address = known || (await addressFromSession(this.#answerMs));
     if (this.#bus?.address === address && this.#bus.connection.isOpen) return this.#bus.connection;
     this.close();
-    const connection = await DBusConnection.open(address);
+    const connection = await DBusConnection.open(address, this.#answerMs);
     this.#bus = { address, connection };
     return connection;
   }
@@ -237,14 +242,14 @@ function listOf(value: DBusValue | undefined): readonly DBusValue[] {
   return Array.isArray(value) ? (value as readonly DBusValue[]) : [];
 }
 
-async function addressFromSession(): Promise<string> {
+async function addressFromSession(answerMs: number): Promise<string> {
   const session = process.env["DBUS_SESSION_BUS_ADDRESS"] ?? "";
   if (session === "")
     throw new Fault(
       "dependency_missing",
       "there is no accessibility bus: run programs in a session with D-Bus and AT-SPI (on Debian: apt-get install dbus at-spi2-core)",
     );
-  const bus = await DBusConnection.open(session);
+  const bus = await DBusConnection.open(session, answerMs);
   try {
     const where = { destination: "org.a11y.Bus", path: "/org/a11y/bus", interface: "org.a11y.Bus" };
     const [address] = await bus.call({ ...where, member: "GetAddress" });

@@ -23,8 +23,6 @@ const [methodCall, methodReturn, methodError] = [1, 2, 3];
 const [pathField, interfaceField, memberField, replyField, destinationField, signatureField] = [
   1, 2, 3, 5, 6, 8,
 ];
-/** A program that hangs keeps its answer to itself; the others are shown. */
-const answerMs = 2_000;
 /** Of what a bus says before it lets us in. */
 const longestGreeting = 1_000;
 /** Of why a call was refused, in characters. */
@@ -40,18 +38,21 @@ export class DBusConnection {
   #serial = 0;
   #gone: Fault | undefined;
 
-  private constructor(socket: Socket) {
+  readonly #answerMs: number;
+
+  private constructor(socket: Socket, answerMs: number) {
     this.#socket = socket;
+    this.#answerMs = answerMs;
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
     socket.on("close", () => this.#end(closed()));
   }
 
-  /** `address` is as the bus says it: `unix:path=...`, `unix:abstract=...`, several with `;`. */
-  static async open(address: string): Promise<DBusConnection> {
+  /** `address` is as the bus says it: `unix:path=...`, `unix:abstract=...`, several with `;`. A program that hangs for longer keeps its answer to itself. */
+  static async open(address: string, answerMs: number): Promise<DBusConnection> {
     const socket = await connect(address);
     try {
-      await authenticate(socket);
-      const connection = new DBusConnection(socket);
+      await authenticate(socket, answerMs);
+      const connection = new DBusConnection(socket, answerMs);
       await connection.call({
         destination: "org.freedesktop.DBus",
         path: "/org/freedesktop/DBus",
@@ -77,7 +78,7 @@ export class DBusConnection {
       const late = setTimeout(() => {
         this.#asked.delete(serial);
         reject(new Fault("tool_timeout", `${call.destination} does not answer ${call.member}`));
-      }, answerMs);
+      }, this.#answerMs);
       const settled = (): void => {
         clearTimeout(late);
         this.#asked.delete(serial);
@@ -201,7 +202,7 @@ async function connect(address: string): Promise<Socket> {
 }
 
 /** By the user we are, which the kernel tells the bus. */
-async function authenticate(socket: Socket): Promise<void> {
+async function authenticate(socket: Socket, answerMs: number): Promise<void> {
   const user = Buffer.from(String(process.getuid?.() ?? 0)).toString("hex");
   socket.write(`\0AUTH EXTERNAL ${user}\r\n`);
   const answer = await new Promise<string>((resolve, reject) => {
