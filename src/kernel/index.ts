@@ -238,6 +238,7 @@ export { priceUsage } from "./price-usage.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
 export type { PromptQuery, PromptSource } from "./prompt-source.ts";
 export type { Random } from "./random.ts";
+export { describeRefusal } from "./refused-seat.ts";
 export type { Resolution } from "./resolution.ts";
 export type { ResourceSource } from "./resource-source.ts";
 export { RetryPolicy } from "./retry-policy.ts";

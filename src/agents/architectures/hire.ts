@@ -1,4 +1,5 @@
 import {
+  describeRefusal,
   Fault,
   MiddlewareTermination,
   outcomeStatus,
@@ -123,20 +124,9 @@ export function endWith(session: AgentSession, name: string, end: WorkerEnd): bo
   return true;
 }
 
-const reasons: Readonly<Record<Extract<WorkerEnd, { kind: "refused" }>["reason"], string>> = {
-  full: "every seat is taken",
-  preemption_off: "every seat is taken and nobody may be asked to make room",
-  nobody_below: "every seat is taken by someone as important",
-  already_hired: "it is hired already",
-  unknown_parent: "this task has no seat itself",
-};
-
 /** In words a model can react to. */
 export function whyNot(name: string, end: Exclude<WorkerEnd, { kind: "answered" }>): string {
-  if (end.kind === "refused") {
-    const { length } = end.holders;
-    return `${name} was not hired: ${reasons[end.reason]} (${length} ${length === 1 ? "seat" : "seats"})`;
-  }
+  if (end.kind === "refused") return describeRefusal(name, end);
   const { failure, interruption } = end.outcome;
   const why = failure?.message ?? interruption?.reason;
   const said = end.text === "" ? "" : `. So far it said: ${end.text}`;

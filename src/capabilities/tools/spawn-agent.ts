@@ -1,4 +1,5 @@
 import {
+  describeRefusal,
   Fault,
   parseAgentId,
   type AgentId,
@@ -60,18 +61,11 @@ export function spawnAgentTool({ agents }: SpawnAgentToolOptions): Tool {
   });
 }
 
-const reasons: Readonly<Record<Extract<SpawnOutcome, { kind: "refused" }>["reason"], string>> = {
-  full: "every seat is taken",
-  preemption_off: "every seat is taken and nobody may be asked to make room",
-  nobody_below: "every seat is taken by someone as important",
-  already_hired: "it is hired already",
-  unknown_parent: "this task has no seat itself",
-};
-
-function refusal(agent: string, { reason, holders }: Extract<SpawnOutcome, { kind: "refused" }>): ToolResult {
+function refusal(agent: string, refused: Extract<SpawnOutcome, { kind: "refused" }>): ToolResult {
+  const { reason, holders } = refused;
   const metadata: JsonObject = { agent, refused: reason, holders: holders.map((holder) => ({ ...holder })) };
   return errorResult(
-    `${agent} was not hired: ${reasons[reason]} (${holders.length} ${holders.length === 1 ? "seat" : "seats"}). Do it yourself, or try again when someone has finished`,
+    `${describeRefusal(agent, refused)}. Do it yourself, or try again when someone has finished`,
     metadata,
   );
 }
