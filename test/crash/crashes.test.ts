@@ -17,7 +17,7 @@ describe.each(Object.entries(workloads))(
     test("killed before any write, it ends as if it had not been", { timeout }, async () => {
       const report = await runCrashes({ ...common, ...world, workload, when: ["before"] });
       expect(report).toMatchObject({ broken: [], outputs });
-      expect(report.cases).toBeGreaterThan(7);
+      expect(report.cases).toBeGreaterThan(8);
     });
 
     test(

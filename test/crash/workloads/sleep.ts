@@ -4,7 +4,7 @@ import { toolAnswer, type Workload } from "../workload.ts";
 
 const runId = formatRunId("sleeper");
 
-/** Works, sleeps long enough to be dropped from memory, works again. */
+/** Works, sleeps long enough to be dropped from memory on however slow a machine, works again. */
 export const sleep: Workload = {
   runtime: { suspendAfterMs: 2 },
   agents: (server) => [
@@ -13,7 +13,7 @@ export const sleep: Workload = {
       tools: ["close", "open"],
       run: async (ctx) => {
         await use(ctx, "close");
-        await ctx.sleepUntil((await ctx.now()) + 20);
+        await ctx.sleepUntil((await ctx.now()) + 300);
         return use(ctx, "open");
       },
     }),

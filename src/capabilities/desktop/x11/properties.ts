@@ -62,7 +62,7 @@ export class Properties {
 
 /** Older texts are Latin-1; what is not stands between two escapes, as UTF-8. */
 function fromCompound(text: string): string {
-  // eslint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex -- the escapes are control characters
   return text.replaceAll(/\u001b%G(.*?)\u001b%@/gsu, (_, inner: string) =>
     Buffer.from(inner, "latin1").toString(),
   );
