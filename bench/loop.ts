@@ -4,7 +4,7 @@ import type { Model, ModelResponse, Runtime } from "reeve/kernel";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
 import { bareLoop, finishRun, loopAgent } from "./turn-loop.ts";
-import { growthExponent, timeTurns } from "./turn-time.ts";
+import { turnRows } from "./turn-time.ts";
 
 const rounds = 7;
 
@@ -16,31 +16,11 @@ export async function* rows(): AsyncIterable<Row> {
 
 async function* turns(): AsyncIterable<Row> {
   const runtime = await openRuntime({ unknownPrice: "ignore", keepEndedRunsMs: 0 });
-  const timed = (count: number): Promise<{ bare: number; ours: number }> => {
+  yield* turnRows("turn in memory", 8, (count) => {
     const agent = loopAgent(count);
-    return timeTurns(
-      count,
-      () => bareLoop(count),
-      () => finishRun(runtime, agent),
-    );
-  };
-  const small = await timed(100);
-  const large = await timed(1_000);
+    return { bare: () => bareLoop(count), ours: () => finishRun(runtime, agent) };
+  });
   await runtime.close();
-  yield {
-    name: "turn in memory, N=100, against the bare loop",
-    value: small.ours,
-    unit: "us",
-    against: small.bare,
-    goal: { atMost: 8 },
-  };
-  yield {
-    name: "growth exponent N=100 to 1,000, above the bare loop's",
-    value: growthExponent(small.ours, large.ours) - growthExponent(small.bare, large.bare),
-    unit: "",
-    against: null,
-    goal: { atMost: 0.05 },
-  };
 }
 
 /** 1,000 runs of 10 turns at once. Processor time: on a shared machine the clock counts others' work too. */

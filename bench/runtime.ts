@@ -8,7 +8,7 @@ import { sqliteStore } from "reeve/sqlite";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
 import { BareSqliteLoop, finishRun, loopAgent } from "./turn-loop.ts";
-import { growthExponent, timeTurns } from "./turn-time.ts";
+import { turnRows } from "./turn-time.ts";
 
 const rounds = 7;
 /** About 1 KB of JSON. */
@@ -36,32 +36,12 @@ function open(path: string): Promise<Store> {
 async function* turns(folder: string): AsyncIterable<Row> {
   const runtime = await openRuntime({ store: await open(join(folder, "turns.db")), unknownPrice: "ignore" });
   const bare = new BareSqliteLoop(join(folder, "bare.db"));
-  const timed = (count: number): Promise<{ bare: number; ours: number }> => {
+  yield* turnRows("durable turn (model + tool)", 2, (count) => {
     const agent = loopAgent(count);
-    return timeTurns(
-      count,
-      () => bare.run(count),
-      () => finishRun(runtime, agent),
-    );
-  };
-  const small = await timed(100);
-  const large = await timed(1_000);
+    return { bare: () => bare.run(count), ours: () => finishRun(runtime, agent) };
+  });
   bare.close();
   await runtime.close();
-  yield {
-    name: "durable turn (model + tool), N=100, against the bare loop",
-    value: small.ours,
-    unit: "us",
-    against: small.bare,
-    goal: { atMost: 2 },
-  };
-  yield {
-    name: "growth exponent N=100 to 1,000, above the bare loop's",
-    value: growthExponent(small.ours, large.ours) - growthExponent(small.bare, large.bare),
-    unit: "",
-    against: null,
-    goal: { atMost: 0.05 },
-  };
 }
 
 function stepAgent(name: string, count: number): Agent {

@@ -1,5 +1,5 @@
 import { cpuMs } from "./cpu-time.ts";
-import { median } from "./row.ts";
+import { median, type Row } from "./row.ts";
 
 const rounds = 7;
 /** Turns before anything is measured: a worker runs for hours, and its code is compiled in the first seconds. */
@@ -8,7 +8,7 @@ const warmUpTurns = 20_000;
 const measuredTurns = 2_000;
 
 /** Microseconds of processor time per turn of both, by turns: whatever else the machine does hits both alike. */
-export async function timeTurns(
+async function timeTurns(
   count: number,
   bareRun: () => Promise<unknown>,
   ownRun: () => Promise<unknown>,
@@ -30,6 +30,34 @@ export async function timeTurns(
 }
 
 /** Of the whole run's time, from N=100 to N=1,000; given times per turn. */
-export function growthExponent(early: number, late: number): number {
+function growthExponent(early: number, late: number): number {
   return 1 + Math.log10(late / early);
+}
+
+/** A loop beside its floor: what a turn costs of 100, and how that grows to 1,000. */
+export async function* turnRows(
+  name: string,
+  goal: number,
+  runs: (turns: number) => { readonly bare: () => Promise<unknown>; readonly ours: () => Promise<unknown> },
+): AsyncIterable<Row> {
+  const timed = (turns: number): ReturnType<typeof timeTurns> => {
+    const { bare, ours } = runs(turns);
+    return timeTurns(turns, bare, ours);
+  };
+  const small = await timed(100);
+  const large = await timed(1_000);
+  yield {
+    name: `${name}, N=100, against the bare loop`,
+    value: small.ours,
+    unit: "us",
+    against: small.bare,
+    goal: { atMost: goal },
+  };
+  yield {
+    name: "growth exponent N=100 to 1,000, above the bare loop's",
+    value: growthExponent(small.ours, large.ours) - growthExponent(small.bare, large.bare),
+    unit: "",
+    against: null,
+    goal: { atMost: 0.05 },
+  };
 }

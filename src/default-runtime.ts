@@ -1,11 +1,5 @@
-import { priceCatalog } from "./capabilities/index.ts";
 import type { Runtime } from "./kernel/index.ts";
-import { openRuntime as openBareRuntime, type RuntimeOptions } from "./runtime/index.ts";
-
-/** Opens a runtime on a store and goes on with whatever was left there. Prices are those of `priceCatalog()` unless told. */
-export function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  return openBareRuntime({ prices: priceCatalog(), ...options });
-}
+import { openRuntime } from "./open-runtime.ts";
 
 let opened: Promise<Runtime> | undefined;
 

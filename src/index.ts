@@ -19,7 +19,7 @@ export {
   type ReActAgentOptions,
   type UserProxyOptions,
 } from "./agent-kinds.ts";
-export { openRuntime } from "./default-runtime.ts";
+export { openRuntime } from "./open-runtime.ts";
 export {
   Conditional,
   Parallel,

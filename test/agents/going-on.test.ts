@@ -1,21 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
-import { Agent, openRuntime, tool, type RunUntilOptions, type StopHook } from "../../src/index.ts";
+import { Agent, openRuntime, type RunUntilOptions, type StopHook } from "../../src/index.ts";
 import { formatRunId, messageText } from "../../src/kernel/index.ts";
-import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
-
-const look = tool({
-  name: "look",
-  description: "The weather in a town",
-  input: z.object({ town: z.string() }),
-  execute: ({ town }) => `rain in ${town}`,
-});
-const looks = { toolCalls: [{ name: "look", input: { town: "Sens" } }] };
-
-function scout(script: readonly ScriptStep[], options: Partial<ConstructorParameters<typeof Agent>[0]> = {}) {
-  const model = scriptedModel(script);
-  return { model, agent: new Agent({ name: "scout", model, tools: [look], ...options }) };
-}
+import { scriptedModel } from "../../src/testing/index.ts";
+import { looks, scout } from "./scout.ts";
 
 describe("runUntil", () => {
   const ids = { runId: formatRunId("goal") };

@@ -27,20 +27,8 @@ import {
   type Model,
   type RunId,
 } from "../../src/kernel/index.ts";
-import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
-
-const look = tool({
-  name: "look",
-  description: "The weather in a town",
-  input: z.object({ town: z.string() }),
-  execute: ({ town }) => `rain in ${town}`,
-});
-const looks = { toolCalls: [{ name: "look", input: { town: "Sens" } }] };
-
-function scout(script: readonly ScriptStep[], options: Partial<ConstructorParameters<typeof Agent>[0]> = {}) {
-  const model = scriptedModel(script);
-  return { model, agent: new Agent({ name: "scout", model, tools: [look], ...options }) };
-}
+import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
+import { look, looks, scout } from "./scout.ts";
 
 describe("invoke", () => {
   test("runs without a runtime of the caller's, and gives what it came to", async () => {

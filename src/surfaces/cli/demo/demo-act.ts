@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { openRuntime } from "../../../default-runtime.ts";
+import { openRuntime } from "../../../open-runtime.ts";
 import { formatRunId, type PriceTable } from "../../../kernel/index.ts";
 import type { ExitKind } from "../exit-code.ts";
 import { exitKindOfRun } from "../exit-code.ts";

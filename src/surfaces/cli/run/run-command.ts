@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { openRuntime } from "../../../default-runtime.ts";
+import { openRuntime } from "../../../open-runtime.ts";
 import {
   Fault,
   formatRunId,
