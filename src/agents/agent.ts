@@ -50,6 +50,7 @@ import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { runUntil, type RunUntilOptions } from "./run-until.ts";
 import type { StopHook } from "./stop-hook.ts";
+import { toolsIn, type ToolList } from "./tool-list.ts";
 
 export interface AgentOptions {
   readonly name: string;
@@ -63,7 +64,8 @@ export interface AgentOptions {
   readonly models?: Readonly<Record<string, Model>>;
   /** Asked once for each invocation, which goes by them to its end. */
   readonly instructions?: string | Pick<PromptSource, "build">;
-  readonly tools?: readonly Tool[];
+  /** A list, which may change while it stands, as that of `mcpServers` does; or what gives one whenever it is asked. */
+  readonly tools?: ToolList;
   /** How it thinks: an architecture, or the name of a registered one. ReAct unless told. */
   readonly architecture?: Architecture | string;
   /** Of one loop. 25 unless told; `budget.maxTurns` caps the whole task. */
@@ -136,7 +138,6 @@ export class Agent implements HostedAgent {
   readonly name: string;
   readonly description: string;
   readonly architecture: Architecture;
-  readonly tools: readonly Tool[];
   readonly models: Readonly<Record<string, Model>>;
   readonly colleagues: readonly HostedAgent[];
   readonly budget: Partial<ExecutionBudget>;
@@ -148,14 +149,14 @@ export class Agent implements HostedAgent {
   readonly #plan: InvocationPlan;
 
   constructor(options: AgentOptions, home?: AgentHome) {
-    const { name, tools = [], budget = {}, guardrails = [], compaction, maxTurns = 25 } = options;
+    const { name, budget = {}, guardrails = [], compaction, maxTurns = 25 } = options;
     this.#options = options;
     this.#home = home;
     this.id = formatAgentId({ name, ...(options.key !== undefined && { key: options.key }) });
     this.name = name;
     this.description = options.description ?? "";
     this.architecture = architectureOf(options);
-    this.tools = refuseTwice(name, tools);
+    refuseTwice(name, this.tools);
     // B2: refused here, not when the first run is paid for.
     executionBudget(budget);
     this.budget = budget;
@@ -178,7 +179,6 @@ export class Agent implements HostedAgent {
       agent: this,
       architecture: this.architecture,
       instructions: options.instructions ?? "",
-      tools,
       maxTurns,
       ephemeral: options.ephemeral ?? [],
       guardrails,
@@ -195,6 +195,11 @@ export class Agent implements HostedAgent {
       followUps: options.followUps ?? "one",
       check: home?.check ?? unchecked,
     };
+  }
+
+  /** As they are now: a call of a turn finds what its server has by then. */
+  get tools(): readonly Tool[] {
+    return toolsIn(this.#options.tools);
   }
 
   /** What it was made of, for one that is like it but for `changes`. */
@@ -356,13 +361,12 @@ function callPathOf(
   return pipeline.callPath({ ...(gate && { gate }), ...(observer && { observer }) });
 }
 
-function refuseTwice(agent: string, tools: readonly Tool[]): readonly Tool[] {
+function refuseTwice(agent: string, tools: readonly Tool[]): void {
   const names = new Set<string>();
   for (const { name } of tools) {
     if (names.has(name)) throw new Fault("invalid_argument", `agent ${agent} has two tools named ${name}`);
     names.add(name);
   }
-  return tools;
 }
 
 /** That the model is shown less than was said is told in the log. */

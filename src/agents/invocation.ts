@@ -15,7 +15,6 @@ import {
   type JsonValue,
   type PromptSource,
   type RunContext,
-  type Tool,
   type Transcript,
   type Turn,
 } from "../kernel/index.ts";
@@ -41,7 +40,6 @@ export interface InvocationPlan extends Pick<
   readonly followUps: DrainMode;
   readonly architecture: Architecture;
   readonly instructions: string | Pick<PromptSource, "build">;
-  readonly tools: readonly Tool[];
   readonly maxTurns: number;
   readonly ephemeral: readonly EphemeralSource[];
   readonly guardrails: readonly Guardrail[];
@@ -282,14 +280,14 @@ class Invocation {
 }
 
 function beginTurn(
-  { instructions, tools, history }: InvocationPlan,
+  { agent, instructions, history }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
 ): Promise<Turn> {
   const isRoot = ctx.meta.supervision?.parentId == null;
   return ctx.turn(async ({ input, sessionId, channel }) => {
-    const specs = tools.map(specOf);
+    const specs = (agent.tools ?? []).map(specOf);
     const toolNames = specs.map(({ name }) => name);
     const built =
       typeof instructions === "string"

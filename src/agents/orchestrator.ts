@@ -10,6 +10,7 @@ import {
   type ToolResult,
 } from "../kernel/index.ts";
 import { endOf, stopIfSpent, whyNot } from "./architectures/hire.ts";
+import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ownTool, refusal } from "./own-tool.ts";
 
 /** An agent that tasks can be handed to. */
@@ -30,7 +31,7 @@ export interface SubAgentConfig {
 /** What of an agent's options makes it an orchestrator. */
 export interface OrchestrationOptions {
   readonly subAgents: readonly SubAgentConfig[];
-  readonly tools?: readonly Tool[];
+  readonly tools?: ToolList;
   readonly colleagues?: readonly Agent[];
 }
 
@@ -59,9 +60,10 @@ export function orchestration<Options extends OrchestrationOptions>(
       );
     keys.set(key, config);
   }
+  const handoffs = [...keys].map(([key, config]) => handoffTool(key, config));
   return {
     ...rest,
-    tools: [...(options.tools ?? []), ...[...keys].map(([key, config]) => handoffTool(key, config))],
+    tools: () => [...toolsIn(options.tools), ...handoffs],
     colleagues: [...new Set([...(options.colleagues ?? []), ...subAgents.map(({ agent }) => agent)])],
   };
 }

@@ -1,8 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, type RunUntilOptions, type StopHook } from "../../src/index.ts";
-import { formatRunId, messageText } from "../../src/kernel/index.ts";
+import {
+  Agent,
+  OrchestratorAgent,
+  openRuntime,
+  type RunUntilOptions,
+  type StopHook,
+} from "../../src/index.ts";
+import { formatRunId, messageText, type Tool } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { looks, scout } from "./scout.ts";
+import { look, looks, scout } from "./scout.ts";
 
 describe("runUntil", () => {
   const ids = { runId: formatRunId("goal") };
@@ -111,5 +117,29 @@ describe("stop hooks", () => {
       interruptionReason: "max_continuations",
     });
     expect(model.calls).toHaveLength(16);
+  });
+});
+
+describe("tools that come and go", () => {
+  test.each(["alone", "as an orchestrator"])("are there from the next invocation on: %s", async (kind) => {
+    const list: Tool[] = [];
+    const model = scriptedModel([looks, "nothing to look with", looks, "rain"]);
+    const options = { name: "lead", model, tools: list };
+    const worker = new Agent({ name: "worker", model: scriptedModel([]) });
+    const agent =
+      kind === "alone"
+        ? new Agent(options)
+        : new OrchestratorAgent({ ...options, subAgents: [{ agent: worker }] });
+    const own = kind === "alone" ? [] : ["handoff_worker"];
+    await agent.invoke("Look");
+    list.push(look);
+    await agent.invoke("Look");
+    const offered = model.calls.map(({ tools = [] }) => tools.map(({ name }) => name));
+    expect(offered).toEqual([own, own, ["look", ...own], ["look", ...own]]);
+    const [missing, found] = [model.calls[1], model.calls[3]].map((call) =>
+      JSON.stringify(call?.messages.at(-1)),
+    );
+    expect(missing).toContain("there is no tool look");
+    expect(found).toContain("rain in Sens");
   });
 });
