@@ -1,5 +1,6 @@
 import {
   addUsage,
+  bookLedger,
   Fault,
   formatTaskId,
   HistoryRetention,
@@ -7,7 +8,6 @@ import {
   openHeadcount,
   openLedger,
   stepHeadcount,
-  stepLedger,
   type CancellationStatus,
   type Commit,
   type Event,
@@ -92,7 +92,7 @@ export class RunState {
   readonly lastingContents = new Set<string>();
   readonly #resolutions = new Map<string, Came[]>();
   #headcount: Headcount | undefined;
-  #ledger: Ledger;
+  readonly #ledger: Ledger;
   /** Tasks that have entries in sessions, and in which. */
   readonly wrote = new Map<TaskId, Set<SessionId>>();
   nextCommit = 0;
@@ -240,9 +240,7 @@ export class RunState {
   }
 
   book(command: LedgerCommand): LedgerOutcome {
-    const { state, outcome } = stepLedger(this.#ledger, command);
-    this.#ledger = state;
-    return outcome;
+    return bookLedger(this.#ledger, command);
   }
 
   #noteEntries(change: SessionChange): void {
