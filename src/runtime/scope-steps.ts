@@ -36,6 +36,8 @@ export class ScopeSteps {
   #open: Call | undefined;
   /** E4: told by the code since its last step. */
   #told: EventDraft[] = [];
+  /** Looks that found nothing since then. */
+  #looked: StepIdentity[] | undefined;
 
   constructor(runner: TaskRunner, scope: StepScope, strand: Strand) {
     this.runner = runner;
@@ -111,6 +113,7 @@ export class ScopeSteps {
       // An earlier owner may have told what was to be told, and no more.
       if (!runner.task.opened.has(step.address)) for (const draft of told) runner.tell(draft);
       const outcome = outcomeOf(step, read);
+      this.#looked = undefined;
       runner.record(step, outcome, nothing);
       return Promise.resolve(this.#given<Value>(step, outcome));
     } catch (error) {
@@ -119,10 +122,32 @@ export class ScopeSteps {
     }
   }
 
+  /**
+   * The same for a look at what may have come. One that found nothing needs no record where the step after it leaves a trace of its
+   * beginning: nobody looks again at what that step goes by.
+   */
+  look<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
+    const { runner, strand } = this;
+    if (this.#isOver || this.#open !== undefined || runner.task.steps.has(step.address))
+      return this.breath(step, read);
+    if (runner.wentPast(step.address)) return Promise.resolve(none);
+    if (read().length > 0) return this.breath(step, read);
+    try {
+      runner.check(strand);
+    } catch (error) {
+      if (error instanceof CancellationError) runner.noteStop(error);
+      return Promise.reject(error);
+    }
+    if (this.#looked === undefined) this.#looked = [step];
+    else this.#looked.push(step);
+    return Promise.resolve(none);
+  }
+
   /** J2: one journaled call at a time in a scope, at the first run already. */
   async alone<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     if (this.#isOver) return never();
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
+    this.#recordLooks();
     this.#open = call;
     try {
       const value = await body();
@@ -156,7 +181,7 @@ export class ScopeSteps {
     try {
       const wait = this.#seated(told);
       if (wait !== undefined) await wait;
-      open = this.runner.open(step.address, this.strand, told, start);
+      open = this.#begin(step, told, start);
       let outcome: StepOutcome;
       try {
         const begun = body(open);
@@ -191,7 +216,7 @@ export class ScopeSteps {
     const { runner } = this;
     const wait = this.#seated(told);
     if (wait !== undefined) await wait;
-    const open = runner.open(step.address, this.strand, told, start);
+    const open = this.#begin(step, told, start);
     try {
       let outcome: StepOutcome;
       try {
@@ -209,6 +234,21 @@ export class ScopeSteps {
     } finally {
       open.end();
     }
+  }
+
+  #begin({ address }: StepIdentity, told: readonly EventDraft[], start: EventDraft | undefined): OpenStep {
+    const open = this.runner.open(address, this.strand, told, start);
+    if (this.#looked === undefined) return open;
+    if (open.openSeq < 0) this.#recordLooks();
+    else this.#looked = undefined;
+    return open;
+  }
+
+  /** What comes next leaves no trace of its beginning. */
+  #recordLooks(): void {
+    const looked = this.#looked;
+    this.#looked = undefined;
+    if (looked !== undefined) for (const step of looked) this.runner.record(step, noneOutcome, nothing);
   }
 
   /** C2, H7. What was to be told is told by whoever comes next, if this step never begins. */

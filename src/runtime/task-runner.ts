@@ -99,10 +99,10 @@ export class TaskRunner {
     this.state = state;
     this.tree = tree;
     this.task = state.task(taskId);
-    const { record, cancelled, steps } = this.task;
+    const { record, cancelled, steps, opened } = this.task;
     const supervision = Supervision.fromJSON(record.supervision);
     this.facts = factsOf(record, supervision);
-    this.#recorded = new RecordedSteps(steps.keys());
+    this.#recorded = new RecordedSteps(steps.keys(), opened.keys());
     this.#meta = this.#newMeta(supervision);
     this.#fatal.promise.catch(() => undefined);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
@@ -176,6 +176,11 @@ export class TaskRunner {
   /** C2: while recorded steps remain in a scope, nothing there is stopped. */
   hasRecorded(scope: string): boolean {
     return this.#recorded.remainIn(scope);
+  }
+
+  /** Whether an earlier owner had begun a step that comes after this one, and this one left no record. */
+  wentPast(address: StepAddress): boolean {
+    return this.#recorded.wentPast(address) && !this.task.steps.has(address);
   }
 
   /** E4: tells of a step's beginning, unless an earlier owner did. */
