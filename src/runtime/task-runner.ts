@@ -9,6 +9,7 @@ import {
   type CancellationError,
   type CostLabel,
   type EventDraft,
+  type JsonValue,
   type Model,
   type RunFacts,
   type StepAddress,
@@ -106,6 +107,12 @@ export class TaskRunner {
     this.#meta = this.#newMeta(supervision);
     this.#fatal.promise.catch(() => undefined);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
+  }
+
+  /** What it has said so far of what it is to come to. */
+  get output(): JsonValue | undefined {
+    const { output } = this.report;
+    return typeof output === "function" ? output() : output;
   }
 
   get agentId(): AgentId {
