@@ -55,9 +55,7 @@ export function toolResultPart(
 }
 
 export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
-  const calls: ToolCallPart[] = [];
-  for (const part of content) if (part.type === "tool_call") calls.push(part);
-  return calls;
+  return content.filter((part) => part.type === "tool_call");
 }
 
 export function messageText(message: ChatMessage): string {

@@ -156,8 +156,7 @@ class Asking {
     const { runner } = open;
     if (runner.dropped) return never();
     this.#attempts.turns = 0;
-    if (this.#tries > 1)
-      open.tell({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
+    if (this.#tries > 1) open.tell({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
     const answer = new Answer(open, model, grant, response, runner.owner.clock.now() - this.#sentAt);
     this.#outgoing.answered?.(answer);
     return answer;

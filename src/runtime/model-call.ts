@@ -60,7 +60,8 @@ export class ModelCall implements StepIdentity {
 export function callModel(open: OpenStep, call: ModelCall): Promise<Done<LlmReply>> {
   const { ephemeral } = call.request;
   const chat = open.runner.agent.callPath?.chat;
-  if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined) return callWith(open, call, chat);
+  if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined)
+    return callWith(open, call, chat);
   return callPlain(open, call, nothing);
 }
 

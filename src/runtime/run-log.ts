@@ -55,6 +55,9 @@ export class RunLog {
   readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
   #draft = newDraft();
+  /** The events of the next commit, at the front; behind them may be some of earlier ones: a list that grows each time holds more than it needs. */
+  readonly #told: Event[] = [];
+  #toldCount = 0;
   #submissions: Submission[] | undefined;
   #dirty = false;
   #writing: Promise<void> | undefined;
@@ -99,7 +102,7 @@ export class RunLog {
     const seq = this.#state.nextSeq;
     const event = { seq, runId, taskId, agentId, parentId, type, at, data } as Event;
     this.#state.noteEvent(event);
-    (this.#draft.events ??= []).push(event);
+    this.#told[this.#toldCount++] = event;
     this.#touch();
     return event;
   }
@@ -191,8 +194,8 @@ export class RunLog {
     const draft = this.#draft;
     draft.number = this.#state.nextCommit++;
     draft.at = this.#clock.now();
-    // A list that grew holds room for more, which a store that keeps it would keep.
-    if (draft.events !== undefined) draft.events = draft.events.slice();
+    if (this.#toldCount > 0) draft.events = this.#told.slice(0, this.#toldCount);
+    this.#toldCount = 0;
     const submissions = this.#submissions;
     this.#draft = newDraft();
     this.#submissions = undefined;

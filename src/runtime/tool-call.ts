@@ -22,7 +22,7 @@ import {
   type UpdateFilter,
 } from "../kernel/index.ts";
 import { stopAtOverrun } from "./call-reservation.ts";
-import type { CallTimer } from "./call-timers.ts";
+import { CallTimer } from "./call-timers.ts";
 import { showToGate, type CallingScope, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
 import type { OpenStep } from "./open-step.ts";
@@ -327,14 +327,11 @@ function inTime(
 ): Promise<ToolResult> {
   const { clock, callTimers } = open.runner.owner;
   return new Promise((resolve, reject) => {
-    const timer: CallTimer = {
-      at: clock.now() + timeoutMs,
-      late: () => {
-        const late = `${call.toolName} took longer than ${timeoutMs} ms`;
-        reject(new Fault("tool_timeout", late));
-        context.strand.giveUp(late);
-      },
-    };
+    const timer = new CallTimer(clock.now() + timeoutMs, () => {
+      const late = `${call.toolName} took longer than ${timeoutMs} ms`;
+      reject(new Fault("tool_timeout", late));
+      context.strand.giveUp(late);
+    });
     callTimers.add(timer);
     open.timer = timer;
     work.then(resolve, reject);
