@@ -127,7 +127,7 @@ function reserve(booking: Booking, command: ReserveCommand): boolean {
   if (account === undefined || account.closed) return false;
   if (booking.find(id) !== undefined) return false;
   const { waiting } = ledger;
-  if (waiting.length > 0 && waiting.some((each) => each.id === id)) return false;
+  if (waiting.some((each) => each.id === id)) return false;
   const decision = waiting.length === 0 ? decideAlone(ledger, command) : undefined;
   if (decision === undefined) Object.assign(ledger, joinQueue(ledger, command));
   else booking.decide(command, decision);
@@ -246,7 +246,7 @@ class Booking {
   }
 
   get accounts(): Record<TaskId, Changing<Account>> {
-    return this.ledger.accounts as Record<TaskId, Changing<Account>>;
+    return this.ledger.accounts;
   }
 
   get outcome(): LedgerOutcome {

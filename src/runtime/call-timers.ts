@@ -71,7 +71,8 @@ export class CallTimers {
     this.#rest();
     const now = this.#clock.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const timer of [...this.#open]) {
+    const open = this.#open.slice();
+    for (const timer of open) {
       if (timer.at <= now) {
         this.#take(timer);
         timer.late();

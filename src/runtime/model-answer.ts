@@ -51,7 +51,7 @@ export class Attempts {
 }
 
 /** An answer, and the reservation it is paid from; paid when the step is recorded. */
-export class Answer extends Settling<LlmReply> {
+export class Answer extends Settling {
   readonly open: OpenStep;
   readonly response: ModelResponse;
   readonly model: Model;
