@@ -55,7 +55,12 @@ export function toolResultPart(
 }
 
 export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
-  return content.filter((part) => part.type === "tool_call");
+  // Most often nothing else is in it.
+  return content.every(isCall) ? content : content.filter(isCall);
+}
+
+function isCall(part: AssistantPart): part is ToolCallPart {
+  return part.type === "tool_call";
 }
 
 export function messageText(message: ChatMessage): string {

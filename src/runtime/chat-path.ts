@@ -78,6 +78,8 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
     const { grant, response } = answer;
     throw (stopsTask(error) ? undefined : cutShort(open, grant, response.stopReason)) ?? error;
   }
+  // The layers may have taken their time.
+  open.endedAt = undefined;
   const { result } = context;
   if (result === undefined) {
     throw new Fault(

@@ -114,11 +114,18 @@ class Asking {
   }
 
   #begin(model: Model, grant: Grant): Promise<Answer> {
-    this.#open.start();
-    const flushed = this.#open.runner.log.flush();
-    if (flushed === undefined) return this.#send(model, grant);
+    const open = this.#open;
+    open.start();
+    const flushed = open.runner.log.flush();
+    if (flushed === undefined) {
+      this.#sentAt = this.#attempts.count === 1 ? open.at : open.runner.owner.clock.now();
+      return this.#send(model, grant);
+    }
     return flushed.then(
-      () => this.#send(model, grant),
+      () => {
+        this.#sentAt = open.runner.owner.clock.now();
+        return this.#send(model, grant);
+      },
       (error: unknown) => this.#unsent(grant, error),
     );
   }
@@ -131,7 +138,6 @@ class Asking {
     } catch (error) {
       return this.#unsent(grant, error);
     }
-    this.#sentAt = runner.owner.clock.now();
     this.#parts = 0;
     try {
       return this.#call(model, limit(this.#outgoing.request, grant)).then(
@@ -157,7 +163,7 @@ class Asking {
     if (runner.dropped) return never();
     this.#attempts.turns = 0;
     if (this.#tries > 1) open.tell({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
-    const answer = new Answer(open, model, grant, response, runner.owner.clock.now() - this.#sentAt);
+    const answer = new Answer(open, model, grant, response, open.durationSince(this.#sentAt));
     this.#outgoing.answered?.(answer);
     return answer;
   }

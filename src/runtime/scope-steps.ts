@@ -258,7 +258,7 @@ export class ScopeSteps {
     outcome: StepOutcome,
     as?: (value: never, step: Step) => Given,
   ): Given | Promise<never> {
-    this.runner.record(step, outcome, open.told);
+    this.runner.record(step, outcome, open.told, open.endedAt);
     const given = this.#given(step, outcome, as);
     this.#leave(step, open);
     return this.#isOver ? never() : given;

@@ -197,15 +197,19 @@ export class TaskRunner {
     if (known !== undefined)
       return new OpenStep({ runner: this, strand, address, openSeq: known, again: true, at });
     let seq = -1;
-    for (const draft of told) seq = this.tell(draft, at);
+    for (let index = 0; index < told.length; index++) seq = this.tell(told[index] as EventDraft, at);
     if (start !== undefined) seq = this.tell(start, at);
     if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at);
     return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false, at });
   }
 
-  record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {
-    const at = this.owner.clock.now();
-    for (const draft of told) this.tell(draft, at);
+  record(
+    step: StepIdentity,
+    outcome: StepOutcome,
+    told: readonly EventDraft[],
+    at = this.owner.clock.now(),
+  ): void {
+    for (let index = 0; index < told.length; index++) this.tell(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
     this.log.record(record, at);

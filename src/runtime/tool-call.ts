@@ -87,7 +87,7 @@ const nothing: ToolResult = failure("");
 
 function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   const { callId, toolName } = call;
-  const durationMs = open.runner.owner.clock.now() - open.at;
+  const durationMs = open.durationSince(open.at);
   const status = open.denied ? "denied" : result.isError ? "error" : "ok";
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
