@@ -122,15 +122,13 @@ class Asking {
       return this.#send(model, grant);
     }
     return flushed.then(
-      () => {
-        this.#sentAt = open.runner.owner.clock.now();
-        return this.#send(model, grant);
-      },
+      () => this.#sendLater(model, grant),
       (error: unknown) => this.#unsent(grant, error),
     );
   }
 
-  #send(model: Model, grant: Grant): Promise<Answer> {
+  /** C2: it may have been stopped since. */
+  #sendLater(model: Model, grant: Grant): Promise<Answer> {
     const { runner, strand } = this.#open;
     if (runner.dropped) return never();
     try {
@@ -138,6 +136,12 @@ class Asking {
     } catch (error) {
       return this.#unsent(grant, error);
     }
+    this.#sentAt = runner.owner.clock.now();
+    return this.#send(model, grant);
+  }
+
+  #send(model: Model, grant: Grant): Promise<Answer> {
+    if (this.#open.runner.dropped) return never();
     this.#parts = 0;
     try {
       return this.#call(model, limit(this.#outgoing.request, grant)).then(

@@ -87,9 +87,7 @@ export class OpenStep {
     const call = this.start();
     const flushed = runner.log.flush();
     if (flushed !== undefined) return this.#beganAfter(call, flushed);
-    if (runner.dropped) return never();
-    runner.check(strand);
-    return call;
+    return runner.dropped ? never() : call;
   }
 
   async #beginAfter(wait: Promise<void>): Promise<OpenCall> {

@@ -79,26 +79,26 @@ export class RunLog {
 
   add(addition: Addition): void {
     const at = this.#clock.now();
-    this.#noteTime(at);
+    if (at > this.#addedAt) this.#addedAt = at;
     this.#state.apply(addition, at);
     for (const key in addition) this.#put(key as keyof Addition, addition[key as keyof Addition]);
   }
 
   /** A step has begun. */
   open(opening: StepOpening, at: number): void {
-    this.#noteTime(at);
+    if (at > this.#addedAt) this.#addedAt = at;
     this.#state.open(opening, at);
     if (this.#draft.opens === undefined) this.#draft.opens = [opening];
     else this.#draft.opens.push(opening);
-    this.#touch();
+    if (!this.#dirty) this.#touch();
   }
 
   record(step: StepRecord, at: number): void {
-    this.#noteTime(at);
+    if (at > this.#addedAt) this.#addedAt = at;
     this.#state.record(step, at);
     if (this.#draft.steps === undefined) this.#draft.steps = [step];
     else this.#draft.steps.push(step);
-    this.#touch();
+    if (!this.#dirty) this.#touch();
   }
 
   /** Gives the event its place; the seq is its own from now on. */
@@ -106,17 +106,17 @@ export class RunLog {
     const { agentId, parentId } = this.#state.task(taskId).record;
     const { runId } = this.lease;
     const seq = this.#state.nextSeq;
-    this.#noteTime(at);
+    if (at > this.#addedAt) this.#addedAt = at;
     const event = { seq, runId, taskId, agentId, parentId, type, at, data } as Event;
     this.#state.noteEvent(event);
     this.#told[this.#toldCount++] = event;
-    this.#touch();
+    if (!this.#dirty) this.#touch();
     return event;
   }
 
   seat(command: HeadcountCommand): HeadcountOutcome {
     const at = this.#clock.now();
-    this.#noteTime(at);
+    if (at > this.#addedAt) this.#addedAt = at;
     const outcome = this.#state.seat(command, at);
     if (outcome.kind === "ignored" || outcome.kind === "refused") return outcome;
     (this.#draft.headcount ??= []).push(command);
@@ -129,7 +129,7 @@ export class RunLog {
     if (!outcome.applied) return outcome;
     if (this.#draft.ledger === undefined) this.#draft.ledger = [command];
     else this.#draft.ledger.push(command);
-    this.#touch();
+    if (!this.#dirty) this.#touch();
     return outcome;
   }
 
@@ -177,10 +177,6 @@ export class RunLog {
     else if (Array.isArray(list)) for (const item of value as unknown[]) list.push(item);
     else draft[key] = [...(value as unknown[])];
     this.#touch();
-  }
-
-  #noteTime(at: number): void {
-    if (at > this.#addedAt) this.#addedAt = at;
   }
 
   #touch(): void {

@@ -157,7 +157,7 @@ export class RunState {
     const { seq, type, at } = event;
     this.nextSeq = seq + 1;
     this.ended = type === "run_end";
-    this.#noteBeginning(event);
+    if (type === "task_start") this.#noteBeginning(event);
     if (type !== "run_pause" && type !== "run_resume") return;
     this.paused = type === "run_pause";
     for (const task of this.tasks.values()) this.#setClock(task, at);
@@ -200,19 +200,25 @@ export class RunState {
     const { kind, name, address, outcome } = step;
     task.steps.set(address, step);
     if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
+    if (kind === "tool") return;
+    if (kind === "llm") {
+      if (outcome.kind === "ok") this.#use(task, outcome.value as unknown as { usage: Usage });
+      return;
+    }
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#take(step.taskId, taken.wait, taken.count);
     if (outcome.kind === "failed") return;
-    if (kind === "llm") {
-      const { usage } = outcome.value as unknown as { usage: Usage };
-      this.usage = addUsage(this.usage, usage);
-      task.usage = addUsage(task.usage, usage);
-    }
     if (kind === "turn") this.#hold(task.record, outcome.value as unknown as Held | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
     for (const message of outcome.value as unknown as readonly Message[])
       task.drained.set(message.id, message);
+  }
+
+  #use(task: TaskState, { usage }: { readonly usage: Usage }): void {
+    const isOnly = this.usage === task.usage;
+    task.usage = addUsage(task.usage, usage);
+    this.usage = isOnly ? task.usage : addUsage(this.usage, usage);
   }
 
   /** W2: the first of the values that came for a wait and that no step has taken. */

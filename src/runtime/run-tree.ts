@@ -106,7 +106,7 @@ export class RunTree implements TaskTree {
 
   seatOf(taskId: TaskId): SeatStatus {
     if (this.#state.paused || this.#draining) return "paused";
-    return this.#seats.find(taskId)?.status ?? "paused";
+    return this.#state.headcount.tasks[taskId]?.status ?? "paused";
   }
 
   priorityOf(taskId: TaskId): Priority {
@@ -181,6 +181,7 @@ export class RunTree implements TaskTree {
   }
 
   recorded(step: StepRecord): void {
+    if (step.kind === "llm" || step.kind === "tool") return;
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#waits.taken(step.taskId, taken.wait);
     if (asksPerson(step.address)) this.#waits.rearm(step.taskId);

@@ -79,7 +79,6 @@ export class TaskRunner {
   readonly #fatal = Promise.withResolvers<never>();
   #meta: RunMeta;
   #named: (NamedModel & { readonly model: Model }) | undefined;
-  #dropped = false;
   /** Its code came to an end by itself. */
   #ended = false;
   #stop: CancellationError | undefined;
@@ -89,6 +88,8 @@ export class TaskRunner {
   #slot: Promise<void> | undefined;
   #parked: (() => void)[] = [];
 
+  /** Nothing of it is answered any more; its own to say. */
+  dropped = false;
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
@@ -127,10 +128,6 @@ export class TaskRunner {
 
   get #deadline(): number | null {
     return this.task.pausedSince === null ? deadlineOf(this.task) : null;
-  }
-
-  get dropped(): boolean {
-    return this.#dropped;
   }
 
   /** What its code was told to stop by. */
@@ -251,7 +248,7 @@ export class TaskRunner {
   /** C2: throws once the task, or this strand of it, was told to stop or is past its deadline. */
   check(strand: Strand): void {
     strand.token.check();
-    this.meta.check();
+    if (this.task.record.budget.deadlineMs !== null) this.meta.check();
   }
 
   noteStop(stop: CancellationError): void {
@@ -293,13 +290,13 @@ export class TaskRunner {
     if (index < 0) return;
     if (index === this.#calls.length - 1) this.#calls.pop();
     else this.#calls.splice(index, 1);
-    if (this.#dropped) return;
+    if (this.dropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
   }
 
   settleIfPausing(): void {
-    if (!this.atWork && !this.#dropped) this.tree.settle(this.taskId);
+    if (!this.atWork && !this.dropped) this.tree.settle(this.taskId);
   }
 
   unpark(): void {
@@ -344,7 +341,7 @@ export class TaskRunner {
 
   /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
   async live<Value>(work: Promise<Value>, strand?: Strand): Promise<Value> {
-    const over = (): boolean => this.#dropped || (strand?.givenUp ?? false);
+    const over = (): boolean => this.dropped || (strand?.givenUp ?? false);
     try {
       const value = await work;
       if (!over()) return value;
@@ -360,8 +357,8 @@ export class TaskRunner {
 
   /** Nothing of it is answered any more. What its code has open is told to stop: sockets and processes do not outlive it. */
   drop(): void {
-    if (this.#dropped) return;
-    this.#dropped = true;
+    if (this.dropped) return;
+    this.dropped = true;
     this.#giveSlot();
     if (!this.#ended || this.#calls.length > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
@@ -398,7 +395,7 @@ export class TaskRunner {
   }
 
   #noteRest(): void {
-    if (this.#dropped || !this.idle) return;
+    if (this.dropped || !this.idle) return;
     this.#giveSlot();
     if (this.#waits.size > 0) this.tree.suspend(this.taskId, [...this.#waits]);
     this.tree.noteIdle();
@@ -414,7 +411,7 @@ export class TaskRunner {
       try {
         await close();
       } catch (error) {
-        if (!this.#dropped)
+        if (!this.dropped)
           this.tell({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
       }
     }
@@ -432,7 +429,7 @@ export class TaskRunner {
     const { slots } = this.owner;
     await slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId);
     this.#slot = undefined;
-    if (this.#dropped) slots.give();
+    if (this.dropped) slots.give();
     else this.#hasSlot = true;
   }
 

@@ -115,8 +115,7 @@ function coerced(options: ToolCallOptions, tool: Tool): ToolCallOptions {
 }
 
 function execute(given: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
-  const options = coerced(given, tool);
-  const { open, call } = options;
+  const { open, call } = given;
   let parsing: unknown;
   let asks: boolean | Promise<boolean>;
   try {
@@ -126,14 +125,15 @@ function execute(given: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolR
         ? parsing.then((parsed) => tool.needsApproval(parsed))
         : tool.needsApproval(parsing);
   } catch (error) {
-    return executeGated(given, options, tool, Promise.reject(error), false);
+    return executeGated(given, tool, Promise.reject(error), false);
   }
-  if (asks !== false || open.runner.agent.callPath?.gate !== undefined)
-    return executeGated(given, options, tool, parsing, asks);
-  return performed(options, tool, call.input, parsing).then(
+  const { callPath } = open.runner.agent;
+  if (asks !== false || (callPath !== undefined && (callPath.gate ?? callPath.function) !== undefined))
+    return executeGated(given, tool, parsing, asks);
+  return performed(given, tool, call.input, parsing).then(
     (result) => told(given, result),
     (error: unknown) => {
-      throw withheld(options, error);
+      throw withheld(given, error);
     },
   );
 }
@@ -141,11 +141,11 @@ function execute(given: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolR
 /** Where somebody has a say, or has to be waited for. */
 async function executeGated(
   given: ToolCallOptions,
-  options: ToolCallOptions,
   tool: Tool,
   parsing: unknown,
   asks: boolean | Promise<boolean>,
 ): Promise<ToolResult> {
+  const options = coerced(given, tool);
   const { open, call } = options;
   const gate = open.runner.agent.callPath?.gate;
   let needsApproval = false;
