@@ -94,6 +94,7 @@ class Invocation {
     const { guardrails, architecture, pipeline } = this.#plan;
     const { input, instructionsHash } = this.#turn;
     const ctx = this.#ctx;
+    if (!this.#guardsOutput) ctx.report({ output: () => this.#session.output || undefined });
     ctx.tell(eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash }));
     const guarded = new GuardedRun(guardrails, ctx);
     try {
@@ -114,7 +115,6 @@ class Invocation {
       return result.output;
     } catch (error) {
       const session = this.#session;
-      if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
       this.#reportMetadata();
       const stop = stopOf(error);
       if (stop !== undefined) {
@@ -153,10 +153,7 @@ class Invocation {
     this.#prompt = this.#given.prompt;
     for (let continued = 0; ; continued++) {
       this.#roundFrom = session.messages.length;
-      for await (const draft of architecture.run(session, this.#deps, this.#prompt)) {
-        ctx.tell(draft);
-        if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
-      }
+      for await (const draft of architecture.run(session, this.#deps, this.#prompt)) ctx.tell(draft);
       if (session.interrupted || stopHooks.length === 0) break;
       const said = await heardFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;

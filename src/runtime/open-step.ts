@@ -27,6 +27,8 @@ export class OpenStep {
   readonly again: boolean;
   /** When it was begun here. Epoch milliseconds. */
   readonly at: number;
+  /** When what it called came to its end, if it noted that. */
+  endedAt: number | undefined;
   /** Of a tool's: it is not executed, for a rule or a person said no. */
   denied = false;
   /** Of a tool's: its body was begun. */
@@ -53,6 +55,12 @@ export class OpenStep {
 
   tell(draft: EventDraft): void {
     (this.#told ??= []).push(draft);
+  }
+
+  /** What it called has come to its end. Milliseconds since `from`. */
+  durationSince(from: number): number {
+    this.endedAt = this.runner.owner.clock.now();
+    return this.endedAt - from;
   }
 
   /** The body has come to its end. */

@@ -1,5 +1,6 @@
 import {
   addUsage,
+  bookLedger,
   Fault,
   formatTaskId,
   HistoryRetention,
@@ -7,7 +8,6 @@ import {
   openHeadcount,
   openLedger,
   stepHeadcount,
-  stepLedger,
   type CancellationStatus,
   type Commit,
   type Event,
@@ -33,6 +33,7 @@ import {
   type UnknownPrice,
   type Usage,
 } from "../kernel/index.ts";
+import { OpenedSteps } from "./opened-steps.ts";
 import type { TurnRecord } from "./turn-step.ts";
 import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-name.ts";
 
@@ -48,8 +49,7 @@ export interface TaskState {
   readonly startedAt: number;
   /** Of its present journal. */
   readonly steps: Map<StepAddress, StepRecord>;
-  /** Steps begun and not recorded, with the seq of the event that says so. */
-  readonly opened: Map<StepAddress, number>;
+  readonly opened: OpenedSteps;
   /** Messages that drains gave it, by id. */
   readonly drained: Map<string, Message>;
   /** The ids of messages it has answered. */
@@ -92,7 +92,7 @@ export class RunState {
   readonly lastingContents = new Set<string>();
   readonly #resolutions = new Map<string, Came[]>();
   #headcount: Headcount | undefined;
-  #ledger: Ledger;
+  readonly #ledger: Ledger;
   /** Tasks that have entries in sessions, and in which. */
   readonly wrote = new Map<TaskId, Set<SessionId>>();
   nextCommit = 0;
@@ -240,9 +240,7 @@ export class RunState {
   }
 
   book(command: LedgerCommand): LedgerOutcome {
-    const { state, outcome } = stepLedger(this.#ledger, command);
-    this.#ledger = state;
-    return outcome;
+    return bookLedger(this.#ledger, command);
   }
 
   #noteEntries(change: SessionChange): void {
@@ -297,7 +295,7 @@ export class RunState {
       record,
       startedAt: at,
       steps: new Map(),
-      opened: new Map(),
+      opened: new OpenedSteps(),
       drained: new Map(),
       replied: new Set(),
       journal: 0,
@@ -321,7 +319,7 @@ export class RunState {
   /** H5, B5: a task's clock stands still while it is paused, while it waits for a person, and once it has ended. */
   #setClock(task: TaskState, at: number): void {
     const stands =
-      this.paused || task.unseated || task.outcome !== null || [...task.opened.keys()].some(asksPerson);
+      this.paused || task.unseated || task.outcome !== null || task.opened.keys().some(asksPerson);
     if (stands) {
       task.pausedSince ??= at;
     } else if (task.pausedSince !== null) {

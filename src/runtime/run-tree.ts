@@ -349,7 +349,7 @@ export class RunTree implements TaskTree {
     const crashes = task.crashes + 1;
     const delayMs = restartDelayMs(crashes, this.#owner.runRetry);
     if (delayMs === null) {
-      this.#end(taskId, failedOutcome(fault, runner.report.output), { told });
+      this.#end(taskId, failedOutcome(fault, runner.output), { told });
       return;
     }
     this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
@@ -452,7 +452,7 @@ export class RunTree implements TaskTree {
   /** H5: with `return-partial` a paused task is over. */
   #endIfPartial(taskId: TaskId): void {
     if (this.#state.task(taskId).record.onPause !== "return-partial") return;
-    const output = this.#runners.get(taskId)?.report.output ?? null;
+    const output = this.#runners.get(taskId)?.output ?? null;
     this.#end(taskId, { status: "paused", output, failure: null });
   }
 

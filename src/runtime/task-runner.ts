@@ -9,6 +9,7 @@ import {
   type CancellationError,
   type CostLabel,
   type EventDraft,
+  type JsonValue,
   type Model,
   type RunFacts,
   type StepAddress,
@@ -99,13 +100,19 @@ export class TaskRunner {
     this.state = state;
     this.tree = tree;
     this.task = state.task(taskId);
-    const { record, cancelled, steps } = this.task;
+    const { record, cancelled, steps, opened } = this.task;
     const supervision = Supervision.fromJSON(record.supervision);
     this.facts = factsOf(record, supervision);
-    this.#recorded = new RecordedSteps(steps.keys());
+    this.#recorded = new RecordedSteps(steps.keys(), opened.keys());
     this.#meta = this.#newMeta(supervision);
     this.#fatal.promise.catch(() => undefined);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
+  }
+
+  /** What it has said so far of what it is to come to. */
+  get output(): JsonValue | undefined {
+    const { output } = this.report;
+    return typeof output === "function" ? output() : output;
   }
 
   get agentId(): AgentId {
@@ -178,6 +185,11 @@ export class TaskRunner {
     return this.#recorded.remainIn(scope);
   }
 
+  /** Whether an earlier owner had begun a step that comes after this one, and this one left no record. */
+  wentPast(address: StepAddress): boolean {
+    return this.#recorded.wentPast(address) && !this.task.steps.has(address);
+  }
+
   /** E4: tells of a step's beginning, unless an earlier owner did. */
   open(address: StepAddress, strand: Strand, told: readonly EventDraft[], start?: EventDraft): OpenStep {
     const at = this.owner.clock.now();
@@ -185,15 +197,19 @@ export class TaskRunner {
     if (known !== undefined)
       return new OpenStep({ runner: this, strand, address, openSeq: known, again: true, at });
     let seq = -1;
-    for (const draft of told) seq = this.tell(draft, at);
+    for (let index = 0; index < told.length; index++) seq = this.tell(told[index] as EventDraft, at);
     if (start !== undefined) seq = this.tell(start, at);
     if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at);
     return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false, at });
   }
 
-  record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {
-    const at = this.owner.clock.now();
-    for (const draft of told) this.tell(draft, at);
+  record(
+    step: StepIdentity,
+    outcome: StepOutcome,
+    told: readonly EventDraft[],
+    at = this.owner.clock.now(),
+  ): void {
+    for (let index = 0; index < told.length; index++) this.tell(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
     this.log.record(record, at);
