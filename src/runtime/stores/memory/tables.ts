@@ -13,6 +13,7 @@ import {
   type SessionId,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
+import type { ShownDeltas } from "./shown-deltas.ts";
 
 export interface RunRow {
   readonly record: RunRecord;
@@ -27,15 +28,21 @@ export interface RunRow {
   /** Not consumed yet. */
   mail: PlacedMail[];
   readonly mailIds: Set<string>;
-  /** Shown and not yet recorded. */
-  deltas: Delta[];
+  readonly deltas: ShownDeltas;
   epoch: number;
   owner: string | null;
   rest: Rest;
   /** When it last became ready, by `Tables.tick`. */
   readyAt: number;
-  /** Told of every commit with its events, of every delta with none, and, with nothing, of the end of the row. */
-  readonly watchers: Set<(events?: readonly Event[], delta?: Delta) => void>;
+  readonly watchers: Set<RunWatcher>;
+}
+
+/** Told of a run what becomes of it, as it does. */
+export interface RunWatcher {
+  seeCommit(events: readonly Event[]): void;
+  seeDelta(delta: Delta): void;
+  /** The run is no longer there. */
+  seeRemoval(): void;
 }
 
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
