@@ -45,6 +45,10 @@ export class RunObservers {
     }
   }
 
+  get haveSeen(): boolean {
+    return this.#shown.size > 0;
+  }
+
   async settled(runId: Event["runId"]): Promise<void> {
     for (const observer of this.#shown) await observer.settled(runId);
   }

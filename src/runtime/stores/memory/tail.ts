@@ -52,7 +52,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   #begin(): void {
     if (this.#deltas !== undefined) return;
     this.#deltas = new ShownDeltas(this.#filter.showsDeltas ? this.#row : undefined);
-    this.#row.watchers.add(this.#watch);
+    this.#row.watchers = [...this.#row.watchers, this.#watch];
     this.#options.signal?.addEventListener("abort", this.#serve);
   }
 
@@ -95,7 +95,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
 
   #end(): Shown {
     this.#isOver = true;
-    this.#row.watchers.delete(this.#watch);
+    this.#row.watchers = this.#row.watchers.filter((each) => each !== this.#watch);
     this.#options.signal?.removeEventListener("abort", this.#serve);
     for (const resolve of this.#waiting.splice(0)) resolve(over);
     return over;
