@@ -96,6 +96,7 @@ class Invocation {
     const { guardrails, architecture, pipeline } = this.#plan;
     const { input, instructionsHash } = this.#turn;
     const ctx = this.#ctx;
+    if (!this.#guardsOutput) ctx.report({ output: () => this.#session.output || undefined });
     ctx.tell(eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash }));
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
@@ -117,7 +118,6 @@ class Invocation {
       return result.output;
     } catch (error) {
       const session = this.#session;
-      if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
       this.#reportMetadata();
       const stop = stopOf(error);
       if (stop !== undefined) {
@@ -155,10 +155,7 @@ class Invocation {
     this.#prompt = this.#given.prompt;
     for (let continued = 0; ; continued++) {
       this.#roundFrom = session.messages.length;
-      for await (const draft of architecture.run(session, deps, this.#prompt)) {
-        ctx.tell(draft);
-        if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
-      }
+      for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.tell(draft);
       if (session.interrupted || stopHooks.length === 0) break;
       const said = await heardFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;

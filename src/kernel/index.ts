@@ -9,6 +9,7 @@ export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
 export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
 export { type Blobs, blobThreshold } from "./blobs.ts";
+export { bookLedger } from "./book-ledger.ts";
 export type { BudgetEvents } from "./budget-event.ts";
 export {
   type BudgetDimension,

@@ -62,7 +62,9 @@ function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
     if (prototype !== Object.prototype || "toJSON" in value) return false;
     for (const key in value) {
       const member = (value as Readonly<Record<string, unknown>>)[key];
-      if (member !== undefined && !isMadeJson(member, depth + 1, freezes)) return false;
+      // Most members are texts: no call for those.
+      if (typeof member === "string" || member === undefined) continue;
+      if (!isMadeJson(member, depth + 1, freezes)) return false;
     }
   }
   if (freezes) Object.freeze(value);

@@ -27,6 +27,8 @@ export class OpenStep {
   readonly again: boolean;
   /** When it was begun here. Epoch milliseconds. */
   readonly at: number;
+  /** When what it called came to its end, if it noted that. */
+  endedAt: number | undefined;
   /** Of a tool's: it is not executed, for a rule or a person said no. */
   denied = false;
   /** Of a tool's: its body was begun. */
@@ -55,6 +57,12 @@ export class OpenStep {
     (this.#told ??= []).push(draft);
   }
 
+  /** What it called has come to its end. Milliseconds since `from`. */
+  durationSince(from: number): number {
+    this.endedAt = this.runner.owner.clock.now();
+    return this.endedAt - from;
+  }
+
   /** The body has come to its end. */
   forgetTimer(): void {
     if (this.timer !== undefined) this.runner.owner.callTimers.remove(this.timer);
@@ -79,9 +87,7 @@ export class OpenStep {
     const call = this.start();
     const flushed = runner.log.flush();
     if (flushed !== undefined) return this.#beganAfter(call, flushed);
-    if (runner.dropped) return never();
-    runner.check(strand);
-    return call;
+    return runner.dropped ? never() : call;
   }
 
   async #beginAfter(wait: Promise<void>): Promise<OpenCall> {

@@ -110,7 +110,7 @@ export class RunTree implements TaskTree, SeatMoves {
 
   seatOf(taskId: TaskId): SeatStatus {
     if (this.#state.paused || this.#draining) return "paused";
-    return this.#seats.find(taskId)?.status ?? "paused";
+    return this.#state.headcount.tasks[taskId]?.status ?? "paused";
   }
 
   priorityOf(taskId: TaskId): Priority {
@@ -186,6 +186,7 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   recorded(step: StepRecord): void {
+    if (step.kind === "llm" || step.kind === "tool") return;
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#waits.taken(step.taskId, taken.wait);
     if (asksPerson(step.address)) this.#waits.rearm(step.taskId);
@@ -353,7 +354,7 @@ export class RunTree implements TaskTree, SeatMoves {
     const crashes = task.crashes + 1;
     const delayMs = restartDelayMs(crashes, this.#owner.runRetry);
     if (delayMs === null) {
-      this.#end(taskId, failedOutcome(fault, runner.report.output), { told });
+      this.#end(taskId, failedOutcome(fault, runner.output), { told });
       return;
     }
     this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
@@ -455,7 +456,7 @@ export class RunTree implements TaskTree, SeatMoves {
   /** H5: with `return-partial` a paused task is over. */
   leaves(taskId: TaskId): void {
     if (this.#state.task(taskId).record.onPause !== "return-partial") return;
-    const output = this.#runners.get(taskId)?.report.output ?? null;
+    const output = this.#runners.get(taskId)?.output ?? null;
     this.#end(taskId, { status: "paused", output, failure: null });
   }
 }

@@ -9,6 +9,7 @@ import {
   type CancellationError,
   type CostLabel,
   type EventDraft,
+  type JsonValue,
   type Model,
   type RunFacts,
   type StepAddress,
@@ -79,7 +80,6 @@ export class TaskRunner {
   #fail: ((fault: Fault) => void) | undefined;
   #meta: RunMeta;
   #named: (NamedModel & { readonly model: Model }) | undefined;
-  #dropped = false;
   /** Its code came to an end by itself. */
   #ended = false;
   #stop: CancellationError | undefined;
@@ -89,6 +89,8 @@ export class TaskRunner {
   #slot: Promise<void> | undefined;
   #parked: (() => void)[] = [];
 
+  /** Nothing of it is answered any more; its own to say. */
+  dropped = false;
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
@@ -100,12 +102,18 @@ export class TaskRunner {
     this.state = state;
     this.tree = tree;
     this.task = state.task(taskId);
-    const { record, cancelled, steps } = this.task;
+    const { record, cancelled, steps, opened } = this.task;
     const supervision = Supervision.fromJSON(record.supervision);
     this.facts = factsOf(record, supervision);
-    this.#recorded = new RecordedSteps(steps.keys());
+    this.#recorded = new RecordedSteps(steps.keys(), opened.keys());
     this.#meta = this.#newMeta(supervision);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
+  }
+
+  /** What it has said so far of what it is to come to. */
+  get output(): JsonValue | undefined {
+    const { output } = this.report;
+    return typeof output === "function" ? output() : output;
   }
 
   get agentId(): AgentId {
@@ -120,10 +128,6 @@ export class TaskRunner {
 
   get #deadline(): number | null {
     return this.task.pausedSince === null ? deadlineOf(this.task) : null;
-  }
-
-  get dropped(): boolean {
-    return this.#dropped;
   }
 
   /** What its code was told to stop by. */
@@ -188,6 +192,11 @@ export class TaskRunner {
     return this.#recorded.remainIn(scope);
   }
 
+  /** Whether an earlier owner had begun a step that comes after this one, and this one left no record. */
+  wentPast(address: StepAddress): boolean {
+    return this.#recorded.wentPast(address) && !this.task.steps.has(address);
+  }
+
   /** E4: tells of a step's beginning, unless an earlier owner did. */
   open(address: StepAddress, strand: Strand, told: readonly EventDraft[], start?: EventDraft): OpenStep {
     const at = this.owner.clock.now();
@@ -195,15 +204,19 @@ export class TaskRunner {
     if (known !== undefined)
       return new OpenStep({ runner: this, strand, address, openSeq: known, again: true, at });
     let seq = -1;
-    for (const draft of told) seq = this.tell(draft, at);
+    for (let index = 0; index < told.length; index++) seq = this.tell(told[index] as EventDraft, at);
     if (start !== undefined) seq = this.tell(start, at);
     if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at);
     return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false, at });
   }
 
-  record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {
-    const at = this.owner.clock.now();
-    for (const draft of told) this.tell(draft, at);
+  record(
+    step: StepIdentity,
+    outcome: StepOutcome,
+    told: readonly EventDraft[],
+    at = this.owner.clock.now(),
+  ): void {
+    for (let index = 0; index < told.length; index++) this.tell(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
     this.log.record(record, at);
@@ -245,7 +258,7 @@ export class TaskRunner {
   /** C2: throws once the task, or this strand of it, was told to stop or is past its deadline. */
   check(strand: Strand): void {
     strand.token.check();
-    this.meta.check();
+    if (this.task.record.budget.deadlineMs !== null) this.meta.check();
   }
 
   noteStop(stop: CancellationError): void {
@@ -287,13 +300,13 @@ export class TaskRunner {
     if (index < 0) return;
     if (index === this.#calls.length - 1) this.#calls.pop();
     else this.#calls.splice(index, 1);
-    if (this.#dropped) return;
+    if (this.dropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
   }
 
   settleIfPausing(): void {
-    if (!this.atWork && !this.#dropped) this.tree.settle(this.taskId);
+    if (!this.atWork && !this.dropped) this.tree.settle(this.taskId);
   }
 
   unpark(): void {
@@ -338,7 +351,7 @@ export class TaskRunner {
 
   /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
   async live<Value>(work: Promise<Value>, strand?: Strand): Promise<Value> {
-    const over = (): boolean => this.#dropped || (strand?.givenUp ?? false);
+    const over = (): boolean => this.dropped || (strand?.givenUp ?? false);
     try {
       const value = await work;
       if (!over()) return value;
@@ -354,8 +367,8 @@ export class TaskRunner {
 
   /** Nothing of it is answered any more. What its code has open is told to stop: sockets and processes do not outlive it. */
   drop(): void {
-    if (this.#dropped) return;
-    this.#dropped = true;
+    if (this.dropped) return;
+    this.dropped = true;
     this.#giveSlot();
     if (!this.#ended || this.#calls.length > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
@@ -393,7 +406,7 @@ export class TaskRunner {
   }
 
   #noteRest(): void {
-    if (this.#dropped || !this.idle) return;
+    if (this.dropped || !this.idle) return;
     this.#giveSlot();
     if (this.#waits.length > 0) this.tree.suspend(this.taskId, this.#waits);
     this.tree.noteIdle();
@@ -409,7 +422,7 @@ export class TaskRunner {
       try {
         await close();
       } catch (error) {
-        if (!this.#dropped)
+        if (!this.dropped)
           this.tell({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
       }
     }
@@ -432,7 +445,7 @@ export class TaskRunner {
     const { slots } = this.owner;
     await slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId);
     this.#slot = undefined;
-    if (this.#dropped) slots.give();
+    if (this.dropped) slots.give();
     else this.#hasSlot = true;
   }
 

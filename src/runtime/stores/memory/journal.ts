@@ -193,18 +193,12 @@ export class MemoryJournal implements Journal {
     if (number !== row.commits.length) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${row.commits.length}`);
     }
-    if (steps !== undefined) for (const step of steps) sealOutcome(step);
-    let next = row.events.length;
-    if (events !== undefined) {
-      for (const { seq } of events) {
-        if (seq !== next)
-          throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
-        next++;
-      }
-    }
+    if (steps !== undefined) steps.forEach(sealOutcome);
+    if (events !== undefined) refuseGap(events, row.events.length);
     if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
     row.commits.push(commit);
-    if (events !== undefined) for (const event of events) row.events.push(event);
+    if (events !== undefined)
+      for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
     const end = endIn(commit);
     if (end !== undefined) row.end = end;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
@@ -253,6 +247,14 @@ export class MemoryJournal implements Journal {
         ? !calls.has(`${delta.taskId} ${delta.callId}`)
         : !messages.has(delta.taskId),
     );
+  }
+}
+
+function refuseGap(events: readonly Event[], from: number): void {
+  for (let index = 0; index < events.length; index++) {
+    const { seq } = events[index] as Event;
+    if (seq !== from + index)
+      throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${from + index}`);
   }
 }
 
