@@ -54,6 +54,12 @@ export function parseAgentId(text: string): AgentAddress {
   return { name, ...key };
 }
 
+/** Its text was looked at when it became an id. */
+export function agentNameOf(agentId: AgentId): string {
+  const end = agentId.indexOf("/");
+  return end === -1 ? agentId : agentId.slice(0, end);
+}
+
 export function formatTopicId({ type, source }: TopicAddress): TopicId {
   requireMatch(word, type, "topic type", wordRule);
   requireMatch(word, source, "topic source", wordRule);

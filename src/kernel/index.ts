@@ -129,6 +129,7 @@ export type { IdSource } from "./id-source.ts";
 export {
   type AgentAddress,
   type AgentId,
+  agentNameOf,
   formatAgentId,
   formatRunId,
   formatSessionId,

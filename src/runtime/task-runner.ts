@@ -160,10 +160,10 @@ export class TaskRunner {
   #endOf(code: () => Promise<unknown>): Promise<Ending> {
     return new Promise((resolve, reject) => {
       const end = (ending: Ending): void => {
-        if (!this.#dropped) resolve(ending);
+        if (!this.dropped) resolve(ending);
       };
       this.#fail = (fault) => {
-        if (!this.#dropped) reject(fault);
+        if (!this.dropped) reject(fault);
       };
       const running = withRunFacts(this.facts, async () => code());
       running.then(

@@ -1,6 +1,6 @@
 import {
+  agentNameOf,
   Fault,
-  parseAgentId,
   type AgentMiddleware,
   type AgentRunContext,
   type RunContext,
@@ -48,7 +48,7 @@ async function nothing(): Promise<void> {}
 function agentRunContext(ctx: RunContext): AgentRunContext {
   const { agentId, taskId, facts, signal, meta, input, standing } = ctx;
   return {
-    agentName: parseAgentId(agentId).name,
+    agentName: agentNameOf(agentId),
     agentId,
     runId: facts.runId,
     taskId,

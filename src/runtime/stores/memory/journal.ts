@@ -22,7 +22,6 @@ import {
   type SingleFlight,
   type StepRecord,
   type Submission,
-  type TaskId,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import { endIn } from "../run-end.ts";
@@ -30,6 +29,7 @@ import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import type { MemorySessions } from "./sessions.ts";
+import { ShownDeltas } from "./shown-deltas.ts";
 import { eventsContent, type RunRow, type Tables } from "./tables.ts";
 import type { MemoryTopics } from "./topics.ts";
 
@@ -76,7 +76,7 @@ export class MemoryJournal implements Journal {
       erasedContents: undefined,
       mail: noMail,
       mailIds: undefined,
-      deltas: [],
+      deltas: new ShownDeltas(),
       epoch: 0,
       owner: null,
       rest: ready,
@@ -129,7 +129,7 @@ export class MemoryJournal implements Journal {
     this.#write(row, commit);
     if (submissions !== undefined)
       for (const { run, first, flight } of submissions) this.#createNow(run, first, flight);
-    for (const tell of row.watchers) tell(commit.events ?? nothing);
+    for (const watcher of row.watchers) watcher.seeCommit(commit.events ?? nothing);
     return commit;
   }
 
@@ -161,7 +161,7 @@ export class MemoryJournal implements Journal {
       if (siblings.length === 0) this.#tables.ofSession.delete(row.record.sessionId);
     }
     this.#tables.runs.delete(runId);
-    for (const tell of row?.watchers ?? nobody) tell();
+    for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
   }
 
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
@@ -206,7 +206,7 @@ export class MemoryJournal implements Journal {
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
-    if (row.deltas.length > 0) this.#dropShown(row, events ?? nothing);
+    if (events !== undefined) row.deltas.recorded(events);
   }
 
   #erase(row: RunRow, erasures: readonly Erasure[]): void {
@@ -231,22 +231,6 @@ export class MemoryJournal implements Journal {
         : step,
     );
     return { ...commit, steps };
-  }
-
-  /** E2: what was shown of a message or a tool goes with the commit that records the whole. */
-  #dropShown(row: RunRow, events: readonly Event[]): void {
-    const messages = new Set<TaskId>();
-    const calls = new Set<string>();
-    for (const event of events) {
-      if (event.type === "message_end") messages.add(event.taskId);
-      if (event.type === "tool_execution_end") calls.add(`${event.taskId} ${event.data.callId}`);
-    }
-    if (messages.size + calls.size === 0) return;
-    row.deltas = row.deltas.filter((delta) =>
-      delta.type === "tool_execution_update"
-        ? !calls.has(`${delta.taskId} ${delta.callId}`)
-        : !messages.has(delta.taskId),
-    );
   }
 }
 

@@ -14,6 +14,7 @@ import {
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
 import { ReadyRuns } from "./ready-runs.ts";
+import type { ShownDeltas } from "./shown-deltas.ts";
 
 export interface RunRow {
   readonly record: RunRecord;
@@ -29,18 +30,22 @@ export interface RunRow {
   mail: readonly PlacedMail[];
   /** Of all mail it ever had. */
   mailIds: Set<string> | undefined;
-  /** Shown and not yet recorded. */
-  deltas: Delta[];
+  readonly deltas: ShownDeltas;
   epoch: number;
   owner: string | null;
   rest: Rest;
   /** When it last became ready, by `Tables.tick`. */
   readyAt: number;
-  watchers: readonly Watcher[];
+  watchers: readonly RunWatcher[];
 }
 
-/** Told of every commit with its events, of every delta with none, and, with nothing, of the end of the row. */
-type Watcher = (events?: readonly Event[], delta?: Delta) => void;
+/** Told of a run what becomes of it, as it does. */
+export interface RunWatcher {
+  seeCommit(events: readonly Event[]): void;
+  seeDelta(delta: Delta): void;
+  /** The run is no longer there. */
+  seeRemoval(): void;
+}
 
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
