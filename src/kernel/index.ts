@@ -148,7 +148,7 @@ export {
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { DrainMode, InputQueue } from "./input-queue.ts";
-export type { Creation, Journal, RunRecord, SingleFlight, Submission } from "./journal.ts";
+export type { Creation, Journal, RunHistory, RunRecord, SingleFlight, Submission } from "./journal.ts";
 export {
   assertJson,
   assertMadeJson,

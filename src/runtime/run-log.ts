@@ -150,9 +150,9 @@ export class RunLog {
     return this.#dirty ? this.#write() : this.#check();
   }
 
-  /** What is being written has been, or has failed. */
-  async written(): Promise<void> {
-    await this.#writing?.catch(() => undefined);
+  /** What is being written has been, or has failed. Nothing to wait for if nothing is. */
+  written(): Promise<void> | undefined {
+    return this.#writing?.catch(() => undefined);
   }
 
   /** Nothing more is written. */

@@ -40,6 +40,10 @@ export class RunObservers {
     }
   }
 
+  get haveSeen(): boolean {
+    return this.#shown !== undefined;
+  }
+
   async settled(runId: Event["runId"]): Promise<void> {
     for (const observer of this.#shown ?? []) await observer.settled(runId);
   }

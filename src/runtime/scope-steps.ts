@@ -364,8 +364,8 @@ function shown(call: Call): string {
 function outcomeOf({ kind, name }: StepIdentity, done: unknown): StepOutcome {
   try {
     const value = settled(done) ?? null;
-    // A tool's result was looked at by its call, where what is wrong with it is told to the model (T2).
-    if (kind === "tool") return sealedOutcome(value as JsonValue);
+    // A tool's result was looked at by its call, where what is wrong with it is told to the model (T2); a turn by who made it.
+    if (kind === "tool" || kind === "turn") return sealedOutcome(value as JsonValue);
     if (value === none) return noneOutcome;
     if (kind === "llm") sealMadeJson(value, "the value of llm");
     else sealJson(value, `the value of ${kind} ${name}`);

@@ -75,14 +75,15 @@ export class TaskRunner {
   readonly #calls: OpenCall[] = [];
   readonly #resources: (() => Promise<void>)[] = [];
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
-  readonly #origins = new WeakMap<object, readonly StepAddress[]>();
-  readonly #fatal = Promise.withResolvers<never>();
+  #origins: WeakMap<object, readonly StepAddress[]> | undefined;
+  /** Ends the run of its code, wherever that stands. */
+  #fail: ((fault: Fault) => void) | undefined;
   #meta: RunMeta;
   #named: (NamedModel & { readonly model: Model }) | undefined;
   /** Its code came to an end by itself. */
   #ended = false;
   #stop: CancellationError | undefined;
-  readonly #waits = new Set<AwaitedName>();
+  #waits: readonly AwaitedName[] = [];
   #slotsWanted = 0;
   #hasSlot = false;
   #slot: Promise<void> | undefined;
@@ -106,7 +107,6 @@ export class TaskRunner {
     this.facts = factsOf(record, supervision);
     this.#recorded = new RecordedSteps(steps.keys(), opened.keys());
     this.#meta = this.#newMeta(supervision);
-    this.#fatal.promise.catch(() => undefined);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
   }
 
@@ -137,7 +137,7 @@ export class TaskRunner {
 
   /** All it does is wait. */
   get idle(): boolean {
-    return !this.atWork && this.#slotsWanted === 0 && (this.#waits.size > 0 || this.#parked.length > 0);
+    return !this.atWork && this.#slotsWanted === 0 && (this.#waits.length > 0 || this.#parked.length > 0);
   }
 
   /** It has a call open that is not itself waiting for a step of its body. */
@@ -148,19 +148,29 @@ export class TaskRunner {
 
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
   async run(code: () => Promise<unknown>): Promise<Ending> {
+    // Never in the breath in which it is started, whose record is one commit with that.
     await this.#activate();
-    const running = withRunFacts(this.facts, async () => {
-      try {
-        return { value: await code() };
-      } catch (error) {
-        return { error };
-      }
-    });
-    const ending = await this.live(Promise.race([running, this.#fatal.promise]));
+    const ending = await this.#endOf(code);
     this.#ended = true;
     this.#giveSlot();
-    await this.live(this.#closeResources());
+    if (this.#resources.length > 0) await this.live(this.#closeResources());
     return ending;
+  }
+
+  #endOf(code: () => Promise<unknown>): Promise<Ending> {
+    return new Promise((resolve, reject) => {
+      const end = (ending: Ending): void => {
+        if (!this.dropped) resolve(ending);
+      };
+      this.#fail = (fault) => {
+        if (!this.dropped) reject(fault);
+      };
+      const running = withRunFacts(this.facts, async () => code());
+      running.then(
+        (value) => end({ value }),
+        (error: unknown) => end({ error }),
+      );
+    });
   }
 
   /** J1, J4: what the step left behind, if it is recorded. If something else is, the code is stopped where it stands. */
@@ -170,7 +180,7 @@ export class TaskRunner {
     if (recorded === undefined) return undefined;
     const differs = findDifference(recorded, step, this.owner);
     if (differs !== undefined) {
-      this.#fatal.reject(differs);
+      this.#fail?.(differs);
       throw differs;
     }
     this.#recorded.visit(step.address, step.kind);
@@ -231,14 +241,14 @@ export class TaskRunner {
 
   /** The code is given a fault that these records hold. */
   noteOrigins(fault: unknown, addresses: readonly StepAddress[]): void {
-    if (typeof fault === "object" && fault !== null) this.#origins.set(fault, addresses);
+    if (typeof fault === "object" && fault !== null) (this.#origins ??= new WeakMap()).set(fault, addresses);
   }
 
   /** Which records a fault came from, also when the code wrapped it in one of its own. */
   originsOf(error: unknown): readonly StepAddress[] {
     let at: unknown = error;
     for (let depth = 0; depth < 8 && typeof at === "object" && at !== null; depth++) {
-      const known = this.#origins.get(at);
+      const known = this.#origins?.get(at);
       if (known !== undefined) return known;
       at = (at as { readonly cause?: unknown }).cause;
     }
@@ -309,7 +319,7 @@ export class TaskRunner {
   /** While this is open the strand counts as waiting, not as working. A stop ends it. */
   async waiting<Value>(strand: Strand, work: Promise<Value>, { name, due }: AwaitedName): Promise<Value> {
     const awaited = { name, due };
-    this.#waits.add(awaited);
+    this.#waits = [...this.#waits, awaited];
     strand.block(1);
     this.#noteRestSoon();
     let by = name;
@@ -321,7 +331,7 @@ export class TaskRunner {
       if (strand.token.cancelled) by = "cancel";
       throw error;
     } finally {
-      this.#waits.delete(awaited);
+      this.#waits = this.#waits.filter((each) => each !== awaited);
       strand.block(-1);
       this.tree.wake(this.taskId, by);
       this.#noteRestSoon();
@@ -362,7 +372,7 @@ export class TaskRunner {
     this.#giveSlot();
     if (!this.#ended || this.#calls.length > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
-    void this.#closeResources();
+    if (this.#resources.length > 0) void this.#closeResources();
   }
 
   async #sit(strand: Strand): Promise<void> {
@@ -373,7 +383,8 @@ export class TaskRunner {
   async #getReady(strand: Strand): Promise<void> {
     await this.seated(strand);
     while (!this.#hasSlot) {
-      await this.#activate();
+      const activated = this.#activate();
+      if (activated !== undefined) await activated;
       await this.seated(strand);
     }
   }
@@ -397,13 +408,13 @@ export class TaskRunner {
   #noteRest(): void {
     if (this.dropped || !this.idle) return;
     this.#giveSlot();
-    if (this.#waits.size > 0) this.tree.suspend(this.taskId, [...this.#waits]);
+    if (this.#waits.length > 0) this.tree.suspend(this.taskId, this.#waits);
     this.tree.noteIdle();
   }
 
   /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
   #noteRestSoon(): void {
-    if (this.#waits.size > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
+    if (this.#waits.length > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
   }
 
   async #closeResources(): Promise<void> {
@@ -417,8 +428,13 @@ export class TaskRunner {
     }
   }
 
-  async #activate(): Promise<void> {
-    if (this.#hasSlot) return;
+  /** Nothing to wait for if it has a slot, or there is one to be had. */
+  #activate(): Promise<void> | undefined {
+    if (!this.#hasSlot && this.#slot === undefined) this.#hasSlot = this.owner.slots.tryTake();
+    return this.#hasSlot ? undefined : this.#awaitSlot();
+  }
+
+  async #awaitSlot(): Promise<void> {
     this.#slotsWanted++;
     this.#slot ??= this.#takeSlot();
     await this.live(this.#slot);

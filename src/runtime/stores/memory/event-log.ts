@@ -52,7 +52,7 @@ export class MemoryEventLog implements EventLog {
     for (const commit of commits) {
       const { number, at, events = [] } = commit;
       nextSeq += events.length;
-      const content = erasedContents.get(number) ?? eventsContent(commit, this.#hash);
+      const content = erasedContents?.get(number) ?? eventsContent(commit, this.#hash);
       last = chainHead(last, { number, at, nextSeq, content }, this.#hash);
       if (last === head) headSeq = nextSeq;
     }

@@ -73,7 +73,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     }
     // E2: what was there before the watcher.
     if (this.#filter.showsDeltas) for (const delta of row.deltas) this.#put(delta);
-    row.watchers.add(this);
+    row.watchers = [...row.watchers, this];
     this.#signal?.addEventListener("abort", this.#end);
   }
 
@@ -124,7 +124,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
 
   readonly #end = (): void => {
     this.#isOver = true;
-    this.#row.watchers.delete(this);
+    this.#row.watchers = this.#row.watchers.filter((each) => each !== this);
     this.#signal?.removeEventListener("abort", this.#end);
     this.#serve();
   };

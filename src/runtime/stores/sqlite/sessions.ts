@@ -1,6 +1,5 @@
 import type { SQLInputValue } from "node:sqlite";
 import {
-  Fault,
   formatTaskId,
   parseTaskId,
   type AgentId,
@@ -14,7 +13,7 @@ import {
   type SessionSummary,
   type TaskId,
 } from "../../../kernel/index.ts";
-import { ComingEntries } from "../coming-entries.ts";
+import { refuseOrphans } from "../orphan-entries.ts";
 import type { Collector } from "./collector.ts";
 import type { Tables } from "./tables.ts";
 
@@ -122,19 +121,7 @@ export class SqliteSessions implements Sessions {
 
   /** N1. For the journal, inside its transaction, before anything is changed. */
   refuseOrphans(changes: readonly SessionChange[]): void {
-    const coming = new ComingEntries();
-    for (const change of changes) {
-      if (change.type !== "append") continue;
-      const { sessionId, entry } = change;
-      const parentId = change.atLeaf === true ? null : entry.parentId;
-      if (parentId !== null && !coming.has(sessionId, parentId) && !this.#has(sessionId, parentId)) {
-        throw new Fault(
-          "not_found",
-          `entry ${entry.id} names a parent that session ${sessionId} does not have: ${parentId}`,
-        );
-      }
-      coming.add(sessionId, entry.id);
-    }
+    refuseOrphans(changes, (sessionId, entryId) => this.#has(sessionId, entryId));
   }
 
   /** For the journal, inside its transaction. */
