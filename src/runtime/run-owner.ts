@@ -72,6 +72,7 @@ export class RunOwner {
       lease,
       state,
       clock,
+      idleWrites: owner.idleWrites,
       onDurable: (events) => this.#observers.show(events),
       onBroken: (fault) => {
         if (refusals.has(fault.code)) this.#refusal = fault;
