@@ -50,6 +50,8 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
 
   seeCommit(events: readonly Event[]): void {
     if (this.#filter.wakesFor(events)) this.#serve();
+    // Not one of them is to be shown, so who is through stays so.
+    else if (this.#isThrough) this.#seq = this.#row.events.length;
   }
 
   seeDelta(delta: Delta): void {
