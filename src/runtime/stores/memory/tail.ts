@@ -17,7 +17,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   readonly #signal: TailOptions["signal"];
   /** Who waits, and those who asked while somebody did: a reader in a loop is alone. */
   #waiting: ((shown: Shown) => void) | undefined;
-  readonly #behind: ((shown: Shown) => void)[] = [];
+  #behind: ((shown: Shown) => void)[] | undefined;
   #deltas: ComingDeltas | undefined;
   #seq: number;
   #hasBegun = false;
@@ -86,12 +86,12 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
 
   #wait(resolve: (shown: Shown) => void): void {
     if (this.#waiting === undefined) this.#waiting = resolve;
-    else this.#behind.push(resolve);
+    else (this.#behind ??= []).push(resolve);
   }
 
   #answer(shown: Shown): void {
     const answer = this.#waiting;
-    this.#waiting = this.#behind.shift();
+    this.#waiting = this.#behind?.shift();
     answer?.(shown);
   }
 
