@@ -3,13 +3,11 @@ import type { Event, EventType } from "../../kernel/index.ts";
 /** Which events someone who tails a log is to see. */
 export class TailFilter {
   readonly #types: ReadonlySet<EventType> | undefined;
+  readonly showsDeltas: boolean;
 
   constructor(types: readonly EventType[] | undefined) {
     this.#types = types === undefined ? undefined : new Set(types);
-  }
-
-  get showsDeltas(): boolean {
-    return this.#types === undefined;
+    this.showsDeltas = types === undefined;
   }
 
   shows({ type }: Event): boolean {
