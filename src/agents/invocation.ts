@@ -56,14 +56,15 @@ export interface InvocationPlan extends Pick<
 const maxContinuations = 15;
 
 /** One invocation, from what is asked to what is said. `place` tells those of one task apart. */
-export async function invokeIn(
+export function invokeIn(
   plan: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place = { number: 0, kept: [] },
 ): Promise<JsonValue> {
-  const turn = await beginTurn(plan, ctx, given, place);
-  return new Invocation(plan, ctx, given, turn, place).run();
+  return beginTurn(plan, ctx, given, place).then((turn) =>
+    new Invocation(plan, ctx, given, turn, place).run(),
+  );
 }
 
 class Invocation {

@@ -28,7 +28,7 @@ export function closingChanges(
   if (record.taskId !== root) return sessions;
   // It would go with the run's end, and may be resumed without it.
   if (retention === HistoryRetention.RUN) return [];
-  if (!state.wrote.has(root)) return sessions;
+  if (state.sessionsOf(root).length === 0) return sessions;
   return [...sessions, { type: "reveal", sessionId, runId, taskId: root } as SessionChange];
 }
 
@@ -39,7 +39,7 @@ export function forgottenHistory(state: RunState): Addition {
   for (const { record } of state.tasks.values()) {
     const { taskId, agentId, supervision } = record;
     const { retention, runId } = supervision;
-    for (const sessionId of retention === HistoryRetention.PERMANENT ? [] : (state.wrote.get(taskId) ?? []))
+    for (const sessionId of retention === HistoryRetention.PERMANENT ? [] : state.sessionsOf(taskId))
       sessions.push({ type: "remove", sessionId, runId, taskId } as SessionChange);
     if (retention === HistoryRetention.NONE) erases.push({ taskId, agentId });
   }

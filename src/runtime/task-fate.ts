@@ -32,29 +32,42 @@ export async function fateOf(
   runner: TaskRunner,
   childrenEnded: () => { readonly name: string; readonly all: Promise<unknown> } | undefined,
 ): Promise<Fate> {
-  const { agent, task, strand } = runner;
-  const ctx = new TaskContext(runner, task.journal);
-  const inbox = new TaskInboxView(ctx, runner, task.journal === 0 ? task.record.messages : []);
+  const { agent, strand } = runner;
+  let ctx: TaskContext | undefined;
   try {
-    const ending = await runner.run(() => agent.run(ctx, inbox));
+    // Made when it has its slot: many may wait for one.
+    const ending = await runner.run(() => {
+      ctx = new TaskContext(runner, runner.task.journal);
+      return agent.run(ctx, inboxOf(runner, ctx));
+    });
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
     const waited = childrenEnded();
     if (waited !== undefined) await runner.waiting(strand, waited.all, { name: waited.name });
-    const { stop } = runner;
-    const { interruption } = runner.report;
-    const completed = {
-      status: "completed",
-      output,
-      failure: null,
-      ...(interruption && { interruption }),
-    } as const;
-    const outcome = stop === undefined ? completed : cancelledOutcome(stop, output);
-    return { kind: "ended", outcome: reported(runner, outcome), endedOn: [], told: ctx.takeTold() };
+    return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: toldIn(ctx) };
   } catch (error) {
-    return fateOfError(runner, error, ctx.takeTold());
+    return fateOfError(runner, error, toldIn(ctx));
   }
+}
+
+const none: readonly never[] = [];
+
+function inboxOf(runner: TaskRunner, ctx: TaskContext): TaskInboxView {
+  const { journal, record } = runner.task;
+  return new TaskInboxView(ctx, runner, journal === 0 ? record.messages : none);
+}
+
+function toldIn(ctx: TaskContext | undefined): readonly EventDraft[] {
+  return ctx?.takeTold() ?? none;
+}
+
+function outcomeOf(runner: TaskRunner, output: JsonValue): TaskOutcome {
+  const { stop, report } = runner;
+  if (stop !== undefined) return reported(runner, cancelledOutcome(stop, output));
+  const completed = { status: "completed", output, failure: null } as const;
+  const { interruption } = report;
+  return reported(runner, interruption === undefined ? completed : { ...completed, interruption });
 }
 
 function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDraft[]): Fate {

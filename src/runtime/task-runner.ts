@@ -431,22 +431,21 @@ export class TaskRunner {
   /** Nothing to wait for if it has a slot, or there is one to be had. */
   #activate(): Promise<void> | undefined {
     if (!this.#hasSlot && this.#slot === undefined) this.#hasSlot = this.owner.slots.tryTake();
-    return this.#hasSlot ? undefined : this.#awaitSlot();
+    return this.#hasSlot ? undefined : (this.#slot ??= this.#takeSlot());
   }
 
-  async #awaitSlot(): Promise<void> {
-    this.#slotsWanted++;
-    this.#slot ??= this.#takeSlot();
-    await this.live(this.#slot);
-    this.#slotsWanted--;
-  }
-
-  async #takeSlot(): Promise<void> {
+  /** Never settles when dropped. */
+  #takeSlot(): Promise<void> {
     const { slots } = this.owner;
-    await slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId);
-    this.#slot = undefined;
-    if (this.dropped) slots.give();
-    else this.#hasSlot = true;
+    this.#slotsWanted++;
+    return slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId).then(() => {
+      this.#slotsWanted--;
+      this.#slot = undefined;
+      this.#hasSlot = !this.dropped;
+      if (this.#hasSlot) return undefined;
+      slots.give();
+      return never();
+    });
   }
 
   #giveSlot(): void {
