@@ -257,7 +257,7 @@ export class RunState {
     if (change.type === "append" && change.entry.taskId !== null) {
       const { sessionId } = change;
       const { taskId } = change.entry;
-      if (!this.#hasWritten(taskId, sessionId)) this.#wrote = [...this.#wrote, { taskId, sessionId }];
+      if (!this.#hasWritten(taskId, sessionId)) this.#wrote = this.#wrote.concat({ taskId, sessionId });
     }
     if (change.type === "remove") {
       const { sessionId, taskId } = change;

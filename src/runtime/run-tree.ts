@@ -315,7 +315,8 @@ export class RunTree implements TaskTree, SeatMoves {
     const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
     this.#watchDeadline(task);
-    this.#follow(runner).catch((error: unknown) => this.#rest.fail(Fault.from(error)));
+    const followed = runner.begin().then(() => this.#follow(runner));
+    followed.catch((error: unknown) => this.#rest.fail(Fault.from(error)));
   }
 
   /** Once, by whoever owns the run then, so that its observers are told. */

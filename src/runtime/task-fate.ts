@@ -27,27 +27,23 @@ export type Fate = { readonly told: readonly EventDraft[] } & (
   | { readonly kind: "continues"; readonly input: JsonValue }
 );
 
-/** Runs an agent's code to its end. Never settles when the runner is dropped. */
+/** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
 export async function fateOf(
   runner: TaskRunner,
   childrenEnded: () => { readonly name: string; readonly all: Promise<unknown> } | undefined,
 ): Promise<Fate> {
   const { agent, strand } = runner;
-  let ctx: TaskContext | undefined;
+  const ctx = new TaskContext(runner, runner.task.journal);
   try {
-    // Made when it has its slot: many may wait for one.
-    const ending = await runner.run(() => {
-      ctx = new TaskContext(runner, runner.task.journal);
-      return agent.run(ctx, inboxOf(runner, ctx));
-    });
+    const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
     const waited = childrenEnded();
     if (waited !== undefined) await runner.waiting(strand, waited.all, { name: waited.name });
-    return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: toldIn(ctx) };
+    return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: ctx.takeTold() };
   } catch (error) {
-    return fateOfError(runner, error, toldIn(ctx));
+    return fateOfError(runner, error, ctx.takeTold());
   }
 }
 
@@ -56,10 +52,6 @@ const none: readonly never[] = [];
 function inboxOf(runner: TaskRunner, ctx: TaskContext): TaskInboxView {
   const { journal, record } = runner.task;
   return new TaskInboxView(ctx, runner, journal === 0 ? record.messages : none);
-}
-
-function toldIn(ctx: TaskContext | undefined): readonly EventDraft[] {
-  return ctx?.takeTold() ?? none;
 }
 
 function outcomeOf(runner: TaskRunner, output: JsonValue): TaskOutcome {

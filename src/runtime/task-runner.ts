@@ -146,10 +146,16 @@ export class TaskRunner {
     return false;
   }
 
+  /**
+   * Resolves when its code may begin: with a slot, and never in the breath in which it is asked, whose record is one commit with the
+   * start of the task. Never settles when dropped.
+   */
+  begin(): Promise<void> {
+    return this.#activate() ?? Promise.resolve();
+  }
+
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
   async run(code: () => Promise<unknown>): Promise<Ending> {
-    // Never in the breath in which it is started, whose record is one commit with that.
-    await this.#activate();
     const ending = await this.#endOf(code);
     this.#ended = true;
     this.#giveSlot();
@@ -165,11 +171,14 @@ export class TaskRunner {
       this.#fail = (fault) => {
         if (!this.dropped) reject(fault);
       };
-      const running = withRunFacts(this.facts, async () => code());
-      running.then(
-        (value) => end({ value }),
-        (error: unknown) => end({ error }),
-      );
+      try {
+        withRunFacts(this.facts, code).then(
+          (value) => end({ value }),
+          (error: unknown) => end({ error }),
+        );
+      } catch (error) {
+        end({ error });
+      }
     });
   }
 

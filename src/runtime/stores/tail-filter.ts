@@ -2,10 +2,11 @@ import type { Event, EventType } from "../../kernel/index.ts";
 
 /** Which events someone who tails a log is to see. */
 export class TailFilter {
-  readonly #types: ReadonlySet<EventType> | undefined;
+  /** Few. */
+  readonly #types: readonly EventType[] | undefined;
 
   constructor(types: readonly EventType[] | undefined) {
-    this.#types = types === undefined ? undefined : new Set(types);
+    this.#types = types;
   }
 
   get showsDeltas(): boolean {
@@ -13,13 +14,13 @@ export class TailFilter {
   }
 
   shows({ type }: Event): boolean {
-    return this.#types?.has(type) ?? true;
+    return this.#types?.includes(type) ?? true;
   }
 
   /** Whether a commit with these events is worth waking for: something to see, or the end. */
   wakesFor(events: readonly Event[]): boolean {
     if (this.#types === undefined) return true;
-    for (const event of events) if (event.type === "run_end" || this.#types.has(event.type)) return true;
+    for (const event of events) if (event.type === "run_end" || this.#types.includes(event.type)) return true;
     return false;
   }
 }
