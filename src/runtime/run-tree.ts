@@ -269,7 +269,8 @@ export class RunTree implements TaskTree, SeatMoves {
     for (const { outcome } of state.tasks.values()) if (outcome === null) return;
     if (!state.ended) {
       carryOver({ owner: this.#owner, log: this.#log, state, tenantId: this.tenantId });
-      this.#log.add(forgottenHistory(state));
+      const forgotten = forgottenHistory(state);
+      if (forgotten !== undefined) this.#log.add(forgotten);
       this.#log.tell(root, runEnd(state));
     }
     this.#rest.finish();
