@@ -41,7 +41,7 @@ export function saidEntries(
   if (sessionId === null) return { changes: [], leafId: null };
   const { runId } = facts;
   const opensRun = taskId === root && place === 0;
-  const stem = place === 0 ? `${runId}/${taskId}` : `${runId}/${taskId}.${place}`;
+  const stem = place === 0 ? `${runId}/${taskId}/` : `${runId}/${taskId}.${place}/`;
   const changes: SessionChange[] = [];
   let leafId = before;
   const append = (id: string, message: ChatMessage): void => {
@@ -52,14 +52,14 @@ export function saidEntries(
   for (const [index, message] of messages.entries()) {
     const isOpening = index === 0 && opensRun;
     if (!isOpening || message.role !== "user") {
-      append(isOpening ? runId : `${stem}/${index}`, message);
+      append(isOpening ? runId : `${stem}${index}`, message);
       continue;
     }
     changes.push(userEntry({ sessionId, agentId, runId, at, message }, "visible"));
     leafId = runId;
   }
   const closing = stopped === undefined ? undefined : unanswered(messages.at(-1), stopped);
-  if (closing !== undefined) append(`${stem}/${messages.length}/stopped`, closing);
+  if (closing !== undefined) append(`${stem}${messages.length}/stopped`, closing);
   return { changes, leafId };
 }
 

@@ -31,9 +31,9 @@ export class Slots {
   }
 
   /** Resolves with a slot. */
-  async take(priority: Priority, tenantId: TenantId = null): Promise<void> {
-    if (this.tryTake()) return;
-    await new Promise<void>((start) => {
+  take(priority: Priority, tenantId: TenantId = null): Promise<void> {
+    if (this.tryTake()) return Promise.resolve();
+    return new Promise((start) => {
       this.#level(priority);
       let queues = this.#waiting.get(priority);
       if (queues === undefined) this.#waiting.set(priority, (queues = new Map<TenantId, (() => void)[]>()));

@@ -29,7 +29,7 @@ export function orphaned(sessionId: SessionId, { id, parentId }: SessionEntry): 
 class ComingEntries {
   readonly #changes: readonly SessionChange[];
   /** Of the first so many changes, counted when it was first asked for another than the one before. */
-  readonly #ids = new Map<SessionId, Set<string>>();
+  #ids: Map<SessionId, Set<string>> | undefined;
   #counted = 0;
 
   constructor(changes: readonly SessionChange[]) {
@@ -41,13 +41,14 @@ class ComingEntries {
     const before = this.#changes[count - 1];
     if (before?.type === "append" && before.entry.id === entryId && before.sessionId === sessionId)
       return true;
+    const idsIn = (this.#ids ??= new Map<SessionId, Set<string>>());
     for (; this.#counted < count; this.#counted++) {
       const change = this.#changes[this.#counted];
       if (change?.type !== "append") continue;
-      const ids = this.#ids.get(change.sessionId);
-      if (ids === undefined) this.#ids.set(change.sessionId, new Set([change.entry.id]));
+      const ids = idsIn.get(change.sessionId);
+      if (ids === undefined) idsIn.set(change.sessionId, new Set([change.entry.id]));
       else ids.add(change.entry.id);
     }
-    return this.#ids.get(sessionId)?.has(entryId) ?? false;
+    return idsIn.get(sessionId)?.has(entryId) ?? false;
   }
 }

@@ -14,6 +14,8 @@ import { refuseOrphans } from "../orphan-entries.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 
+const none: readonly PlacedEntry[] = [];
+
 interface SessionRow {
   readonly agentId: AgentId;
   readonly entries: Map<string, PlacedEntry>;
@@ -31,7 +33,9 @@ export class MemorySessions implements Sessions {
     sessionId: SessionId,
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
   ): Promise<readonly PlacedEntry[]> {
-    const entries = [...(this.#rows.get(sessionId)?.entries.values() ?? [])];
+    const row = this.#rows.get(sessionId);
+    if (row === undefined) return none;
+    const entries = [...row.entries.values()];
     const seen = hiddenToo ? entries : entries.filter(({ visibility }) => visibility === "visible");
     // Nobody who is handed an entry can change it for the others.
     return seen.map(({ entry, visibility }) => ({ entry: deepFreeze(entry), visibility }));

@@ -75,7 +75,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     }
     // E2: what was there before the watcher.
     if (this.#filter.showsDeltas) for (const delta of row.deltas) this.#put(delta);
-    row.watchers = [...row.watchers, this];
+    row.watchers = row.watchers.concat(this);
     this.#signal?.addEventListener("abort", this.#end);
   }
 
