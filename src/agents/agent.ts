@@ -51,6 +51,7 @@ import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { runUntil, type RunUntilOptions } from "./run-until.ts";
 import type { StopHook } from "./stop-hook.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
+import { ToolSpecs } from "./tool-specs.ts";
 
 export interface AgentOptions {
   readonly name: string;
@@ -194,6 +195,7 @@ export class Agent implements HostedAgent {
       steering: options.steering ?? "one",
       followUps: options.followUps ?? "one",
       check: home?.check ?? unchecked,
+      toolSpecs: new ToolSpecs(),
     };
   }
 
@@ -211,12 +213,13 @@ export class Agent implements HostedAgent {
     return readInput(input)?.message;
   }
 
-  async run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
-    if (inbox.messages.length === 0) {
-      const given = readInput(ctx.input);
-      if (given === undefined) throw refusedInput(this.name);
-      return invokeIn(this.#plan, ctx, given);
-    }
+  run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
+    if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
+    const given = readInput(ctx.input);
+    return given === undefined ? Promise.reject(refusedInput(this.name)) : invokeIn(this.#plan, ctx, given);
+  }
+
+  async #answer(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     const kept: Parameters<typeof invokeIn>[3] = { number: 0, kept: [] };
     let output: JsonValue = "";
     for (const [number, { given, messages }] of this.#mailIn(inbox).entries()) {

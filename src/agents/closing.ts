@@ -53,8 +53,8 @@ export function closeInvocation(
   const stopped = isStopped ? { reason: interruptionReason ?? "stopped", settled, performed } : undefined;
   const messages = session.messages.slice(turn.history.length);
   const { changes, leafId } = saidEntries(ctx, turn, { messages, place: place.number }, stopped);
-  place.kept.push(...changes);
-  ctx.report({ sessions: [...place.kept] });
+  for (const change of changes) place.kept.push(change);
+  ctx.report({ sessions: place.kept });
   for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.tell(draft);
 }
 

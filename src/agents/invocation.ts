@@ -22,7 +22,7 @@ import { opening, type ReadInput } from "./agent-input.ts";
 import { fitAnswer, formatOf, withFormat, type SchemaCheck } from "./answer-format.ts";
 import { closeInvocation, stopOf, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
-import { InvocationDependencies, specOf, type InvocationParts } from "./invocation-dependencies.ts";
+import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import type { PromptWindow } from "./compaction/prompt-window.ts";
@@ -30,6 +30,7 @@ import { OpenSessions, PromptHistory } from "./prompt-history.ts";
 import { unanswered } from "./said-entries.ts";
 import { heardFromHooks, hookEvent, type StopHook } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
+import type { ToolSpecs } from "./tool-specs.ts";
 
 /** What an agent goes by in each of its invocations. */
 export interface InvocationPlan extends Pick<
@@ -48,6 +49,7 @@ export interface InvocationPlan extends Pick<
   readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
   readonly history: HistoryProvider | undefined;
   readonly check: SchemaCheck;
+  readonly toolSpecs: ToolSpecs;
 }
 
 /** How often stop hooks may send an invocation on. */
@@ -71,7 +73,8 @@ class Invocation {
   readonly #turn: Turn;
   readonly #place: Place;
   readonly #sessions = new OpenSessions();
-  #deps: Dependencies;
+  /** Made when it first thinks. */
+  #deps: Dependencies | undefined;
   #session: AgentSession;
   /** What the architecture is to answer, and how much had been said by then. */
   #prompt: string;
@@ -87,34 +90,34 @@ class Invocation {
     this.#session = this.#begin();
     this.#prompt = given.prompt;
     this.#roundFrom = turn.history.length;
-    this.#deps = this.#dependencies();
   }
 
   async run(): Promise<JsonValue> {
     const { guardrails, architecture, pipeline } = this.#plan;
     const { input, instructionsHash } = this.#turn;
     const ctx = this.#ctx;
+    if (!this.#guardsOutput) ctx.report({ output: () => this.#session.output || undefined });
     ctx.tell(eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash }));
-    const guarded = new GuardedRun(guardrails, ctx);
+    const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
-      const refused = await guarded.input(this.#given.prompt);
+      const refused = guarded && (await guarded.input(this.#given.prompt));
       let result =
         refused === undefined
           ? await runThrough(pipeline.agent, ctx, () => this.#thinking())
           : tripped(refused, "");
       if (refused === undefined) {
         this.#adopt(result);
-        const withheld = await guarded.output(textOf(result.output));
+        const withheld = guarded && (await guarded.output(textOf(result.output)));
         if (withheld !== undefined) {
           this.#session.messages = withAnswer(this.#session.messages, withheld.reason);
           result = tripped(withheld, withheld.reason);
         }
       }
-      await this.#close(result);
+      const closing = this.#close(result);
+      if (closing !== undefined) await closing;
       return result.output;
     } catch (error) {
       const session = this.#session;
-      if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
       this.#reportMetadata();
       const stop = stopOf(error);
       if (stop !== undefined) {
@@ -138,25 +141,21 @@ class Invocation {
   }
 
   /** A layer that asks twice is answered by two conversations: nothing of the first is in the other, nor in what is shown of it. */
-  async #thinking(): Promise<AgentRunResult> {
-    this.#session = this.#begin();
+  #thinking(): Promise<AgentRunResult> {
+    if (this.#deps !== undefined) this.#session = this.#begin();
     this.#deps = this.#dependencies();
     this.#thought = undefined;
-    this.#thought = await this.#think();
-    return this.#thought;
+    return this.#think(this.#deps);
   }
 
-  async #think(): Promise<AgentRunResult> {
+  async #think(deps: Dependencies): Promise<AgentRunResult> {
     const { architecture, stopHooks, check, agent } = this.#plan;
     const session = this.#session;
     const ctx = this.#ctx;
     this.#prompt = this.#given.prompt;
     for (let continued = 0; ; continued++) {
       this.#roundFrom = session.messages.length;
-      for await (const draft of architecture.run(session, this.#deps, this.#prompt)) {
-        ctx.tell(draft);
-        if (session.output !== "" && !this.#guardsOutput) ctx.report({ output: session.output });
-      }
+      for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.tell(draft);
       if (session.interrupted || stopHooks.length === 0) break;
       const said = await heardFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;
@@ -173,14 +172,19 @@ class Invocation {
     const { interrupted, interruptionReason } = session;
     if (interrupted) {
       const status = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";
-      return { output: session.output, status, interruptionReason };
+      return this.#cameTo({ output: session.output, status, interruptionReason });
     }
     if (schema === undefined)
-      return { output: session.output, status: "completed", interruptionReason: null };
+      return this.#cameTo({ output: session.output, status: "completed", interruptionReason: null });
     this.#say(this.#prompt);
-    const canAsk = modelFor(agent, this.#deps.role) !== undefined;
-    const output = await fitAnswer(session, this.#deps, schema, { check, canAsk });
-    return { output, status: "completed", interruptionReason: null };
+    const canAsk = modelFor(agent, deps.role) !== undefined;
+    const output = await fitAnswer(session, deps, schema, { check, canAsk });
+    return this.#cameTo({ output, status: "completed", interruptionReason: null });
+  }
+
+  #cameTo(thought: AgentRunResult): AgentRunResult {
+    this.#thought = thought;
+    return thought;
   }
 
   /** An architecture may leave the conversation to its agent: then it was a question and an answer. */
@@ -214,23 +218,28 @@ class Invocation {
     return messages.append(...asked, ...(open === undefined ? [] : [open]), assistantMessage(textOf(output)));
   }
 
-  async #close(result: AgentRunResult): Promise<void> {
+  /** Nothing to wait for unless the application keeps the history. */
+  #close(result: AgentRunResult): Promise<void> | undefined {
     const ctx = this.#ctx;
     const { status, interruptionReason } = result;
-    const { messages } = this.#session;
     if (status === "max_turns" || status === "guardrail_tripped" || status === "failed")
       ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
     this.#reportMetadata();
-    const { history: kept } = this.#plan;
-    const key = historyKey(ctx, this.#turn.sessionId, this.#place);
-    if (kept !== undefined && key !== undefined) {
-      const said = messages.slice(this.#turn.history.length);
-      await ctx.step("history", async () => {
-        await kept.append(key, ctx.facts.runId, said);
-        return null;
-      });
-    }
-    closeInvocation(ctx, this.#session, this.#turn, this.#place, result);
+    const { history } = this.#plan;
+    const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
+    const close = (): void => closeInvocation(ctx, this.#session, this.#turn, this.#place, result);
+    if (history !== undefined && key !== undefined) return this.#keep(history, key).then(close);
+    close();
+    return undefined;
+  }
+
+  async #keep(history: HistoryProvider, key: HistoryKey): Promise<void> {
+    const ctx = this.#ctx;
+    const said = this.#session.messages.slice(this.#turn.history.length);
+    await ctx.step("history", async () => {
+      await history.append(key, ctx.facts.runId, said);
+      return null;
+    });
   }
 
   #reportMetadata(): void {
@@ -244,60 +253,67 @@ class Invocation {
   }
 
   #dependencies(): Dependencies {
-    const { window, maxTurns, steering, followUps, ...parts } = this.#plan;
+    const { agent, memory, permissions, hooks, telemetry, auditLog, ephemeral, check } = this.#plan;
+    const { window, maxTurns, steering, followUps } = this.#plan;
     const ctx = this.#ctx;
+    const sessions = this.#sessions;
     const { output: schema } = this.#given;
     const historyIn = (scope: RunContext): PromptHistory =>
       new PromptHistory({
         agentId: ctx.agentId,
-        history: this.#sessions,
-        ...(window && { window: () => window(scope) }),
+        history: sessions,
+        window: window && (() => window(scope)),
       });
-    const outputFormat = schema === undefined ? null : formatOf(schema);
-    return new InvocationDependencies(
-      {
-        ...parts,
-        historyIn,
-        sessionId: ctx.facts.sessionId,
-        sessions: this.#sessions,
-        budget: new TaskBudget(ctx),
-        specs: this.#turn.tools,
-        streaming: ctx.streaming,
-      },
-      {
-        ctx,
-        history: historyIn(ctx),
-        role: "main",
-        extra: [],
-        watchers: [],
-        maxTurns,
-        steering,
-        followUps,
-        outputFormat,
-      },
-    );
+    const parts: InvocationParts = {
+      agent,
+      memory,
+      permissions,
+      hooks,
+      telemetry,
+      auditLog,
+      ephemeral,
+      check,
+      historyIn,
+      sessionId: ctx.facts.sessionId,
+      sessions,
+      budget: new TaskBudget(ctx),
+      specs: this.#turn.tools,
+      streaming: ctx.streaming,
+    };
+    return new InvocationDependencies(parts, {
+      ctx,
+      history: historyIn(ctx),
+      role: "main",
+      extra: none,
+      watchers: none,
+      maxTurns,
+      steering,
+      followUps,
+      outputFormat: schema === undefined ? null : formatOf(schema),
+    });
   }
 }
 
+const none: readonly never[] = [];
+
 function beginTurn(
-  { agent, instructions, history }: InvocationPlan,
+  { agent, instructions, history, toolSpecs }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
 ): Promise<Turn> {
   const isRoot = ctx.meta.supervision?.parentId == null;
   return ctx.turn(async ({ input, sessionId, channel }) => {
-    const specs = (agent.tools ?? []).map(specOf);
-    const toolNames = specs.map(({ name }) => name);
+    const specs = toolSpecs.of(agent.tools ?? none);
     const built =
       typeof instructions === "string"
         ? { text: instructions, fromCache: false }
-        : await instructions.build({ channel, sessionId, toolNames });
+        : await instructions.build({ channel, sessionId, toolNames: specs.map(({ name }) => name) });
     // A user's input is no place for orders to the agent; its employer's is.
     const brief = isRoot ? undefined : given;
     const text = [built.text, brief?.instructions ?? ""].filter((part) => part !== "").join("\n\n");
-    const key = historyKey(ctx, sessionId, place);
-    const before = brief?.history ?? (key && (await history?.read(key)));
+    const key = history && historyKey(ctx, sessionId, place);
+    const before = brief?.history ?? (key && (await history.read(key)));
     return {
       input,
       instructions: given.output === undefined ? text : withFormat(text, given.output),

@@ -17,14 +17,14 @@ export interface PromptHistoryOptions {
     read(key: HistoryKey): Transcript | Promise<Transcript | readonly ChatMessage[]>;
   };
   /** What is shown of each session that grows; all of it where there is none (F1). */
-  readonly window?: () => PromptWindow;
+  readonly window?: (() => PromptWindow) | undefined;
 }
 
 /** `AgentContext` as it is meant to be: a history somebody keeps, and a strategy that trims what is shown of it. */
 export class PromptHistory implements AgentContext {
   readonly agentId: AgentId;
   readonly #options: PromptHistoryOptions;
-  readonly #windows = new Map<SessionId, PromptWindow>();
+  #windows: Map<SessionId, PromptWindow> | undefined;
 
   constructor(options: PromptHistoryOptions) {
     this.agentId = options.agentId;
@@ -47,6 +47,7 @@ export class PromptHistory implements AgentContext {
     const whole = read instanceof Transcript ? read : Transcript.of(read);
     const { window: open } = this.#options;
     if (open === undefined) return whole;
+    this.#windows ??= new Map();
     let window = this.#windows.get(sessionId);
     if (window === undefined) this.#windows.set(sessionId, (window = open()));
     return window.of(whole);

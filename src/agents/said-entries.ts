@@ -42,24 +42,25 @@ export function saidEntries(
   const { runId } = facts;
   const opensRun = taskId === root && place === 0;
   const stem = place === 0 ? `${runId}/${taskId}` : `${runId}/${taskId}.${place}`;
-  const idOf = (index: number): string => (index === 0 && opensRun ? runId : `${stem}/${index}`);
-  const append = (id: string, parentId: string | null, message: ChatMessage): SessionChange => ({
-    type: "append",
-    sessionId,
-    agentId,
-    entry: { type: "message", id, parentId, at, runId, taskId, message },
-    visibility: "visible",
-  });
-  const changes = messages.map((message, index) =>
-    index === 0 && opensRun && message.role === "user"
-      ? userEntry({ sessionId, agentId, runId, at, message }, "visible")
-      : append(idOf(index), index === 0 ? before : idOf(index - 1), message),
-  );
-  const leafId = messages.length === 0 ? before : idOf(messages.length - 1);
+  const changes: SessionChange[] = [];
+  let leafId = before;
+  const append = (id: string, message: ChatMessage): void => {
+    const entry = { type: "message", id, parentId: leafId, at, runId, taskId, message } as const;
+    changes.push({ type: "append", sessionId, agentId, entry, visibility: "visible" });
+    leafId = id;
+  };
+  for (const [index, message] of messages.entries()) {
+    const isOpening = index === 0 && opensRun;
+    if (!isOpening || message.role !== "user") {
+      append(isOpening ? runId : `${stem}/${index}`, message);
+      continue;
+    }
+    changes.push(userEntry({ sessionId, agentId, runId, at, message }, "visible"));
+    leafId = runId;
+  }
   const closing = stopped === undefined ? undefined : unanswered(messages.at(-1), stopped);
-  if (closing === undefined) return { changes, leafId };
-  const id = `${idOf(messages.length)}/stopped`;
-  return { changes: [...changes, append(id, leafId, closing)], leafId: id };
+  if (closing !== undefined) append(`${stem}/${messages.length}/stopped`, closing);
+  return { changes, leafId };
 }
 
 /** S1: no call without its result is ever visible. What was done is not said to be undone: a model would do it again. */

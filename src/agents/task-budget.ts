@@ -10,19 +10,17 @@ import { ExecutionTracker, type Amounts } from "./policy/execution-tracker.ts";
 /** A task's purse, to look at. */
 export class TaskBudget implements Budget {
   readonly #ctx: RunContext;
-  readonly #tracker: ExecutionTracker;
 
   constructor(ctx: RunContext) {
     this.#ctx = ctx;
-    this.#tracker = new ExecutionTracker(ctx);
   }
 
   get limits(): Budget["limits"] {
-    return this.#tracker.limits;
+    return new ExecutionTracker(this.#ctx).limits;
   }
 
   spent(): Amounts {
-    return this.#tracker.spent;
+    return new ExecutionTracker(this.#ctx).spent;
   }
 
   allowsTurn(): BudgetVerdict {

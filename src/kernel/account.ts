@@ -1,8 +1,10 @@
 import type { ExecutionBudget } from "./execution-budget.ts";
+import type { TaskId } from "./identity.ts";
 import {
   nothing,
   type Account,
   type Exhaustion,
+  type Ledger,
   type Spend,
   type SpendCaps,
   type SpendDimension,
@@ -79,16 +81,27 @@ const none: readonly Exhaustion[] = [];
 
 /** The dimension, capped for the task or an ancestor, in which more was billed than held. Without a cap it is only a surprise. */
 export function findOverbilling(
-  chain: readonly Account[],
+  accounts: Ledger["accounts"],
+  taskId: TaskId,
   held: Spend,
   billed: Spend,
 ): Exhaustion | undefined {
   for (const { unit, dimension } of dimensions) {
     if (billed[unit] <= held[unit]) continue;
-    const capped = chain.find(({ caps }) => caps[unit] !== null);
+    const capped = cappedIn(accounts, taskId, unit);
     if (capped === undefined) continue;
-    const { taskId } = capped;
-    return { taskId, dimension, limit: shown(unit, held[unit]), used: shown(unit, billed[unit]) };
+    return { taskId: capped, dimension, limit: shown(unit, held[unit]), used: shown(unit, billed[unit]) };
+  }
+  return undefined;
+}
+
+/** The nearest, from the task up. */
+function cappedIn(accounts: Ledger["accounts"], taskId: TaskId, unit: keyof Spend): TaskId | undefined {
+  for (let at: TaskId | null = taskId; at !== null;) {
+    const account: Account | undefined = accounts[at];
+    if (account === undefined) return undefined;
+    if (account.caps[unit] !== null) return at;
+    at = account.parentId;
   }
   return undefined;
 }

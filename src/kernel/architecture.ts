@@ -7,8 +7,9 @@ import type { EventDraft } from "./event.ts";
  * A way to drive one invocation: ReAct, a plan, a debate. It works only through `deps`, so it is durable, budgeted, cancellable
  * and streamed without doing anything for it.
  *
- * It changes `session` as it goes and yields what happens during iteration; the agent around it tells of start and
- * end. E4: what it yields commits with the next step; on replay, what was committed is not yielded again.
+ * It changes `session` as it goes and yields what happens during iteration, or tells it to `deps.ctx` itself, which comes to the same;
+ * the agent around it tells of start and end. E4: what it tells commits with the next step; on replay, what was committed is not told
+ * again.
  */
 export interface Architecture {
   readonly name: string;

@@ -55,9 +55,12 @@ export function toolResultPart(
 }
 
 export function toolCallsOf({ content }: AssistantMessage): readonly ToolCallPart[] {
-  const calls: ToolCallPart[] = [];
-  for (const part of content) if (part.type === "tool_call") calls.push(part);
-  return calls;
+  // Most often nothing else is in it.
+  return content.every(isCall) ? content : content.filter(isCall);
+}
+
+function isCall(part: AssistantPart): part is ToolCallPart {
+  return part.type === "tool_call";
 }
 
 export function messageText(message: ChatMessage): string {

@@ -75,6 +75,9 @@ export type ContentPart = UserPart | AssistantPart | ToolResultPart;
 /** The text of parts, joined; everything else left out. */
 export function textOf(parts: readonly ContentPart[]): string {
   let text = "";
-  for (const part of parts) if (part.type === "text") text += part.text;
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as ContentPart;
+    if (part.type === "text") text += part.text;
+  }
   return text;
 }

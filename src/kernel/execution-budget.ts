@@ -26,30 +26,46 @@ const dimensions = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as cons
 const whole: ReadonlySet<string> = new Set(["maxTokens", "maxTurns"]);
 
 export function executionBudget(options: Partial<ExecutionBudget> = {}): ExecutionBudget {
+  // Made here, and frozen since.
+  if (options === unlimitedBudget) return unlimitedBudget;
   for (const key of Object.keys(options)) {
     if (!Object.hasOwn(unlimitedBudget, key)) {
       throw new Fault("invalid_argument", `${key} is not a budget dimension: use ${dimensions.join(", ")}`);
     }
   }
-  return deriveBudget((dimension) => checked(dimension, options[dimension] ?? null));
+  const { maxTokens = null, maxCostUsd = null, maxTurns = null, deadlineMs = null } = options;
+  return budgetOf(
+    checked("maxTokens", maxTokens),
+    checked("maxCostUsd", maxCostUsd),
+    checked("maxTurns", maxTurns),
+    checked("deadlineMs", deadlineMs),
+  );
 }
 
 /** B6: what a child may have: in each dimension the smaller of its parent's limit and its own. */
 export function tightenBudget(parent: ExecutionBudget, own: Partial<ExecutionBudget>): ExecutionBudget {
   const wanted = executionBudget(own);
-  return deriveBudget((dimension) => smaller(parent[dimension], wanted[dimension]));
+  return budgetOf(
+    smaller(parent.maxTokens, wanted.maxTokens),
+    smaller(parent.maxCostUsd, wanted.maxCostUsd),
+    smaller(parent.maxTurns, wanted.maxTurns),
+    smaller(parent.deadlineMs, wanted.deadlineMs),
+  );
 }
 
-function deriveBudget(limit: (dimension: (typeof dimensions)[number]) => number | null): ExecutionBudget {
-  return Object.freeze({
-    maxTokens: limit("maxTokens"),
-    maxCostUsd: limit("maxCostUsd"),
-    maxTurns: limit("maxTurns"),
-    deadlineMs: limit("deadlineMs"),
-  });
+/** One and the same for all that have no limit. */
+function budgetOf(
+  maxTokens: number | null,
+  maxCostUsd: number | null,
+  maxTurns: number | null,
+  deadlineMs: number | null,
+): ExecutionBudget {
+  if (maxTokens === null && maxCostUsd === null && maxTurns === null && deadlineMs === null)
+    return unlimitedBudget;
+  return Object.freeze({ maxTokens, maxCostUsd, maxTurns, deadlineMs });
 }
 
-function checked(dimension: string, limit: unknown): number | null {
+function checked(dimension: keyof ExecutionBudget, limit: unknown): number | null {
   if (limit === null) return null;
   const fits = typeof limit === "number" && Number.isFinite(limit) && limit >= 0;
   if (!fits || (whole.has(dimension) && !Number.isSafeInteger(limit))) {

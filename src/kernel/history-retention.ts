@@ -19,11 +19,12 @@ export const HistoryRetention = Object.freeze({
 
 export type HistoryRetention = (typeof HistoryRetention)[keyof typeof HistoryRetention];
 
+const retentions: readonly unknown[] = Object.values(HistoryRetention);
+
 export function parseHistoryRetention(value: unknown): HistoryRetention {
-  const found = Object.values(HistoryRetention).find((each) => each === value);
-  if (found === undefined) {
-    const known = Object.values(HistoryRetention).join(", ");
-    throw new Fault("invalid_argument", `${describeValue(value)} is not a history retention: use ${known}`);
-  }
-  return found;
+  if (retentions.includes(value)) return value as HistoryRetention;
+  throw new Fault(
+    "invalid_argument",
+    `${describeValue(value)} is not a history retention: use ${retentions.join(", ")}`,
+  );
 }

@@ -27,6 +27,9 @@ export interface TopicAddress {
 }
 
 const word = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$/;
+const anyAgent = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}(?:\/[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127})?$/;
+/** A segment that is empty, . or .. */
+const noSegment = /(?:^|\/)\.*(?:\/|$)/;
 const anySession = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
 
@@ -37,11 +40,24 @@ export function formatAgentId({ name, key }: AgentAddress): AgentId {
   return `${name}/${key}` as AgentId;
 }
 
+/** The text, if it is the id of an agent. */
+export function agentIdOf(text: string): AgentId {
+  return typeof text === "string" && anyAgent.test(text)
+    ? (text as AgentId)
+    : formatAgentId(parseAgentId(text));
+}
+
 export function parseAgentId(text: string): AgentAddress {
   const [name = "", ...keys] = requireText(text, "agent id").split("/");
   const key = keys.length === 0 ? {} : { key: keys.join("/") };
   formatAgentId({ name, ...key });
   return { name, ...key };
+}
+
+/** Its text was looked at when it became an id. */
+export function agentNameOf(agentId: AgentId): string {
+  const end = agentId.indexOf("/");
+  return end === -1 ? agentId : agentId.slice(0, end);
 }
 
 export function formatTopicId({ type, source }: TopicAddress): TopicId {
@@ -91,7 +107,7 @@ export function parseSessionId(text: string): SessionId {
     "session id",
     "1 to 256 letters, digits, and _ . : @ / -, starting with a letter, digit or _",
   );
-  if (text.split("/").some((segment) => segment === "" || /^\.+$/.test(segment))) {
+  if (noSegment.test(text)) {
     throw refused("session id", text, "made of segments that are not empty, . or ..");
   }
   return text as SessionId;

@@ -9,6 +9,7 @@ export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
 export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
 export { type Blobs, blobThreshold } from "./blobs.ts";
+export { bookLedger } from "./book-ledger.ts";
 export type { BudgetEvents } from "./budget-event.ts";
 export {
   type BudgetDimension,
@@ -128,6 +129,7 @@ export type { IdSource } from "./id-source.ts";
 export {
   type AgentAddress,
   type AgentId,
+  agentNameOf,
   formatAgentId,
   formatRunId,
   formatSessionId,
@@ -146,7 +148,7 @@ export {
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { DrainMode, InputQueue } from "./input-queue.ts";
-export type { Creation, Journal, RunRecord, SingleFlight, Submission } from "./journal.ts";
+export type { Creation, Journal, RunHistory, RunRecord, SingleFlight, Submission } from "./journal.ts";
 export {
   assertJson,
   assertMadeJson,

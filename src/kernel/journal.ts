@@ -18,6 +18,12 @@ export interface RunRecord {
   readonly createdAt: number;
 }
 
+/** A run as it stands. */
+export interface RunHistory {
+  readonly run: RunRecord;
+  readonly commits: readonly Commit[];
+}
+
 /** S5: at most one unfinished run of an agent in a session. */
 export interface SingleFlight {
   /** What is said to that run instead of starting another. Its id begins with `submit `; said once, also when that run has ended since. */
@@ -74,6 +80,8 @@ export interface Journal {
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
   /** The same, as many at a time as are read at once: for whoever wants all of them. */
   readPages?(runId: RunId): AsyncIterable<Iterable<Commit>>;
+  /** The run and all that has been committed, where nothing has to be waited for. A store that cannot do it has none. */
+  readNow?(runId: RunId): RunHistory | undefined;
   /**
    * With its events, mail and blobs. The session keeps what is visible there; what never became so goes, since nobody can go on with
    * it. Done nothing if it is not there.

@@ -4,8 +4,8 @@ import type { AgentId, TaskId } from "./identity.ts";
 import type { Priority } from "./priority.ts";
 
 /**
- * What a run has spent and promised, as a pure state machine: `stepLedger(state, command) -> state + outcome`. The runtime
- * and the execution tracker stand on it; nobody else counts money.
+ * What a run has spent and promised, as a state machine: `bookLedger` applies a command in place, `stepLedger` gives the next state and
+ * leaves this one. The runtime and the execution tracker stand on it; nobody else counts money.
  *
  * A reservation is `open` from its grant to the command that ends it: `settle` (usage reported), `lose` (no usage
  * reported: charged in full), `refund` (refused before any body: charged nothing) or `crash`. One that does not fit

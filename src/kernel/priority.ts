@@ -29,10 +29,15 @@ export function formatPriority(priority: Priority): PriorityName {
 
 /** Takes a name in any case, or a weight. */
 export function parsePriority(value: unknown): Priority {
-  const name =
-    typeof value === "string" ? value.toUpperCase() : names.find((each) => Priority[each] === value);
-  if (name === undefined || !Object.hasOwn(Priority, name)) throw refused(value);
-  return Priority[name as PriorityName];
+  const known =
+    typeof value === "string" ? priorityNamed(value) : priorities[priorities.indexOf(value as Priority)];
+  if (known === undefined) throw refused(value);
+  return known;
+}
+
+function priorityNamed(text: string): Priority | undefined {
+  const name = names.find((each) => each === text.toUpperCase());
+  return name && Priority[name];
 }
 
 function refused(value: unknown): Fault {

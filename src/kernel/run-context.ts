@@ -86,8 +86,8 @@ export interface Interruption {
 
 /** What is to be said of a task, however it ends. */
 export interface TaskReport {
-  /** What there is of an answer so far: kept when the task is stopped or fails (B5). */
-  readonly output?: JsonValue;
+  /** What there is of an answer so far, or who says it when asked: kept when the task is stopped or fails (B5). */
+  readonly output?: JsonValue | (() => string | undefined);
   /** A return then counts as this, not as an answer. */
   readonly interruption?: Interruption;
   /**

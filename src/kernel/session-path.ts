@@ -23,10 +23,11 @@ export function pathTo(
   entries: readonly SessionEntry[],
   leafId: string | null,
 ): readonly SessionEntry[] | undefined {
+  if (leafId === null) return [];
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
-  if (leafId !== null && !byId.has(leafId)) return undefined;
+  if (!byId.has(leafId)) return undefined;
   const path: SessionEntry[] = [];
-  for (let at = leafId === null ? undefined : byId.get(leafId); at !== undefined;) {
+  for (let at = byId.get(leafId); at !== undefined;) {
     path.push(at);
     at = at.parentId === null ? undefined : byId.get(at.parentId);
   }

@@ -12,6 +12,8 @@ export interface SpawnBudget {
 export const defaultSpawnBudget: SpawnBudget = Object.freeze({ maxAgents: 50, allowPreempt: true });
 
 export function spawnBudget(options: Partial<SpawnBudget> = {}): SpawnBudget {
+  // Made here, and frozen since.
+  if (options === defaultSpawnBudget) return defaultSpawnBudget;
   const { maxAgents = defaultSpawnBudget.maxAgents, allowPreempt = defaultSpawnBudget.allowPreempt } =
     options;
   if (!Number.isSafeInteger(maxAgents) || maxAgents < 1) {

@@ -18,7 +18,10 @@ export interface Store {
   readonly blobs: Blobs;
   readonly leases: Leases;
   readonly topics: Topics;
-  /** Calls back, soon, after anyone wrote what may make a run ready or a message wait: in this process or another. The run is named where it is known. */
+  /**
+   * Calls back, soon, after anyone wrote what may make a run ready or a message wait: in this process or another. The run is named where it
+   * is known and all there is: that a message waits is told without one.
+   */
   onChange(listener: (runId?: RunId) => void): () => void;
   close(): Promise<void>;
 }

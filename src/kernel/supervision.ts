@@ -3,11 +3,10 @@ import { executionBudget, tightenBudget, unlimitedBudget, type ExecutionBudget }
 import { Fault } from "./fault.ts";
 import { HistoryRetention, parseHistoryRetention } from "./history-retention.ts";
 import {
-  formatAgentId,
+  agentIdOf,
   formatRunId,
   formatSessionId,
   formatTopicId,
-  parseAgentId,
   parseRunId,
   parseSessionId,
   type AgentId,
@@ -40,12 +39,12 @@ export interface SupervisionJson {
 export interface RootOptions {
   readonly ids: IdSource;
   /** Absent: a new session. */
-  readonly sessionId?: SessionId;
-  readonly spawnBudget?: Partial<SpawnBudget>;
+  readonly sessionId?: SessionId | undefined;
+  readonly spawnBudget?: Partial<SpawnBudget> | undefined;
   readonly executionBudget?: Partial<ExecutionBudget>;
   /** PERMANENT unless told. */
-  readonly retention?: HistoryRetention;
-  readonly priority?: Priority;
+  readonly retention?: HistoryRetention | undefined;
+  readonly priority?: Priority | undefined;
 }
 
 export interface ChildOptions {
@@ -95,7 +94,7 @@ export class Supervision {
       runId: formatRunId(ids.next()),
       sessionId:
         options.sessionId === undefined ? formatSessionId(ids.next()) : parseSessionId(options.sessionId),
-      rootId: formatAgentId(parseAgentId(agentId)),
+      rootId: agentIdOf(agentId),
       parentId: null,
       depth: 0,
       spawnBudget: options.spawnBudget === undefined ? defaultSpawnBudget : spawnBudget(options.spawnBudget),
@@ -112,7 +111,7 @@ export class Supervision {
       runId: this.runId,
       sessionId: this.sessionId,
       rootId: this.rootId,
-      parentId: formatAgentId(parseAgentId(parentId)),
+      parentId: agentIdOf(parentId),
       depth: this.depth + 1,
       spawnBudget: this.spawnBudget,
       executionBudget:
@@ -166,8 +165,8 @@ export class Supervision {
     return new Supervision({
       runId: parseRunId(json.runId),
       sessionId: parseSessionId(json.sessionId),
-      rootId: formatAgentId(parseAgentId(json.rootId)),
-      parentId: json.parentId === null ? null : formatAgentId(parseAgentId(json.parentId)),
+      rootId: agentIdOf(json.rootId),
+      parentId: json.parentId === null ? null : agentIdOf(json.parentId),
       depth: json.depth,
       spawnBudget: same ? Object.freeze(shared) : budget,
       executionBudget: executionBudget(json.executionBudget),

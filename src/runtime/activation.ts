@@ -1,5 +1,6 @@
 import {
   assertJson,
+  executionBudget,
   formatRunId,
   formatTaskId,
   HistoryRetention,
@@ -10,9 +11,11 @@ import {
   type Agent,
   type Commit,
   type Event,
+  type JsonObject,
   type JsonValue,
   type Message,
   type RunRecord,
+  type SpawnBudget,
   type SubmitOptions,
   type TaskRecord,
 } from "../kernel/index.ts";
@@ -33,73 +36,76 @@ export function newRun(
 ): NewRun {
   const { clock, ids } = owner;
   const { id: agentId } = agent;
+  const { metadata = nothing, messages = none, userId = null, channel, runId: wanted } = options;
   assertJson(input, `the input of ${agentId}`);
-  assertJson(options.metadata ?? {}, `the metadata of a run of ${agentId}`);
-  const minted = {
-    next: () => (options.runId === undefined ? ids.next() : options.runId.slice("run_".length)),
-  };
-  const budget = tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), options.budget ?? {});
-  const supervision = Supervision.root(agentId, {
-    ids: minted,
+  if (metadata !== nothing) assertJson(metadata, `the metadata of a run of ${agentId}`);
+  const budget = tightenBudget(
+    executionBudget(agent.budget ?? unlimitedBudget),
+    options.budget ?? unlimitedBudget,
+  );
+  const root = Supervision.root(agentId, {
+    ids: wanted === undefined ? ids : { next: () => wanted.slice("run_".length) },
     executionBudget: budget,
-    ...(options.sessionId === undefined ? {} : { sessionId: options.sessionId }),
-    spawnBudget: { ...agent.spawnBudget, ...options.spawnBudget },
-    ...(options.priority === undefined ? {} : { priority: options.priority }),
-    ...(options.retention === undefined ? {} : { retention: options.retention }),
+    sessionId: options.sessionId,
+    spawnBudget: seatsOf(agent, options),
+    priority: options.priority,
+    retention: options.retention,
   });
-  const { runId, sessionId, priority } = supervision;
+  const { runId, sessionId, priority } = root;
+  const supervision = root.toJSON();
   const at = clock.now();
-  const taskId = formatTaskId(0);
-  const metadata = options.metadata ?? {};
-  const by = options.userId ?? options.messages?.[0]?.from ?? undefined;
+  const by = userId ?? messages[0]?.from;
   const task: TaskRecord = {
     taskId,
     agentId,
     parentId: null,
-    supervision: supervision.toJSON(),
+    supervision,
     budget,
     input,
-    messages: options.messages ?? [],
-    userId: options.userId ?? null,
+    messages,
+    userId,
     metadata,
     streaming: options.streaming ?? false,
-    ...(options.channel !== undefined && { channel: options.channel }),
     onParentEnd: "wait",
     onPause: "suspend",
     tools: null,
   };
-  const data = {
-    agentId,
-    sessionId,
-    input,
-    supervision: supervision.toJSON(),
-    metadata,
-    ...(by === undefined ? {} : { by }),
+  const told = { agentId, sessionId, input, supervision, metadata };
+  const data = by == null ? told : { ...told, by };
+  const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, type: "run_start", at, data };
+  const first: Commit = {
+    number: 0,
+    at,
+    events: [start],
+    tasks: [{ type: "create", task: channel === undefined ? task : { ...task, channel } }],
+    ledger: [purseOf(owner, { taskId, parentId: null, budget, priority })],
   };
-  const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, at, type: "run_start", data };
-  const message = supervision.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
+  const message = root.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
+  const said = message && [userEntry({ sessionId, agentId, runId, at, message }, "pending")];
   return {
     record: {
       runId,
       agentId,
       sessionId,
       tenantId: options.tenantId ?? null,
-      userId: options.userId ?? null,
+      userId,
       priority,
       agentVersion: agent.version ?? null,
       createdAt: at,
     },
-    first: {
-      number: 0,
-      at,
-      events: [start],
-      tasks: [{ type: "create", task }],
-      ledger: [purseOf(owner, { taskId, parentId: null, budget, priority })],
-      ...(message && {
-        sessions: [userEntry({ sessionId, agentId, runId, at, message }, "pending")],
-      }),
-    },
+    first: said === undefined ? first : { ...first, sessions: said },
   };
+}
+
+const taskId = formatTaskId(0);
+const nothing: JsonObject = Object.freeze({});
+const none: readonly Message[] = Object.freeze([]);
+
+function seatsOf(
+  { spawnBudget: own }: Agent,
+  { spawnBudget: given }: SubmitOptions,
+): Partial<SpawnBudget> | undefined {
+  return own === undefined || given === undefined ? (given ?? own) : { ...own, ...given };
 }
 
 /**

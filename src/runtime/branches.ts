@@ -27,7 +27,7 @@ export async function runBranches(
     try {
       return await branch(ctx);
     } finally {
-      steps.tell(...ctx.takeTold());
+      for (const draft of ctx.takeTold()) steps.tell(draft);
     }
   });
   if (stopOnFault) await unlessFault(strand, running);

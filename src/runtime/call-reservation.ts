@@ -194,7 +194,7 @@ export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, mo
   const { transcript, instructions = "", tools = [] } = request;
   const extra = boundFormat(request);
   if (sent !== undefined && isSame(sent.by, model) && continues(request, sent)) {
-    return sent.tokens + boundMessages(transcript.slice(sent.request.transcript.length)) + extra;
+    return sent.tokens + boundMessages(transcript, sent.request.transcript.length) + extra;
   }
   return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
 }

@@ -1,9 +1,16 @@
 import type { Clock } from "../kernel/index.ts";
 
-export interface CallTimer {
+export class CallTimer {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly late: () => void;
+  /** Among those that are open. */
+  place = -1;
+
+  constructor(at: number, late: () => void) {
+    this.at = at;
+    this.late = late;
+  }
 }
 
 /**
@@ -12,7 +19,7 @@ export interface CallTimer {
  */
 export class CallTimers {
   readonly #clock: Clock;
-  readonly #open = new Set<CallTimer>();
+  readonly #open: CallTimer[] = [];
   #armedFor = Number.POSITIVE_INFINITY;
   #disarm: (() => void) | undefined;
   #looksSoon = false;
@@ -22,19 +29,30 @@ export class CallTimers {
   }
 
   add(timer: CallTimer): void {
-    this.#open.add(timer);
+    timer.place = this.#open.push(timer) - 1;
     if (timer.at < this.#armedFor) this.#arm(timer.at);
   }
 
   remove(timer: CallTimer): void {
-    this.#open.delete(timer);
-    if (this.#open.size > 0 || this.#looksSoon) return;
+    this.#take(timer);
+    if (this.#open.length > 0 || this.#looksSoon) return;
     this.#looksSoon = true;
     // The next call may be a moment away. Left armed, the timer would keep the process alive.
     setImmediate(() => {
       this.#looksSoon = false;
-      if (this.#open.size === 0) this.#rest();
+      if (this.#open.length === 0) this.#rest();
     });
+  }
+
+  /** The last takes its place. */
+  #take(timer: CallTimer): void {
+    if (this.#open[timer.place] !== timer) return;
+    const last = this.#open.pop();
+    if (last !== undefined && last !== timer) {
+      this.#open[timer.place] = last;
+      last.place = timer.place;
+    }
+    timer.place = -1;
   }
 
   #arm(at: number): void {
@@ -53,9 +71,10 @@ export class CallTimers {
     this.#rest();
     const now = this.#clock.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const timer of this.#open) {
+    const open = this.#open.slice();
+    for (const timer of open) {
       if (timer.at <= now) {
-        this.#open.delete(timer);
+        this.#take(timer);
         timer.late();
       } else if (timer.at < next) next = timer.at;
     }

@@ -14,7 +14,15 @@ import {
 import { boundRequest } from "./call-reservation.ts";
 import { DeltaStream } from "./delta-stream.ts";
 import { layerContext } from "./layer-context.ts";
-import { callAnswered, conclude, cutShort, payFor, type Answer, type CalledModel } from "./model-answer.ts";
+import {
+  Attempts,
+  callAnswered,
+  conclude,
+  cutShort,
+  payFor,
+  type Answer,
+  type CalledModel,
+} from "./model-answer.ts";
 import type { OpenStep } from "./open-step.ts";
 
 export interface ChatCall {
@@ -35,7 +43,7 @@ export interface ChatCall {
 export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise<CalledModel> {
   const { open, model, whole, request, role } = call;
   const { streaming } = open.runner.task.record;
-  const attempts = { count: 0, turns: 1 };
+  const attempts = new Attempts();
   let answer: Answer | undefined;
   let paid = noUsage;
   let counted = false;
@@ -57,12 +65,8 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
     counted = context.request === whole;
     const { filters, request: asked } = context;
     const inputTokens = counted ? call.inputTokens : () => boundRequest(asked);
-    answer = await callAnswered(
-      open,
-      { model: context.model, request: asked, role, inputTokens, filters },
-      attempts,
-      asIs,
-    );
+    const outgoing = { model: context.model, request: asked, role, inputTokens, filters };
+    answer = await callAnswered(open, outgoing, attempts);
     context.result = answer.response;
   };
   try {
@@ -74,6 +78,8 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
     const { grant, response } = answer;
     throw (stopsTask(error) ? undefined : cutShort(open, grant, response.stopReason)) ?? error;
   }
+  // The layers may have taken their time.
+  open.endedAt = undefined;
   const { result } = context;
   if (result === undefined) {
     throw new Fault(
@@ -87,10 +93,6 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
     return conclude(open, answer ?? { model: context.model }, result, usage);
   };
   return { settle, countedBy: counted && paid === noUsage ? answer?.model : undefined };
-}
-
-function asIs(answer: Answer): Answer {
-  return answer;
 }
 
 /** Nothing was streamed: whoever watches is shown the answer in one piece. */

@@ -11,7 +11,7 @@ import {
   type TaskId,
   type TaskRecord,
 } from "../kernel/index.ts";
-import type { TaskState } from "./run-state.ts";
+import type { RunState, TaskState } from "./run-state.ts";
 
 export interface ChildTaskOptions extends SpawnOptions {
   readonly taskId: TaskId;
@@ -52,6 +52,20 @@ export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRec
     ...(options.role !== undefined && { role: options.role }),
     tools: options.tools ?? null,
   };
+}
+
+/** Those at work that the end of their parent is to meet so. */
+export function childrenOf(
+  { tasks }: RunState,
+  parentId: TaskId,
+  onParentEnd: TaskRecord["onParentEnd"],
+): readonly TaskId[] {
+  const children: TaskId[] = [];
+  for (const { record, outcome } of tasks.values()) {
+    if (record.parentId === parentId && record.onParentEnd === onParentEnd && outcome === null)
+      children.push(record.taskId);
+  }
+  return children;
 }
 
 /** Without its ancestors' caps: those hold for it anyway, also when they are raised. */

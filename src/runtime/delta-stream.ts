@@ -1,32 +1,38 @@
-import type { DeltaFilter, StreamedDelta } from "../kernel/index.ts";
+import type { DeltaFilter, EventLog, Lease, StreamedDelta, TaskId } from "../kernel/index.ts";
 import type { OpenStep } from "./open-step.ts";
 
 const kinds = { text_delta: "text", reasoning_delta: "reasoning", tool_input_delta: "tool_input" } as const;
 
 /** What watchers are shown of one attempt at an answer (E2), behind whatever filters stand before them. */
 export class DeltaStream {
-  readonly #open: OpenStep;
+  readonly #events: EventLog;
+  readonly #lease: Lease;
+  readonly #taskId: TaskId;
+  readonly #messageSeq: number;
   readonly #attempt: number;
+  readonly #again: boolean;
   readonly #filters: readonly DeltaFilter[];
   readonly #offsets = { text: 0, reasoning: 0, tool_input: 0 };
 
-  constructor(open: OpenStep, attempt: number, filters: readonly DeltaFilter[]) {
-    this.#open = open;
+  constructor({ runner, openSeq, again }: OpenStep, attempt: number, filters: readonly DeltaFilter[]) {
+    const { taskId, log, owner } = runner;
+    this.#events = owner.store.events;
+    this.#lease = log.lease;
+    this.#taskId = taskId;
+    this.#messageSeq = openSeq;
     this.#attempt = attempt;
+    this.#again = again;
     this.#filters = filters;
   }
 
   /** What an earlier attempt has shown is void. */
   begin(): void {
     for (const filter of this.#filters) filter.begin?.();
-    if (this.#attempt === 1 && !this.#open.again) return;
-    const { runner, openSeq: messageSeq } = this.#open;
-    const { taskId, log, owner } = runner;
-    const { runId } = log.lease;
-    owner.store.events.putDelta(log.lease, {
-      runId,
-      taskId,
-      messageSeq,
+    if (this.#attempt === 1 && !this.#again) return;
+    this.#events.putDelta(this.#lease, {
+      runId: this.#lease.runId,
+      taskId: this.#taskId,
+      messageSeq: this.#messageSeq,
       attempt: this.#attempt,
       type: "message_reset",
     });
@@ -54,13 +60,10 @@ export class DeltaStream {
     const kind = kinds[type];
     const offset = this.#offsets[kind];
     this.#offsets[kind] = offset + text.length;
-    const { runner, openSeq: messageSeq } = this.#open;
-    const { taskId, log, owner } = runner;
-    const { runId } = log.lease;
-    owner.store.events.putDelta(log.lease, {
-      runId,
-      taskId,
-      messageSeq,
+    this.#events.putDelta(this.#lease, {
+      runId: this.#lease.runId,
+      taskId: this.#taskId,
+      messageSeq: this.#messageSeq,
       attempt: this.#attempt,
       type: "message_update",
       kind,

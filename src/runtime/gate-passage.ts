@@ -9,14 +9,11 @@ import {
   type ToolGate,
 } from "../kernel/index.ts";
 import { showToGate, type GatedCallOptions, type GateStage } from "./gated-call.ts";
-import type { ScopeSteps } from "./scope-steps.ts";
 import type { StepIdentity } from "./task-runner.ts";
 import { askForApproval } from "./tool-approval.ts";
 import { approvalAddress, gateAddress } from "./wait-name.ts";
 
 export interface Passage extends GatedCallOptions {
-  /** Of the code that calls the tool. */
-  readonly steps: ScopeSteps;
   readonly tool: Tool;
   readonly needsApproval: boolean;
 }
@@ -33,7 +30,7 @@ export async function passGate(passage: Passage): Promise<Passed> {
   if (verdict.decision === "deny") return denied(passage, verdict);
   const { reason, answer } = verdict;
   const input = verdict.input ?? call.input;
-  const decision = await askForApproval(passage.steps, open.address, {
+  const decision = await askForApproval(passage.from.steps, open.address, {
     call: { ...call, input },
     reason,
     ...(answer && { answer }),
@@ -84,7 +81,8 @@ function given(input: JsonValue | undefined): Passed {
  * handler had not answered, because the handler is only had from the gate.
  */
 async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict> {
-  const { steps, open, call } = passage;
+  const { open, call } = passage;
+  const { steps } = passage.from;
   const digest = new JsonDigest(call.input);
   const address = gateAddress(open.address);
   const step: StepIdentity = { address, kind: "gate", name: call.toolName, digest };

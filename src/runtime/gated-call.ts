@@ -1,19 +1,34 @@
-import type { EventDraft, GatedCall, JsonValue, Tool, ToolCall } from "../kernel/index.ts";
+import {
+  branchScope,
+  type EventDraft,
+  type GatedCall,
+  type JsonValue,
+  type StepScope,
+  type Tool,
+  type ToolCall,
+} from "../kernel/index.ts";
 import type { CallHistory } from "./call-history.ts";
 import type { OpenStep } from "./open-step.ts";
 import { ScopeInside, type InnerContext } from "./scope-inside.ts";
+import type { ScopeSteps } from "./scope-steps.ts";
 import { Strand } from "./strand.ts";
 
 /** Why a call is shown to its gate: before it is made, again when a person has edited or approved it, after it. */
 export type GateStage = "gate" | "edited" | "remember" | "after";
 
+/** Where calls are made from. */
+export interface CallingScope {
+  readonly steps: ScopeSteps;
+  readonly history: CallHistory;
+  /** A scope below it. */
+  readonly inside: (scope: StepScope, strand: Strand) => InnerContext;
+}
+
 export interface GatedCallOptions {
   readonly open: OpenStep;
   readonly call: ToolCall;
-  /** Of the scope that makes the call. */
-  readonly history: CallHistory;
-  /** A scope under the call; a branch of it where one is named. */
-  readonly scoped: (strand: Strand, branch?: string) => InnerContext;
+  /** Of the code that calls the tool. */
+  readonly from: CallingScope;
 }
 
 /**
@@ -21,16 +36,12 @@ export interface GatedCallOptions {
  * replay shifts no other.
  */
 export async function showToGate<Value>(
-  { open, call, scoped, history }: GatedCallOptions,
+  { open, call, from }: GatedCallOptions,
   { tool, needsApproval, stage, input = call.input }: Look,
   look: (gated: GatedCall) => Promise<Value>,
 ): Promise<Value> {
   const { agentId, taskId, facts, tree } = open.runner;
-  const inside = new ScopeInside(() => {
-    // What was called has settled; a step of the gate is a call of its own (H7).
-    open.end();
-    return scoped(new Strand(open.strand), stage);
-  });
+  const inside = new InsideGate(open, from, stage);
   try {
     return await look({
       call: input === call.input ? call : { ...call, input },
@@ -40,7 +51,7 @@ export async function showToGate<Value>(
       taskId,
       tenantId: tree.tenantId,
       facts,
-      history: history.calls,
+      history: from.history.calls,
       get ctx() {
         return inside.ctx;
       },
@@ -57,4 +68,25 @@ export interface Look {
   readonly stage: GateStage;
   /** Edited arguments. */
   readonly input?: JsonValue;
+}
+
+/** The steps of one look. */
+class InsideGate extends ScopeInside {
+  readonly #open: OpenStep;
+  readonly #from: CallingScope;
+  readonly #stage: GateStage;
+
+  constructor(open: OpenStep, from: CallingScope, stage: GateStage) {
+    super();
+    this.#open = open;
+    this.#from = from;
+    this.#stage = stage;
+  }
+
+  protected override make(): InnerContext {
+    const open = this.#open;
+    // What was called has settled; a step of the gate is a call of its own (H7).
+    open.end();
+    return this.#from.inside(branchScope(open.address, this.#stage), new Strand(open.strand));
+  }
 }

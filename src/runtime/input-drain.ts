@@ -2,10 +2,7 @@ import type { DrainMode, InputQueue, JsonValue } from "../kernel/index.ts";
 import { none, type ScopeSteps } from "./scope-steps.ts";
 import { queueWait } from "./wait-name.ts";
 
-/**
- * Takes what waits in a queue of the task; taken with the record. A drain that finds nothing is recorded too: what is begun after it
- * depends on it, and may be in flight when the owner dies.
- */
+/** Takes what waits in a queue of the task; taken with the record. */
 export function drainInput(
   steps: ScopeSteps,
   queue: InputQueue,
@@ -15,7 +12,7 @@ export function drainInput(
   if (task.record.parentId !== null) return steps.alone(`drain ${queue}`, () => []);
   const step = { address: steps.next(), kind: "drain", name: queue, digest: mode } as const;
   // In the breath of the record: two branches that drain at once share nothing.
-  return steps.breath<readonly JsonValue[]>(step, () => {
+  return steps.look<JsonValue>(step, () => {
     const waiting = state.resolutions(taskId, queueWait(queue));
     return waiting.length === 0 ? none : waiting.slice(0, most[mode]).map(({ value }) => value);
   });

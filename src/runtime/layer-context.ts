@@ -1,4 +1,4 @@
-import { parseAgentId, type ChatContext, type EventDraft } from "../kernel/index.ts";
+import { agentNameOf, type ChatContext, type EventDraft } from "../kernel/index.ts";
 import type { OpenStep } from "./open-step.ts";
 
 type LayerContext = Pick<
@@ -21,7 +21,7 @@ export function layerContext(open: OpenStep): LayerContext {
   const { runner, strand } = open;
   const { agentId, facts, taskId } = runner;
   return {
-    agentName: parseAgentId(agentId).name,
+    agentName: agentNameOf(agentId),
     agentId,
     runId: facts.runId,
     taskId,

@@ -4,32 +4,41 @@ import type { TaskState } from "./run-state.ts";
 /** How often the messages of a run's tasks had been handed back when this owner last looked; the inbox itself keeps count (I4). */
 export class MailDeliveries {
   readonly #inbox: Inbox;
-  readonly #counts = new Map<string, number>();
+  #counts: Map<string, number> | undefined;
 
   constructor(inbox: Inbox) {
     this.#inbox = inbox;
   }
 
-  /** Of the messages that tasks were given before this owner had them. */
-  async load(tasks: Iterable<TaskState>): Promise<void> {
-    for (const { record, drained, outcome } of tasks) {
-      const given = record.messages.length + drained.size;
-      if (given > 0 && outcome === null) this.note(await this.#inbox.peek(record.agentId, given + ahead));
-    }
+  /** Of the messages that tasks were given before this owner had them. Nothing to wait for where there are none. */
+  load(tasks: Iterable<TaskState>): Promise<void> | undefined {
+    let loading: Promise<void>[] | undefined;
+    for (const task of tasks) if (isGiven(task)) (loading ??= []).push(this.#load(task));
+    return loading && Promise.all(loading).then(() => undefined);
+  }
+
+  async #load({ record, drained }: TaskState): Promise<void> {
+    const given = record.messages.length + drained.size;
+    this.note(await this.#inbox.peek(record.agentId, given + ahead));
   }
 
   note(deliveries: readonly Delivery[]): void {
+    this.#counts ??= new Map();
     for (const { message, deliveries: count } of deliveries) this.#counts.set(message.id, count);
   }
 
   /** What is to be told of those that are handed back once too often. */
   handBack(messageIds: readonly string[]): readonly EventDraft[] {
     return messageIds.flatMap((messageId): EventDraft[] => {
-      const deliveries = (this.#counts.get(messageId) ?? 0) + 1;
+      const deliveries = (this.#counts?.get(messageId) ?? 0) + 1;
       if (deliveries < this.#inbox.maxDeliveries) return [];
       return [{ type: "mail_dead_letter", data: { messageId, deliveries } }];
     });
   }
+}
+
+function isGiven({ record, drained, outcome }: TaskState): boolean {
+  return outcome === null && record.messages.length + drained.size > 0;
 }
 
 /** Messages that another run of the agent is at may stand before them. */

@@ -1,4 +1,4 @@
-import { modelFor, type EventDraft, type Model } from "../kernel/index.ts";
+import type { EventDraft, Model } from "../kernel/index.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 interface Begun {
@@ -16,8 +16,7 @@ export class MessageStarts {
     this.#runner = runner;
   }
 
-  of(role: string): EventDraft {
-    const model = modelFor(this.#runner.agent, role);
+  of(role: string, model: Model | undefined): EventDraft {
     if (this.#last?.role === role && this.#last.model === model) return this.#last.start;
     const named = model && { model: this.#runner.nameOf(model).name };
     const modelRole = role === "main" ? undefined : { modelRole: role };

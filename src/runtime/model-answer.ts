@@ -21,6 +21,7 @@ import { DeltaStream } from "./delta-stream.ts";
 import { ModelLine, type FailedAttempt } from "./model-line.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
+import { Settling } from "./settling.ts";
 import { partialOutput } from "./task-end.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
@@ -37,76 +38,155 @@ export interface Outgoing {
   readonly request: ModelRequest;
   readonly role: string;
   /** B1: of input, at most, as this model may count. */
-  readonly inputTokens: (model: Model) => number;
+  inputTokens(model: Model): number;
   readonly filters: readonly DeltaFilter[];
+  /** Told of the answer before anyone else. */
+  answered?(answer: Answer): void;
 }
 
 /** How often a step has called a model, whichever. B1: a turn counts once, with the first attempt that is charged. */
-export interface Attempts {
-  count: number;
-  turns: number;
+export class Attempts {
+  count = 0;
+  turns = 1;
 }
 
-/** An answer, and the reservation it is paid from. */
-export interface Answer {
+/** An answer, and the reservation it is paid from; paid when the step is recorded. */
+export class Answer extends Settling {
+  readonly open: OpenStep;
   readonly response: ModelResponse;
   readonly model: Model;
   readonly grant: Grant;
   readonly durationMs: number;
+
+  constructor(open: OpenStep, model: Model, grant: Grant, response: ModelResponse, durationMs: number) {
+    super();
+    this.open = open;
+    this.response = response;
+    this.model = model;
+    this.grant = grant;
+    this.durationMs = durationMs;
+  }
+
+  settle(): LlmReply {
+    return conclude(this.open, this, this.response, payFor(this.open, this));
+  }
 }
 
 /**
  * Reserve, call; again after a failure that may pass (J5: inside the step). Each attempt reserves anew, and one that ends without
  * reported usage is charged in full (B3). Of several models that may answer, the next is asked at once. What it resolves to has not
- * been settled; `as` makes of the answer what the caller wants.
+ * been settled.
  */
-export async function callAnswered<Result>(
-  open: OpenStep,
-  outgoing: Outgoing,
-  attempts: Attempts,
-  as: (answer: Answer) => Result,
-): Promise<Result> {
-  const { runner, strand } = open;
-  const { request } = outgoing;
-  const { maxOutputTokens } = request;
-  const line = new ModelLine(outgoing.model, request, outgoing.role);
-  for (let tries = 1; ;) {
-    const { model } = line;
-    const attempt = ++attempts.count;
-    const { turns } = attempts;
-    const inputTokens = outgoing.inputTokens(model);
+export function callAnswered(open: OpenStep, outgoing: Outgoing, attempts: Attempts): Promise<Answer> {
+  return new Asking(open, outgoing, attempts).ask();
+}
+
+/** One request until it is answered. By hand and not by `async`: every model call goes through here, and each function that waits costs. */
+class Asking {
+  readonly #open: OpenStep;
+  readonly #outgoing: Outgoing;
+  readonly #attempts: Attempts;
+  readonly #line: ModelLine;
+  /** Rounds through the line, from 1. */
+  #tries = 1;
+  #sentAt = 0;
+  /** Pieces of the answer that came. */
+  #parts = 0;
+
+  constructor(open: OpenStep, outgoing: Outgoing, attempts: Attempts) {
+    this.#open = open;
+    this.#outgoing = outgoing;
+    this.#attempts = attempts;
+    this.#line = new ModelLine(outgoing.model, outgoing.request, outgoing.role);
+  }
+
+  ask(): Promise<Answer> {
+    const open = this.#open;
+    const { model } = this.#line;
+    const attempt = ++this.#attempts.count;
+    const { turns } = this.#attempts;
+    const { maxOutputTokens } = this.#outgoing.request;
+    const inputTokens = this.#outgoing.inputTokens(model);
     const reserved = reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
-    const grant = reserved instanceof Promise ? await reserved : reserved;
-    let isSent = false;
-    let parts = 0;
-    try {
-      open.start();
-      const flushed = runner.log.flush();
-      if (flushed !== undefined) await flushed;
-      if (runner.dropped) return await never();
-      runner.check(strand);
-      isSent = true;
-      const { clock } = runner.owner;
-      const sentAt = clock.now();
-      const limited = limit(request, grant);
-      const response = await (runner.task.record.streaming
-        ? stream(open, { ...outgoing, model, request: limited }, attempt, () => parts++)
-        : model.generate(limited, { signal: strand.signal }));
-      if (runner.dropped) return await never();
-      attempts.turns = 0;
-      if (tries > 1) open.tell({ type: "retry_end", data: { attempt: tries - 1, success: true } });
-      return as({ response, model, grant, durationMs: clock.now() - sentAt });
-    } catch (error) {
-      if (runner.dropped) return await never();
-      if (!isSent) {
-        runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
-        throw error;
-      }
-      const failed = fail(open, grant, error, parts);
-      if (failed.charged) attempts.turns = 0;
-      if (line.passOn(failed)) tellFallback(open, model, line.model, failed.error);
-      else await delay(open, retryDelay(open, tries++, line.startOver()));
+    return reserved instanceof Promise
+      ? reserved.then((grant) => this.#begin(model, grant))
+      : this.#begin(model, reserved);
+  }
+
+  #begin(model: Model, grant: Grant): Promise<Answer> {
+    const open = this.#open;
+    open.start();
+    const flushed = open.runner.log.flush();
+    if (flushed === undefined) {
+      this.#sentAt = this.#attempts.count === 1 ? open.at : open.runner.owner.clock.now();
+      return this.#send(model, grant);
     }
+    return flushed.then(
+      () => this.#sendLater(model, grant),
+      (error: unknown) => this.#unsent(grant, error),
+    );
+  }
+
+  /** C2: it may have been stopped since. */
+  #sendLater(model: Model, grant: Grant): Promise<Answer> {
+    const { runner, strand } = this.#open;
+    if (runner.dropped) return never();
+    try {
+      runner.check(strand);
+    } catch (error) {
+      return this.#unsent(grant, error);
+    }
+    this.#sentAt = runner.owner.clock.now();
+    return this.#send(model, grant);
+  }
+
+  #send(model: Model, grant: Grant): Promise<Answer> {
+    if (this.#open.runner.dropped) return never();
+    this.#parts = 0;
+    try {
+      return this.#call(model, limit(this.#outgoing.request, grant)).then(
+        (response) => this.#answered(model, grant, response),
+        (error: unknown) => this.#failed(model, grant, error),
+      );
+    } catch (error) {
+      return this.#failed(model, grant, error);
+    }
+  }
+
+  #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
+    const { runner, strand } = this.#open;
+    if (!runner.task.record.streaming)
+      return Promise.resolve(model.generate(request, { signal: strand.signal }));
+    const { filters } = this.#outgoing;
+    return stream(this.#open, model, request, filters, this.#attempts.count, () => this.#parts++);
+  }
+
+  #answered(model: Model, grant: Grant, response: ModelResponse): Answer | Promise<never> {
+    const open = this.#open;
+    const { runner } = open;
+    if (runner.dropped) return never();
+    this.#attempts.turns = 0;
+    if (this.#tries > 1) open.tell({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
+    const answer = new Answer(open, model, grant, response, open.durationSince(this.#sentAt));
+    this.#outgoing.answered?.(answer);
+    return answer;
+  }
+
+  #unsent({ id }: Grant, error: unknown): Promise<never> {
+    const { runner } = this.#open;
+    if (runner.dropped) return never();
+    runner.tree.book(runner.taskId, { type: "refund", id });
+    throw error;
+  }
+
+  async #failed(model: Model, grant: Grant, error: unknown): Promise<Answer> {
+    const open = this.#open;
+    if (open.runner.dropped) return never();
+    const failed = fail(open, grant, error, this.#parts);
+    if (failed.charged) this.#attempts.turns = 0;
+    if (this.#line.passOn(failed)) tellFallback(open, model, this.#line.model, failed.error);
+    else await delay(open, retryDelay(open, this.#tries++, this.#line.startOver()));
+    return this.ask();
   }
 }
 
@@ -176,10 +256,12 @@ function retryDelay(open: OpenStep, tries: number, { error, cause }: FailedAttem
 /** B1, B3: what the answer cost, taken from its reservation. */
 export function payFor({ runner }: OpenStep, { response, grant }: Answer): Usage {
   const { taskId, tree } = runner;
-  const priced = priceUsage(grant.priceOf(response.usage.inputTokens), response.usage);
+  const reported = response.usage;
+  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = reported;
+  const priced = priceUsage(grant.priceOf(inputTokens), reported);
   // As the ledger counts it: what a call is said to have cost adds up to what was spent.
   const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
-  const usage = { ...response.usage, costUsd };
+  const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
   const tokens = usage.inputTokens + usage.outputTokens;
   tree.book(taskId, { type: "settle", id: grant.id, tokens, costUsd });
   if (runner.state.headcount.tasks[taskId]?.shielded === true) runner.log.seat({ type: "progress", taskId });
@@ -220,7 +302,9 @@ export function cutShort(
 
 async function stream(
   open: OpenStep,
-  { model, request, filters }: Outgoing,
+  model: Model,
+  request: ModelRequest,
+  filters: readonly DeltaFilter[],
   attempt: number,
   onPart: () => void,
 ): Promise<ModelResponse> {

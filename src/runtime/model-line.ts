@@ -18,16 +18,20 @@ export interface FailedAttempt {
  * asked once a piece of an answer was shown.
  */
 export class ModelLine {
-  readonly #candidates: readonly Candidate[];
+  readonly #first: Model;
+  /** Where the first stands for others. */
+  readonly #candidates: readonly Candidate[] | undefined;
   #place = 0;
   #failed: FailedAttempt | undefined;
 
   constructor(model: Model, request: ModelRequest, role: string) {
-    this.#candidates = lineUp(model, request, role);
+    this.#first = model;
+    if (model.choice !== undefined) this.#candidates = lineUp(model, request, role);
   }
 
   /** Who is to be asked. */
   get model(): Model {
+    if (this.#candidates === undefined) return this.#first;
     const candidate = this.#candidates[this.#place];
     if (candidate === undefined)
       throw new Fault("invalid_argument", "a model's choice named no model to ask");
@@ -41,11 +45,12 @@ export class ModelLine {
     const counts =
       before === undefined || failed.shown || (!before.error.retryable && failed.error.retryable);
     this.#failed = counts ? failed : before;
-    const current = this.#candidates[this.#place];
+    const candidates = this.#candidates;
     if (
       failed.shown ||
-      this.#place + 1 >= this.#candidates.length ||
-      current?.passesOn(failed.error) !== true
+      candidates === undefined ||
+      this.#place + 1 >= candidates.length ||
+      candidates[this.#place]?.passesOn(failed.error) !== true
     )
       return false;
     this.#place++;

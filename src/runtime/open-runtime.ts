@@ -27,6 +27,7 @@ import {
 } from "../kernel/index.ts";
 import { activate } from "./activation.ts";
 import { CallTimers } from "./call-timers.ts";
+import { ContentNames } from "./content-names.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
@@ -112,6 +113,8 @@ class LocalRuntime implements Runtime {
   readonly #store: Store;
   readonly #engine: LocalEngine;
   readonly #agents = new Map<AgentId, Agent>();
+  /** Those, as the engine names them; made anew when there are others. */
+  #hosted: readonly HostedAgent[] | undefined;
   readonly #sameName: "refuse" | "replace";
   /** Where names may be taken again: the agents of runs that have not ended. */
   readonly #casts = new Map<RunId, ReadonlyMap<AgentId, Agent>>();
@@ -156,6 +159,7 @@ class LocalRuntime implements Runtime {
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
       callTimers: new CallTimers(clock),
+      contentNames: new ContentNames(hash),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
       findAgent: (agentId) => this.#agents.get(agentId),
@@ -165,7 +169,7 @@ class LocalRuntime implements Runtime {
       clock,
       workerId: options.workerId ?? `worker-${randomUUID()}`,
       concurrency: Math.max(concurrency * 16, 1_024),
-      agents: () => hostedAgents(this.#agents.values(), options.versionPolicy),
+      agents: () => (this.#hosted ??= hostedAgents(this.#agents.values(), options.versionPolicy)),
       pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
       keepAlive: options.keepAlive ?? true,
       onError,
@@ -190,22 +194,17 @@ class LocalRuntime implements Runtime {
     if (known !== undefined && this.#sameName === "refuse")
       throw new Fault("already_exists", `another agent is registered as ${agent.id}`);
     this.#agents.set(agent.id, agent);
+    this.#hosted = undefined;
     for (const colleague of agent.colleagues ?? []) this.register(colleague);
     this.#engine.hostsChanged();
     this.#activateAll();
   }
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
-    const record =
-      this.#sameName === "refuse"
-        ? await this.#submitOne(agent, input, options)
-        : await this.#submitCast(agent, input, options);
-    return this.#handle(record, options.userId);
-  }
-
-  #submitOne(agent: Agent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
+    if (this.#sameName === "replace")
+      return this.#handle(await this.#submitCast(agent, input, options), options.userId);
     this.register(agent);
-    return submitRun(this.#owner, agent, input, options);
+    return this.#handle(await submitRun(this.#owner, agent, input, options), options.userId);
   }
 
   /** A cast is kept for as long as a run it was submitted with: for none that was refused, became steering, or stood there before. */
@@ -258,13 +257,12 @@ class LocalRuntime implements Runtime {
 
   #handle(record: RunRecord, by?: string): RunHandle {
     const { store, clock, ids, unknownPrice } = this.#owner;
-    const observed = (): Promise<void> => this.#observed(record.runId);
-    const options = { store, clock, ids, record, unknownPrice, observed };
-    return new StoredRunHandle({ ...options, ...(by === undefined ? {} : { by }) });
+    return new StoredRunHandle({ store, clock, ids, record, unknownPrice, observed: this.#observed, by });
   }
 
   async #drive(lease: Lease): Promise<Rest> {
-    const owner = await RunOwner.load(this.#ownerOf(lease.runId), lease);
+    const loaded = RunOwner.load(this.#ownerOf(lease.runId), lease);
+    const owner = loaded instanceof Promise ? await loaded : loaded;
     // Whoever closes lets go of what is owned by then, and waits for the rest.
     if (this.#closing !== undefined) return { kind: "ready" };
     this.#owned.set(lease.runId, owner);
@@ -289,23 +287,29 @@ class LocalRuntime implements Runtime {
   #letSettle(runId: RunId, owner: RunOwner): void {
     const settled = owner
       .observed()
-      .catch((error: unknown) => this.#report(error))
+      ?.catch((error: unknown) => this.#report(error))
       .finally(() => {
         if (this.#settling.get(runId) === settled) this.#settling.delete(runId);
       });
-    this.#settling.set(runId, settled);
+    if (settled !== undefined) this.#settling.set(runId, settled);
   }
 
-  /** Resolves at once for a run that another process works on: its observers are there. */
-  async #observed(runId: RunId): Promise<void> {
-    await this.#owned.get(runId)?.observed();
-    await this.#settling.get(runId);
-  }
+  /** Nothing to wait for where nobody observes, nor for a run that another process works on: its observers are there. */
+  readonly #observed = (runId: RunId): Promise<void> | undefined => {
+    const observed = this.#owned.get(runId)?.observed();
+    return observed === undefined
+      ? this.#settling.get(runId)
+      : observed.then(() => this.#settling.get(runId));
+  };
 
+  /** A change of a run is no change of an inbox. */
   #noteChange(runId: RunId | undefined): void {
-    if (runId === undefined) for (const owner of this.#owned.values()) owner.poke();
-    else this.#owned.get(runId)?.poke();
     this.#engine.wake(runId);
+    if (runId !== undefined) {
+      this.#owned.get(runId)?.poke();
+      return;
+    }
+    for (const owner of this.#owned.values()) owner.poke();
     this.#activateAll();
   }
 

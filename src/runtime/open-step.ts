@@ -5,15 +5,6 @@ import type { ScopeInside } from "./scope-inside.ts";
 import type { OpenCall, Strand } from "./strand.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
-export interface OpenStepOptions {
-  readonly runner: TaskRunner;
-  readonly strand: Strand;
-  readonly address: StepAddress;
-  readonly openSeq: number;
-  readonly again: boolean;
-  readonly at: number;
-}
-
 const nothing: readonly EventDraft[] = [];
 
 /** A step at work: what it tells commits with its record, and its call settles with it. */
@@ -27,6 +18,8 @@ export class OpenStep {
   readonly again: boolean;
   /** When it was begun here. Epoch milliseconds. */
   readonly at: number;
+  /** When what it called came to its end, if it noted that. */
+  endedAt: number | undefined;
   /** Of a tool's: it is not executed, for a rule or a person said no. */
   denied = false;
   /** Of a tool's: its body was begun. */
@@ -38,7 +31,14 @@ export class OpenStep {
   #told: EventDraft[] | undefined;
   #call: OpenCall | undefined;
 
-  constructor({ runner, strand, address, openSeq, again, at }: OpenStepOptions) {
+  constructor(
+    runner: TaskRunner,
+    strand: Strand,
+    address: StepAddress,
+    openSeq: number,
+    again: boolean,
+    at: number,
+  ) {
     this.runner = runner;
     this.strand = strand;
     this.address = address;
@@ -52,7 +52,14 @@ export class OpenStep {
   }
 
   tell(draft: EventDraft): void {
-    (this.#told ??= []).push(draft);
+    if (this.#told === undefined) this.#told = [draft];
+    else this.#told.push(draft);
+  }
+
+  /** What it called has come to its end. Milliseconds since `from`. */
+  durationSince(from: number): number {
+    this.endedAt = this.runner.owner.clock.now();
+    return this.endedAt - from;
   }
 
   /** The body has come to its end. */
@@ -79,9 +86,7 @@ export class OpenStep {
     const call = this.start();
     const flushed = runner.log.flush();
     if (flushed !== undefined) return this.#beganAfter(call, flushed);
-    if (runner.dropped) return never();
-    runner.check(strand);
-    return call;
+    return runner.dropped ? never() : call;
   }
 
   async #beginAfter(wait: Promise<void>): Promise<OpenCall> {

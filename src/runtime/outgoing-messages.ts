@@ -84,7 +84,7 @@ export class OutgoingMessages {
     const step = this.#steps.identify("send", `${verb} ${target}`, body);
     await this.#steps.journaled<void>(step, (open) => {
       assertJson(body, `what is to ${verb} ${target}`);
-      return perform(open);
+      return perform(open, step);
     });
   }
 

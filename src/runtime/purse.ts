@@ -24,7 +24,8 @@ export class Purse {
   reserve(taskId: TaskId, command: ReserveCommand): Decision | undefined {
     const outcome = this.#log.book(command);
     if (!outcome.applied) throw new Fault("internal", `task ${taskId} has no purse to reserve from`);
-    const own = outcome.decisions.find(({ id }) => id === command.id);
+    const [first] = outcome.decisions;
+    const own = first?.id === command.id ? first : outcome.decisions.find(({ id }) => id === command.id);
     if (own === undefined) this.#waiting.set(command.id, Promise.withResolvers());
     this.#tell(taskId, outcome);
     return own;
@@ -51,8 +52,10 @@ export class Purse {
   }
 
   #tell(taskId: TaskId, { decisions, warnings, overrun }: LedgerOutcome): void {
-    for (const data of warnings) this.#log.tell(taskId, { type: "budget_warning", data });
+    if (warnings.length > 0)
+      for (const data of warnings) this.#log.tell(taskId, { type: "budget_warning", data });
     if (overrun !== null) this.#log.tell(taskId, { type: "budget_overrun", data: overrun });
+    if (this.#waiting.size === 0) return;
     for (const decision of decisions) {
       this.#waiting.get(decision.id)?.resolve(decision);
       this.#waiting.delete(decision.id);

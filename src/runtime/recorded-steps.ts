@@ -1,12 +1,19 @@
 import type { StepAddress, StepKind } from "../kernel/index.ts";
 
-/** Which steps that were recorded when a replay began it has not come by yet, counted for every scope. */
+/** What an earlier owner has begun and recorded, as far as a replay has not come by it yet, counted for every scope. */
 export class RecordedSteps {
   readonly #left = new Map<string, number>();
+  /** The last index that was begun in a scope. */
+  readonly #last = new Map<string, number>();
   #remaining = 0;
 
-  constructor(addresses: Iterable<StepAddress>) {
-    for (const address of addresses) this.#count(address, 1);
+  /** `opened`: those that were begun and not recorded. */
+  constructor(recorded: Iterable<StepAddress>, opened: Iterable<StepAddress>) {
+    for (const address of recorded) {
+      this.#count(address, 1);
+      this.#pass(address);
+    }
+    for (const address of opened) this.#pass(address);
   }
 
   get remain(): boolean {
@@ -16,6 +23,14 @@ export class RecordedSteps {
   /** Also in scopes below. */
   remainIn(scope: string): boolean {
     return (this.#left.get(scope) ?? 0) > 0;
+  }
+
+  /** Whether a step that comes after this one was begun: then this one was over by then. */
+  wentPast(address: StepAddress): boolean {
+    if (this.#last.size === 0) return false;
+    const end = address.lastIndexOf("/");
+    const last = this.#last.get(end === -1 ? "" : address.slice(0, end));
+    return last !== undefined && last > Number(address.slice(end + 1));
   }
 
   /** The record was used: nothing inside the step will run (J7). What is below a model call are its tools, and they come after it. */
@@ -32,6 +47,18 @@ export class RecordedSteps {
       this.#add(address.slice(0, end), by);
     }
     this.#add(address, by);
+  }
+
+  /** In the scope of the address and in every one around it. Names of branches are no numbers. */
+  #pass(address: StepAddress): void {
+    for (let start = 0; start <= address.length;) {
+      const found = address.indexOf("/", start);
+      const end = found === -1 ? address.length : found;
+      const index = Number(address.slice(start, end));
+      const scope = start === 0 ? "" : address.slice(0, start - 1);
+      if (index > (this.#last.get(scope) ?? -1)) this.#last.set(scope, index);
+      start = end + 1;
+    }
   }
 
   #add(scope: string, by: number): void {

@@ -9,7 +9,17 @@ export function getRunContext(): RunFacts | undefined {
 }
 
 export function withRunFacts<Result>(facts: RunFacts, body: () => Result): Result {
-  return storage.run(facts, body);
+  const present = storage.getStore();
+  return present !== undefined && areSame(present, facts) ? body() : storage.run(facts, body);
+}
+
+function areSame(one: RunFacts, other: RunFacts): boolean {
+  return (
+    one.runId === other.runId &&
+    one.sessionId === other.sessionId &&
+    one.userId === other.userId &&
+    one.metadata === other.metadata
+  );
 }
 
 /** Who a task works for. */

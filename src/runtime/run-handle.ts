@@ -35,15 +35,16 @@ export interface HandleOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly record: RunRecord;
-  /** Whoever observes the run in this process is through with what there is of it. */
-  readonly observed?: () => Promise<void>;
+  /** Whoever observes a run in this process is through with what there is of it; nothing to wait for where nobody does. */
+  readonly observed?: (runId: RunId) => Promise<void> | undefined;
   /** B4: as the run's owner has it; `refuse` unless told. */
   readonly unknownPrice?: UnknownPrice;
   /** Who gives the orders; for the audit. */
-  readonly by?: string;
+  readonly by?: string | undefined;
 }
 
 const root = formatTaskId(0);
+const endings = ["task_end", "run_end"] as const;
 /** Among so many of the last events of a run that has ended is nearly always the end of its root. */
 const endingEvents = 16;
 
@@ -81,7 +82,8 @@ export class StoredRunHandle implements RunHandle {
     const ending = await this.#readEnding(Math.max(0, last - endingEvents));
     // Unless its root ended long before: a log need not be read from its beginning.
     const { end, task } = ending.task === undefined ? await this.#readEnding(0) : ending;
-    await this.#options.observed?.();
+    const observed = this.#options.observed?.(this.runId);
+    if (observed !== undefined) await observed;
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
     const { lost = { tokens: 0, costUsd: 0 } } = end?.data ?? {};
     const failure = task?.data.failure ?? null;
@@ -105,13 +107,18 @@ export class StoredRunHandle implements RunHandle {
     const ending: Ending = {};
     let next = fromSeq;
     do {
-      for await (const event of this.events({ fromSeq: next, types: ["task_end", "run_end"] })) {
+      for await (const event of this.events({ fromSeq: next, types: endings })) {
         if ("seq" in event) next = event.seq + 1;
         if (event.type === "run_end") ending.end = event;
         if (event.type === "task_end" && event.taskId === root) ending.task = event;
       }
-    } while (await this.#ordersObeyed());
+    } while ((await this.#ordersObeyed()) || (await this.#wentOn(next)));
     return ending;
+  }
+
+  /** Something was told since: an order was obeyed before anyone looked for it. */
+  async #wentOn(next: number): Promise<boolean> {
+    return (await this.#options.store.events.lastSeq(this.runId)) >= next;
   }
 
   async standing(): Promise<Standing> {
@@ -166,18 +173,20 @@ export class StoredRunHandle implements RunHandle {
 
   /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. */
   async #ordersObeyed(): Promise<boolean> {
-    const { store } = this.#options;
-    for (let waited = false; ; waited = true) {
+    if (!(await this.#hasOrders())) return false;
+    for (;;) {
       const changed = Promise.withResolvers<void>();
-      const forget = store.onChange(() => changed.resolve());
-      const mail = await store.mailbox.read(this.runId);
-      if (!mail.some(({ body }) => body.type === "resume" || body.type === "top_up")) {
-        forget();
-        return waited;
-      }
-      await changed.promise;
+      const forget = this.#options.store.onChange(() => changed.resolve());
+      // It may have changed before anyone listened.
+      if (await this.#hasOrders()) await changed.promise;
       forget();
+      if (!(await this.#hasOrders())) return true;
     }
+  }
+
+  async #hasOrders(): Promise<boolean> {
+    const mail = await this.#options.store.mailbox.read(this.runId);
+    return mail.some(({ body }) => body.type === "resume" || body.type === "top_up");
   }
 
   async #order(body: MailBody, claimed = unnamed): Promise<void> {

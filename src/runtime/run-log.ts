@@ -55,6 +55,11 @@ export class RunLog {
   readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
   #draft = newDraft();
+  /** The events of the next commit, at the front; behind them may be some of earlier ones: a list that grows each time holds more than it needs. */
+  readonly #told: Event[] = [];
+  #toldCount = 0;
+  /** When the last of it was added; 0 where that is not known. */
+  #addedAt = 0;
   #submissions: Submission[] | undefined;
   #dirty = false;
   #writing: Promise<void> | undefined;
@@ -73,23 +78,27 @@ export class RunLog {
   }
 
   add(addition: Addition): void {
-    this.#state.apply(addition, this.#clock.now());
+    const at = this.#clock.now();
+    if (at > this.#addedAt) this.#addedAt = at;
+    this.#state.apply(addition, at);
     for (const key in addition) this.#put(key as keyof Addition, addition[key as keyof Addition]);
   }
 
   /** A step has begun. */
   open(opening: StepOpening, at: number): void {
+    if (at > this.#addedAt) this.#addedAt = at;
     this.#state.open(opening, at);
     if (this.#draft.opens === undefined) this.#draft.opens = [opening];
     else this.#draft.opens.push(opening);
-    this.#touch();
+    if (!this.#dirty) this.#touch();
   }
 
   record(step: StepRecord, at: number): void {
+    if (at > this.#addedAt) this.#addedAt = at;
     this.#state.record(step, at);
     if (this.#draft.steps === undefined) this.#draft.steps = [step];
     else this.#draft.steps.push(step);
-    this.#touch();
+    if (!this.#dirty) this.#touch();
   }
 
   /** Gives the event its place; the seq is its own from now on. */
@@ -97,15 +106,18 @@ export class RunLog {
     const { agentId, parentId } = this.#state.task(taskId).record;
     const { runId } = this.lease;
     const seq = this.#state.nextSeq;
+    if (at > this.#addedAt) this.#addedAt = at;
     const event = { seq, runId, taskId, agentId, parentId, type, at, data } as Event;
     this.#state.noteEvent(event);
-    (this.#draft.events ??= []).push(event);
-    this.#touch();
+    this.#told[this.#toldCount++] = event;
+    if (!this.#dirty) this.#touch();
     return event;
   }
 
   seat(command: HeadcountCommand): HeadcountOutcome {
-    const outcome = this.#state.seat(command, this.#clock.now());
+    const at = this.#clock.now();
+    if (at > this.#addedAt) this.#addedAt = at;
+    const outcome = this.#state.seat(command, at);
     if (outcome.kind === "ignored" || outcome.kind === "refused") return outcome;
     (this.#draft.headcount ??= []).push(command);
     this.#touch();
@@ -117,7 +129,7 @@ export class RunLog {
     if (!outcome.applied) return outcome;
     if (this.#draft.ledger === undefined) this.#draft.ledger = [command];
     else this.#draft.ledger.push(command);
-    this.#touch();
+    if (!this.#dirty) this.#touch();
     return outcome;
   }
 
@@ -138,9 +150,9 @@ export class RunLog {
     return this.#dirty ? this.#write() : this.#check();
   }
 
-  /** What is being written has been, or has failed. */
-  async written(): Promise<void> {
-    await this.#writing?.catch(() => undefined);
+  /** What is being written has been, or has failed. Nothing to wait for if nothing is. */
+  written(): Promise<void> | undefined {
+    return this.#writing?.catch(() => undefined);
   }
 
   /** Nothing more is written. */
@@ -190,9 +202,10 @@ export class RunLog {
   #write(): Promise<void> | undefined {
     const draft = this.#draft;
     draft.number = this.#state.nextCommit++;
-    draft.at = this.#clock.now();
-    // A list that grew holds room for more, which a store that keeps it would keep.
-    if (draft.events !== undefined) draft.events = draft.events.slice();
+    draft.at = this.#addedAt === 0 ? this.#clock.now() : this.#addedAt;
+    this.#addedAt = 0;
+    if (this.#toldCount > 0) draft.events = this.#told.slice(0, this.#toldCount);
+    this.#toldCount = 0;
     const submissions = this.#submissions;
     this.#draft = newDraft();
     this.#submissions = undefined;

@@ -24,8 +24,8 @@ export class RunObservers {
   readonly #owner: OwnerContext;
   readonly #state: RunState;
   readonly #tell: RunObserversOptions["tell"];
-  readonly #shown = new Set<EventObserver>();
-  readonly #tasks = new Map<TaskId, ObservedTask>();
+  #shown: Set<EventObserver> | undefined;
+  #tasks: Map<TaskId, ObservedTask> | undefined;
 
   constructor({ owner, state, tell }: RunObserversOptions) {
     this.#owner = owner;
@@ -34,19 +34,33 @@ export class RunObservers {
   }
 
   show(events: readonly Event[]): void {
-    for (const event of events) {
-      const observer = this.#owner.findAgent(event.agentId)?.callPath?.observer;
-      if (observer === undefined || observer.watches?.(event.type) === false) continue;
-      this.#shown.add(observer);
-      const task = this.#tasks.get(event.taskId) ?? this.#observed(event);
-      this.#tasks.set(event.taskId, task);
-      // Whoever made it durable may be at work for another run. E1: a store may hold this very event.
-      withRunFacts(task.facts, () => observer.observe(deepFreeze(event), task));
+    let agentId: AgentId | undefined;
+    let observer: EventObserver | undefined;
+    for (let index = 0; index < events.length; index++) {
+      const event = events[index] as Event;
+      if (event.agentId !== agentId) {
+        agentId = event.agentId;
+        observer = this.#owner.findAgent(agentId)?.callPath?.observer;
+      }
+      if (observer !== undefined && observer.watches?.(event.type) !== false) this.#show(event, observer);
     }
   }
 
+  get haveSeen(): boolean {
+    return this.#shown !== undefined;
+  }
+
   async settled(runId: Event["runId"]): Promise<void> {
-    for (const observer of this.#shown) await observer.settled(runId);
+    for (const observer of this.#shown ?? []) await observer.settled(runId);
+  }
+
+  #show(event: Event, observer: EventObserver): void {
+    (this.#shown ??= new Set()).add(observer);
+    const tasks = (this.#tasks ??= new Map());
+    let task = tasks.get(event.taskId);
+    if (task === undefined) tasks.set(event.taskId, (task = this.#observed(event)));
+    // Whoever made it durable may be at work for another run. E1: a store may hold this very event.
+    withRunFacts(task.facts, () => observer.observe(deepFreeze(event), task));
   }
 
   #observed({ taskId, agentId }: Event): ObservedTask {

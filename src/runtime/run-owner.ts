@@ -1,6 +1,7 @@
 import {
   Fault,
   formatTaskId,
+  type AgentId,
   type FaultCode,
   type JsonValue,
   type Lease,
@@ -27,6 +28,10 @@ const root = formatTaskId(0);
 /** By which a store says that it is the commit, not the store: an entry without its parent, what is no JSON. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
 
+function missing({ runId }: Lease): Fault {
+  return new Fault("not_found", `there is no run ${runId} in this store`);
+}
+
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
 export class RunOwner {
   readonly #owner: OwnerContext;
@@ -41,6 +46,8 @@ export class RunOwner {
   #restTimer: (() => void) | undefined;
   #pumping: Promise<void> | undefined;
   #pumpAgain = false;
+  /** Its tasks were started, as far as they could be. */
+  #isStarted = false;
   #over = false;
   #refusal: Fault | undefined;
 
@@ -79,15 +86,23 @@ export class RunOwner {
       fail: (fault: Fault) => this.#abandon(fault),
     };
     this.#tree = new RunTree({ owner, lease, tenantId, state, log: this.#log, waits: this.#waits, rest });
-    // Whoever drives may not be listening yet when the run is lost.
-    this.#rest.promise.catch(() => undefined);
   }
 
-  /** Costs O(commits of the run). */
-  static async load(owner: OwnerContext, lease: Lease): Promise<RunOwner> {
+  /** Costs O(commits of the run). At once, where nothing has to be waited for. */
+  static load(owner: OwnerContext, lease: Lease): RunOwner | Promise<RunOwner> {
+    const { journal } = owner.store;
+    if (journal.readNow === undefined) return RunOwner.#read(owner, lease);
+    const history = journal.readNow(lease.runId);
+    if (history === undefined) throw missing(lease);
+    const state = new RunState(owner.unknownPrice);
+    for (const commit of history.commits) state.fold(commit);
+    return new RunOwner(owner, lease, history.run, state);
+  }
+
+  static async #read(owner: OwnerContext, lease: Lease): Promise<RunOwner> {
     const { journal } = owner.store;
     const record = await journal.find(lease.runId);
-    if (record === undefined) throw new Fault("not_found", `there is no run ${lease.runId} in this store`);
+    if (record === undefined) throw missing(lease);
     const state = new RunState(owner.unknownPrice);
     if (journal.readPages === undefined) {
       for await (const commit of journal.read(lease.runId)) state.fold(commit);
@@ -104,13 +119,15 @@ export class RunOwner {
   async drive(refusal?: Fault): Promise<Rest> {
     const mismatch = this.#findVersionMismatch();
     if (mismatch !== undefined && this.#owner.versionPolicy === "pin") throw mismatch;
-    await this.#tree.load();
+    const loading = this.#tree.load();
+    if (loading !== undefined) await loading;
     if (!this.#state.ended) this.#tree.recover();
     await this.#pump();
     if (this.#over) return this.#rest.promise;
     if (mismatch !== undefined && this.#owner.versionPolicy === "refuse") this.#tree.failAll(mismatch);
     if (refusal !== undefined) this.#tree.failAll(refusal);
     this.#tree.startAll();
+    this.#isStarted = true;
     this.#noteIdle();
     return this.#rest.promise;
   }
@@ -120,9 +137,15 @@ export class RunOwner {
     return this.#refusal;
   }
 
-  /** Whoever observes its agents here has dealt with all that was told so far. */
-  async observed(): Promise<void> {
-    await this.#log.written();
+  /** Whoever observes its agents here has dealt with all that was told so far. At once, if nobody does. */
+  observed(): Promise<void> | undefined {
+    const writing = this.#log.written();
+    if (writing === undefined && !this.#observers.haveSeen) return undefined;
+    return this.#observed(writing);
+  }
+
+  async #observed(writing: Promise<void> | undefined): Promise<void> {
+    await writing;
     await this.#observers.settled(this.#lease.runId);
   }
 
@@ -150,25 +173,30 @@ export class RunOwner {
 
   /** J9: of the root and of every task that has not ended. */
   #findVersionMismatch(): Fault | undefined {
-    const { agentId, agentVersion, runId } = this.#record;
-    const children = [...this.#state.tasks.values()]
-      .filter(({ record, outcome }) => record.parentId !== null && outcome === null)
-      .map(({ record }) => ({ agentId: record.agentId, started: record.agentVersion ?? null }));
-    for (const { agentId: each, started } of [{ agentId, started: agentVersion }, ...children]) {
-      const here = this.#owner.findAgent(each)?.version ?? null;
-      if (here === started) continue;
-      return new Fault(
-        "version_mismatch",
-        `${runId} was started by version ${started ?? "none"} of ${each}; here it has version ${here ?? "none"}`,
-        { details: { agentId: each, started, here } },
-      );
+    const { agentId, agentVersion } = this.#record;
+    const ofRoot = this.#versionMismatch(agentId, agentVersion);
+    if (ofRoot !== undefined) return ofRoot;
+    for (const { record, outcome } of this.#state.tasks.values()) {
+      if (record.parentId === null || outcome !== null) continue;
+      const found = this.#versionMismatch(record.agentId, record.agentVersion ?? null);
+      if (found !== undefined) return found;
     }
     return undefined;
   }
 
+  #versionMismatch(agentId: AgentId, started: string | null): Fault | undefined {
+    const here = this.#owner.findAgent(agentId)?.version ?? null;
+    if (here === started) return undefined;
+    return new Fault(
+      "version_mismatch",
+      `${this.#record.runId} was started by version ${started ?? "none"} of ${agentId}; here it has version ${here ?? "none"}`,
+      { details: { agentId, started, here } },
+    );
+  }
+
   /** If all there is to do is wait, the run is let go after a while. */
   #noteIdle(): void {
-    if (this.#over || this.#restTimer !== undefined || !this.#tree.idle) return;
+    if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#tree.idle) return;
     const { clock, suspendAfterMs } = this.#owner;
     this.#restTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
       this.#restTimer = undefined;
@@ -202,23 +230,24 @@ export class RunOwner {
     if (!this.#over && this.#tree.atWork) await this.#owner.store.leases.check(this.#lease);
   }
 
-  async #pump(): Promise<void> {
-    if (this.#pumping !== undefined) {
-      this.#pumpAgain = true;
-      return this.#pumping;
-    }
-    this.#pumping = this.#readMail().finally(() => {
-      this.#pumping = undefined;
-    });
-    await this.#pumping;
-    if (this.#pumpAgain && !this.#over) {
-      this.#pumpAgain = false;
-      await this.#pump();
-    }
+  /** Resolves when all mail there is by now was dealt with. */
+  #pump(): Promise<void> {
+    this.#pumpAgain = true;
+    return (this.#pumping ??= this.#readMail());
   }
 
   async #readMail(): Promise<void> {
-    if (this.#over) return;
+    try {
+      while (this.#pumpAgain && !this.#over) {
+        this.#pumpAgain = false;
+        await this.#readOnce();
+      }
+    } finally {
+      this.#pumping = undefined;
+    }
+  }
+
+  async #readOnce(): Promise<void> {
     const mail = await this.#owner.store.mailbox.read(this.#lease.runId);
     for (const each of mail) {
       if (this.#over || each.place <= this.#state.mailThrough) continue;
@@ -309,27 +338,24 @@ export class RunOwner {
     this.#tree.seat({ type: "reprioritize", taskId, priority: to });
   }
 
-  /** Whether what was added is durable; if it cannot be, the run is given up. */
-  async #flushed(): Promise<boolean> {
-    try {
-      await this.#log.flush();
-      return !this.#over;
-    } catch (error) {
-      this.#abandon(Fault.from(error));
-      return false;
-    }
-  }
-
   /** The run cannot be written to: nothing of it may run on here. */
   #abandon(fault: Fault): void {
     if (this.#over) return;
     this.#close();
+    // Whoever drives may not be listening yet.
+    this.#rest.promise.catch(() => undefined);
     this.#rest.reject(fault);
   }
 
-  /** Unless it has something to do again by the time all is durable. */
+  /** Unless it has something to do again by the time all is durable; if that cannot be, the run is given up. */
   async #let(rest: Rest, stillSo = (): boolean => true): Promise<void> {
-    if (!(await this.#flushed()) || !stillSo()) return;
+    try {
+      const flushed = this.#log.flush();
+      if (flushed !== undefined) await flushed;
+    } catch (error) {
+      this.#abandon(Fault.from(error));
+    }
+    if (this.#over || !stillSo()) return;
     this.#close();
     this.#rest.resolve(rest);
   }

@@ -1,5 +1,6 @@
 import {
   addUsage,
+  bookLedger,
   Fault,
   formatTaskId,
   HistoryRetention,
@@ -7,7 +8,6 @@ import {
   openHeadcount,
   openLedger,
   stepHeadcount,
-  stepLedger,
   type CancellationStatus,
   type Commit,
   type Event,
@@ -33,6 +33,7 @@ import {
   type UnknownPrice,
   type Usage,
 } from "../kernel/index.ts";
+import { OpenedSteps } from "./opened-steps.ts";
 import type { TurnRecord } from "./turn-step.ts";
 import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-name.ts";
 
@@ -48,8 +49,7 @@ export interface TaskState {
   readonly startedAt: number;
   /** Of its present journal. */
   readonly steps: Map<StepAddress, StepRecord>;
-  /** Steps begun and not recorded, with the seq of the event that says so. */
-  readonly opened: Map<StepAddress, number>;
+  readonly opened: OpenedSteps;
   /** Messages that drains gave it, by id. */
   readonly drained: Map<string, Message>;
   /** The ids of messages it has answered. */
@@ -92,7 +92,7 @@ export class RunState {
   readonly lastingContents = new Set<string>();
   readonly #resolutions = new Map<string, Came[]>();
   #headcount: Headcount | undefined;
-  #ledger: Ledger;
+  readonly #ledger: Ledger;
   /** Tasks that have entries in sessions, and in which. */
   readonly wrote = new Map<TaskId, Set<SessionId>>();
   nextCommit = 0;
@@ -157,7 +157,7 @@ export class RunState {
     const { seq, type, at } = event;
     this.nextSeq = seq + 1;
     this.ended = type === "run_end";
-    this.#noteBeginning(event);
+    if (type === "task_start") this.#noteBeginning(event);
     if (type !== "run_pause" && type !== "run_resume") return;
     this.paused = type === "run_pause";
     for (const task of this.tasks.values()) this.#setClock(task, at);
@@ -200,19 +200,25 @@ export class RunState {
     const { kind, name, address, outcome } = step;
     task.steps.set(address, step);
     if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
+    if (kind === "tool") return;
+    if (kind === "llm") {
+      if (outcome.kind === "ok") this.#use(task, outcome.value as unknown as { usage: Usage });
+      return;
+    }
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#take(step.taskId, taken.wait, taken.count);
     if (outcome.kind === "failed") return;
-    if (kind === "llm") {
-      const { usage } = outcome.value as unknown as { usage: Usage };
-      this.usage = addUsage(this.usage, usage);
-      task.usage = addUsage(task.usage, usage);
-    }
     if (kind === "turn") this.#hold(task.record, outcome.value as unknown as Held | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
     for (const message of outcome.value as unknown as readonly Message[])
       task.drained.set(message.id, message);
+  }
+
+  #use(task: TaskState, { usage }: { readonly usage: Usage }): void {
+    const isOnly = this.usage === task.usage;
+    task.usage = addUsage(task.usage, usage);
+    this.usage = isOnly ? task.usage : addUsage(this.usage, usage);
   }
 
   /** W2: the first of the values that came for a wait and that no step has taken. */
@@ -240,9 +246,7 @@ export class RunState {
   }
 
   book(command: LedgerCommand): LedgerOutcome {
-    const { state, outcome } = stepLedger(this.#ledger, command);
-    this.#ledger = state;
-    return outcome;
+    return bookLedger(this.#ledger, command);
   }
 
   #noteEntries(change: SessionChange): void {
@@ -297,7 +301,7 @@ export class RunState {
       record,
       startedAt: at,
       steps: new Map(),
-      opened: new Map(),
+      opened: new OpenedSteps(),
       drained: new Map(),
       replied: new Set(),
       journal: 0,
@@ -321,7 +325,7 @@ export class RunState {
   /** H5, B5: a task's clock stands still while it is paused, while it waits for a person, and once it has ended. */
   #setClock(task: TaskState, at: number): void {
     const stands =
-      this.paused || task.unseated || task.outcome !== null || [...task.opened.keys()].some(asksPerson);
+      this.paused || task.unseated || task.outcome !== null || task.opened.keys().some(asksPerson);
     if (stands) {
       task.pausedSince ??= at;
     } else if (task.pausedSince !== null) {

@@ -22,17 +22,17 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { carryOver } from "./carry-over.ts";
-import { childTask, deadlineOf, ownBudget, purseOf } from "./child-task.ts";
+import { childrenOf, childTask, deadlineOf, ownBudget, purseOf } from "./child-task.ts";
 import { closingChanges, forgottenHistory } from "./kept-history.ts";
 import { MailDeliveries } from "./mail-deliveries.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
 import { lossesOf } from "./recovery.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
-import type { Addition, RunLog } from "./run-log.ts";
+import type { RunLog } from "./run-log.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
-import { Seats } from "./seats.ts";
+import { Seats, type SeatMoves } from "./seats.ts";
 import { answersOf, cancelledOutcome, endEvents, runEnd } from "./task-end.ts";
 import { failedOutcome, fateOf } from "./task-fate.ts";
 import { mailReceived } from "./task-inbox.ts";
@@ -58,9 +58,10 @@ interface EndOptions {
 }
 
 const root = formatTaskId(0);
+const none: readonly never[] = [];
 
 /** The tasks of one run at work: who starts, who stops whom (C1), whom a seat goes to (H), what an end leaves behind. */
-export class RunTree implements TaskTree {
+export class RunTree implements TaskTree, SeatMoves {
   readonly tenantId: string | null;
   readonly #owner: OwnerContext;
   readonly #lease: Lease;
@@ -72,7 +73,8 @@ export class RunTree implements TaskTree {
   readonly #seats: Seats;
   readonly #deliveries: MailDeliveries;
   readonly #runners = new Map<TaskId, TaskRunner>();
-  readonly #ends = new Map<TaskId, PromiseWithResolvers<TaskOutcome>>();
+  /** Of those that somebody waits for. */
+  #ends: Map<TaskId, PromiseWithResolvers<TaskOutcome>> | undefined;
   #closed = false;
   /** Nothing new is started: the owner is about to let go. */
   #draining = false;
@@ -87,26 +89,28 @@ export class RunTree implements TaskTree {
     this.#rest = rest;
     this.#purse = new Purse(log, state);
     this.#deliveries = new MailDeliveries(owner.store.inbox);
-    this.#seats = new Seats(log, state, {
-      yields: (taskId) => this.#yield(taskId),
-      leaves: (taskId) => this.#endIfPartial(taskId),
-      sits: (taskId) => this.#sit(taskId),
-    });
+    this.#seats = new Seats(log, state, this);
   }
 
   /** All there is to do is wait. */
   get idle(): boolean {
-    const live = [...this.#state.tasks.values()].filter(({ outcome }) => outcome === null);
-    return live.length > 0 && live.every(({ record }) => this.#runners.get(record.taskId)?.idle ?? true);
+    let lives = false;
+    for (const { record, outcome } of this.#state.tasks.values()) {
+      if (outcome !== null) continue;
+      if (this.#runners.get(record.taskId)?.idle === false) return false;
+      lives = true;
+    }
+    return lives;
   }
 
   get atWork(): boolean {
-    return [...this.#runners.values()].some((runner) => runner.atWork);
+    for (const runner of this.#runners.values()) if (runner.atWork) return true;
+    return false;
   }
 
   seatOf(taskId: TaskId): SeatStatus {
     if (this.#state.paused || this.#draining) return "paused";
-    return this.#seats.find(taskId)?.status ?? "paused";
+    return this.#state.headcount.tasks[taskId]?.status ?? "paused";
   }
 
   priorityOf(taskId: TaskId): Priority {
@@ -158,6 +162,7 @@ export class RunTree implements TaskTree {
   whenEnded(taskId: TaskId): Promise<TaskOutcome> {
     const { outcome } = this.#state.task(taskId);
     if (outcome !== null) return Promise.resolve(outcome);
+    this.#ends ??= new Map();
     const end = this.#ends.get(taskId) ?? Promise.withResolvers<TaskOutcome>();
     this.#ends.set(taskId, end);
     return end.promise;
@@ -181,6 +186,7 @@ export class RunTree implements TaskTree {
   }
 
   recorded(step: StepRecord): void {
+    if (step.kind === "llm" || step.kind === "tool") return;
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#waits.taken(step.taskId, taken.wait);
     if (asksPerson(step.address)) this.#waits.rearm(step.taskId);
@@ -203,7 +209,7 @@ export class RunTree implements TaskTree {
   }
 
   /** What it needs to know from outside before anything of it starts or ends. */
-  load(): Promise<void> {
+  load(): Promise<void> | undefined {
     return this.#deliveries.load(this.#state.tasks.values());
   }
 
@@ -259,12 +265,12 @@ export class RunTree implements TaskTree {
 
   finishIfDone(): void {
     if (this.#closed) return;
-    for (const { outcome } of this.#state.tasks.values()) if (outcome === null) return;
-    if (!this.#state.ended) {
-      const [owner, log, state, { tenantId }] = [this.#owner, this.#log, this.#state, this];
-      carryOver({ owner, log, state, tenantId });
-      this.#log.add(forgottenHistory(this.#state));
-      this.#log.tell(root, runEnd(this.#state));
+    const state = this.#state;
+    for (const { outcome } of state.tasks.values()) if (outcome === null) return;
+    if (!state.ended) {
+      carryOver({ owner: this.#owner, log: this.#log, state, tenantId: this.tenantId });
+      this.#log.add(forgottenHistory(state));
+      this.#log.tell(root, runEnd(state));
     }
     this.#rest.finish();
   }
@@ -295,7 +301,7 @@ export class RunTree implements TaskTree {
       return;
     }
     if (!seated) return;
-    const [owner, log, state] = [this.#owner, this.#log, this.#state];
+    const owner = this.#owner;
     const startAt = task.crashedAt + (restartDelayMs(task.crashes, owner.runRetry) ?? 0);
     if (task.crashes > 0 && startAt > owner.clock.now() && cancelled === null) {
       this.#waits.at(startAt, () => {
@@ -306,7 +312,7 @@ export class RunTree implements TaskTree {
     }
     const agent = this.#findAgent(record.agentId);
     this.#begin(task);
-    const runner = new TaskRunner({ taskId, agent, owner, log, state, tree: this });
+    const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
     this.#watchDeadline(task);
     this.#follow(runner).catch((error: unknown) => this.#rest.fail(Fault.from(error)));
@@ -332,9 +338,8 @@ export class RunTree implements TaskTree {
   async #follow(runner: TaskRunner): Promise<void> {
     const { taskId } = runner;
     const fate = await fateOf(runner, () => {
-      const waited = this.#children(taskId).filter(({ record }) => record.onParentEnd === "wait");
-      if (waited.length === 0) return undefined;
-      const taskIds = waited.map(({ record }) => record.taskId);
+      const taskIds = childrenOf(this.#state, taskId, "wait");
+      if (taskIds.length === 0) return undefined;
       return { name: joinWait(taskIds), all: Promise.all(taskIds.map((each) => this.whenEnded(each))) };
     });
     if (runner.dropped) return;
@@ -349,7 +354,7 @@ export class RunTree implements TaskTree {
     const crashes = task.crashes + 1;
     const delayMs = restartDelayMs(crashes, this.#owner.runRetry);
     if (delayMs === null) {
-      this.#end(taskId, failedOutcome(fault, runner.report.output), { told });
+      this.#end(taskId, failedOutcome(fault, runner.output), { told });
       return;
     }
     this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
@@ -395,22 +400,21 @@ export class RunTree implements TaskTree {
     if (this.#closed || task.outcome !== null) return;
     this.#begin(task);
     for (const draft of told) this.#log.tell(taskId, draft);
-    for (const { record } of this.#children(taskId)) {
-      if (record.onParentEnd === "cancel") this.cancel(record.taskId, parentEnded);
-    }
+    for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
     const sessions = closingChanges(task, outcome, runner?.report ?? {}, this.#state);
-    this.#log.add({ tasks: [change], ...(sessions.length > 0 && { sessions }) });
-    const answers: Addition = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
-    const back = (answers.inbox ?? []).flatMap((each) => (each.type === "nack" ? each.messageIds : []));
-    for (const draft of [...this.#deliveries.handBack(back), ...endEvents(task, outcome)])
-      this.#log.tell(taskId, draft);
+    this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions });
+    const answers = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
+    for (const each of answers?.inbox ?? none)
+      if (each.type === "nack")
+        for (const draft of this.#deliveries.handBack(each.messageIds)) this.#log.tell(taskId, draft);
+    for (const draft of endEvents(task, outcome)) this.#log.tell(taskId, draft);
     this.#purse.loseAll(taskId);
-    this.#log.add(answers);
+    if (answers !== undefined) this.#log.add(answers);
     if (runner !== undefined) this.#leave(runner);
-    this.#ends.get(taskId)?.resolve(outcome);
-    this.#ends.delete(taskId);
+    this.#ends?.get(taskId)?.resolve(outcome);
+    this.#ends?.delete(taskId);
     // The root keeps its seat and its purse for as long as there is a run; what may be resumed keeps its purse.
     if (taskId !== root) {
       if (["completed", "paused"].includes(outcome.status)) this.#log.book({ type: "close", taskId });
@@ -436,13 +440,13 @@ export class RunTree implements TaskTree {
     return true;
   }
 
-  #yield(taskId: TaskId): void {
+  yields(taskId: TaskId): void {
     const runner = this.#runners.get(taskId);
     if (runner === undefined) this.#seats.settle(taskId);
     else runner.settleIfPausing();
   }
 
-  #sit(taskId: TaskId): void {
+  sits(taskId: TaskId): void {
     this.#waits.rearm(taskId);
     this.#rest.stayAwake();
     this.#runners.get(taskId)?.unpark();
@@ -450,15 +454,9 @@ export class RunTree implements TaskTree {
   }
 
   /** H5: with `return-partial` a paused task is over. */
-  #endIfPartial(taskId: TaskId): void {
+  leaves(taskId: TaskId): void {
     if (this.#state.task(taskId).record.onPause !== "return-partial") return;
-    const output = this.#runners.get(taskId)?.report.output ?? null;
+    const output = this.#runners.get(taskId)?.output ?? null;
     this.#end(taskId, { status: "paused", output, failure: null });
-  }
-
-  #children(taskId: TaskId): readonly TaskState[] {
-    return [...this.#state.tasks.values()].filter(
-      ({ record, outcome }) => record.parentId === taskId && outcome === null,
-    );
   }
 }

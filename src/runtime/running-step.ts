@@ -12,9 +12,16 @@ export class RunningStep extends ScopeInside implements StepContext {
   readonly idempotencyKey: string;
   readonly signal: CancelSignal;
 
+  readonly #inside: () => InnerContext;
+
   constructor({ idempotencyKey, signal, inside }: RunningStepOptions) {
-    super(inside);
+    super();
     this.idempotencyKey = idempotencyKey;
     this.signal = signal;
+    this.#inside = inside;
+  }
+
+  protected override make(): InnerContext {
+    return this.#inside();
   }
 }

@@ -7,28 +7,34 @@ import type {
   UpdateFilter,
 } from "../kernel/index.ts";
 import type { GatedCallOptions } from "./gated-call.ts";
-import { ScopeInside } from "./scope-inside.ts";
-import type { ScopeSteps } from "./scope-steps.ts";
-import type { Strand } from "./strand.ts";
-
-interface RunningCall extends GatedCallOptions {
-  /** Of the code that calls the tool. */
-  readonly steps: ScopeSteps;
-}
+import { ScopeInside, type InnerContext } from "./scope-inside.ts";
+import { Strand, type OpenCall } from "./strand.ts";
 
 const noFilters: readonly UpdateFilter[] = [];
 
 /** What a tool's body is given. What most bodies do not ask for is made when one does (F1). */
 export class RunningTool extends ScopeInside implements ToolContext {
-  readonly #call: RunningCall;
-  readonly #strand: Strand;
+  readonly #call: GatedCallOptions;
+  /** The call that its body is. */
+  readonly #opened: OpenCall | undefined;
   readonly #filters: readonly UpdateFilter[];
+  #strand: Strand | undefined;
 
-  constructor(call: RunningCall, strand: Strand, filters: readonly UpdateFilter[] = noFilters) {
-    super(() => call.scoped(strand));
+  constructor(call: GatedCallOptions, opened: OpenCall | undefined, filters = noFilters) {
+    super();
     this.#call = call;
-    this.#strand = strand;
+    this.#opened = opened;
     this.#filters = filters;
+  }
+
+  /** Of its body, which may be told to stop by itself. */
+  get strand(): Strand {
+    return (this.#strand ??= new Strand(this.#call.open.strand, this.#opened));
+  }
+
+  protected override make(): InnerContext {
+    const { open, from } = this.#call;
+    return from.inside(open.address, this.strand);
   }
 
   get meta(): RunMeta {
@@ -44,11 +50,11 @@ export class RunningTool extends ScopeInside implements ToolContext {
   }
 
   get idempotencyKey(): string {
-    return this.#call.steps.idempotencyKey(this.#call.open.address);
+    return this.#call.from.steps.idempotencyKey(this.#call.open.address);
   }
 
   get signal(): CancelSignal {
-    return this.#strand.signal;
+    return this.strand.signal;
   }
 
   get progress(): (update: JsonValue) => void {

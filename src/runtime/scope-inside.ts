@@ -6,16 +6,13 @@ export type InnerContext = RunContext & { takeTold(): readonly EventDraft[] };
 const nothing: readonly EventDraft[] = [];
 
 /** The scope inside a call, made when it is first asked for: most never are (F1). */
-export class ScopeInside {
-  readonly #make: () => InnerContext;
+export abstract class ScopeInside {
   #ctx: InnerContext | undefined;
 
-  constructor(make: () => InnerContext) {
-    this.#make = make;
-  }
+  protected abstract make(): InnerContext;
 
   get ctx(): RunContext {
-    this.#ctx ??= this.#make();
+    this.#ctx ??= this.make();
     return this.#ctx;
   }
 

@@ -16,16 +16,15 @@ import {
 } from "../kernel/index.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
+import { Settling, type Done } from "./settling.ts";
 import type { Strand } from "./strand.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 
-/**
- * What a step does. A function it comes to is called in the breath in which the step is recorded: what it does and the record
- * are one commit.
- */
-export type Body<Value> = (open: OpenStep) => Done<Value> | Promise<Done<Value>>;
-
-type Done<Value> = Value | (() => Value);
+/** What a step does. What is settled with its record is one commit with it. */
+export type Body<Value, Step = StepIdentity> = (
+  open: OpenStep,
+  step: Step,
+) => Done<Value> | Promise<Done<Value>>;
 
 /** The steps of one scope of a task: their addresses, one open at a time (J2), each performed once (J1). */
 export class ScopeSteps {
@@ -36,6 +35,8 @@ export class ScopeSteps {
   #open: Call | undefined;
   /** E4: told by the code since its last step. */
   #told: EventDraft[] = [];
+  /** Looks that found nothing since then. */
+  #looked: StepIdentity[] | undefined;
 
   constructor(runner: TaskRunner, scope: StepScope, strand: Strand) {
     this.runner = runner;
@@ -56,8 +57,8 @@ export class ScopeSteps {
     return `${this.runner.facts.runId}/${this.runner.taskId}/${address}`;
   }
 
-  tell(...drafts: readonly EventDraft[]): void {
-    for (const draft of drafts) this.#told.push(draft);
+  tell(draft: EventDraft): void {
+    this.#told.push(draft);
   }
 
   /** What was told since the last step, for whoever comes after this scope. */
@@ -75,11 +76,11 @@ export class ScopeSteps {
   }
 
   /** J1, J2, J5: the recorded outcome, or the body's, recorded; no other call of the scope meanwhile. `as`: what the code is given of it. */
-  journaled<Value, Given = Value>(
-    step: StepIdentity,
-    body: Body<Value>,
+  journaled<Value, Given = Value, Step extends StepIdentity = StepIdentity>(
+    step: Step,
+    body: Body<Value, Step>,
     start?: EventDraft,
-    as?: (value: Value) => Given,
+    as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
     if (this.#isOver) return never();
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
@@ -90,7 +91,6 @@ export class ScopeSteps {
     } catch (error) {
       return isMismatch(error) ? never() : Promise.reject(error);
     }
-    this.#open = step;
     return this.#performAlone(step, body, told, start, as);
   }
 
@@ -103,14 +103,12 @@ export class ScopeSteps {
     try {
       const found = runner.find(step);
       if (found !== undefined) return Promise.resolve(this.#given<Value>(step, found));
-      if (!runner.isSeated) {
-        this.#open = step;
-        return this.#performAlone<Value, Value>(step, () => read, told);
-      }
+      if (!runner.isSeated) return this.#performAlone<Value, Value, StepIdentity>(step, () => read, told);
       this.#check(strand, told);
       // An earlier owner may have told what was to be told, and no more.
       if (!runner.task.opened.has(step.address)) for (const draft of told) runner.tell(draft);
       const outcome = outcomeOf(step, read);
+      this.#looked = undefined;
       runner.record(step, outcome, nothing);
       return Promise.resolve(this.#given<Value>(step, outcome));
     } catch (error) {
@@ -119,10 +117,32 @@ export class ScopeSteps {
     }
   }
 
+  /**
+   * The same for a look at what may have come. One that found nothing needs no record where the step after it leaves a trace of its
+   * beginning: nobody looks again at what that step goes by.
+   */
+  look<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
+    const { runner, strand } = this;
+    if (this.#isOver || this.#open !== undefined || runner.task.steps.has(step.address))
+      return this.breath(step, read);
+    if (runner.wentPast(step.address)) return Promise.resolve(none);
+    if (read().length > 0) return this.breath(step, read);
+    try {
+      runner.check(strand);
+    } catch (error) {
+      if (error instanceof CancellationError) runner.noteStop(error);
+      return Promise.reject(error);
+    }
+    if (this.#looked === undefined) this.#looked = [step];
+    else this.#looked.push(step);
+    return Promise.resolve(none);
+  }
+
   /** J2: one journaled call at a time in a scope, at the first run already. */
   async alone<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     if (this.#isOver) return never();
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
+    this.#recordLooks();
     this.#open = call;
     try {
       const value = await body();
@@ -137,78 +157,142 @@ export class ScopeSteps {
   }
 
   /** J1, J5: for a call that is alone in its scope already, or one of several in one. */
-  recorded<Value>(step: StepIdentity, body: Body<Value>, start?: EventDraft): Value | Promise<Value> {
+  recorded<Value, Step extends StepIdentity = StepIdentity>(
+    step: Step,
+    body: Body<Value, Step>,
+    start?: EventDraft,
+  ): Value | Promise<Value> {
     const told = this.takeTold();
     const found = this.runner.find(step);
     if (found !== undefined) return this.#given<Value>(step, found);
     return this.#perform(step, body, told, start);
   }
 
-  /** Both `alone` and `#perform`, in one function: each that waits costs, and this is where every step goes. */
-  async #performAlone<Value, Given>(
-    step: StepIdentity,
-    body: Body<Value>,
+  /** No other call of the scope meanwhile: `#open` is the step from here until it is left. */
+  #performAlone<Value, Given, Step extends StepIdentity>(
+    step: Step,
+    body: Body<Value, Step>,
     told: readonly EventDraft[],
     start?: EventDraft,
-    as?: (value: Value) => Given,
+    as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
-    let open: OpenStep | undefined;
+    this.#open = step;
     try {
-      const wait = this.#seated(told);
-      if (wait !== undefined) await wait;
-      open = this.runner.open(step.address, this.strand, told, start);
-      let outcome: StepOutcome;
-      try {
-        const begun = body(open);
-        const done = begun instanceof Promise ? await begun : begun;
-        if (this.runner.dropped) return await never();
-        outcome = outcomeOf(step, done);
-      } catch (error) {
-        if (this.runner.dropped) return await never();
-        // What a stop made of it is not what it came to: whoever goes on begins it anew.
-        if (this.strand.givenUp) throw error;
-        outcome = failureOf(error);
-      }
-      this.runner.record(step, outcome, open.told);
-      const given = this.#given(step, outcome, as);
-      return this.#isOver ? await never() : given;
+      const given = this.#perform(step, body, told, start, as);
+      return given instanceof Promise ? given : Promise.resolve(given);
     } catch (error) {
-      if (this.#isOver || isMismatch(error)) return await never();
-      if (error instanceof CancellationError) this.runner.noteStop(error);
-      throw error;
-    } finally {
-      open?.end();
-      this.#open = undefined;
+      return Promise.reject(error);
     }
   }
 
-  async #perform<Value>(
-    step: StepIdentity,
-    body: Body<Value>,
+  /** By hand and not by `async`: each function that waits costs, and this is where every step goes. */
+  #perform<Value, Given, Step extends StepIdentity>(
+    step: Step,
+    body: Body<Value, Step>,
+    told: readonly EventDraft[],
+    start?: EventDraft,
+    as?: (value: Value, step: Step) => Given,
+  ): Given | Promise<Given> {
+    try {
+      const wait = this.#seated(told);
+      if (wait !== undefined)
+        return wait.then(
+          () => this.#run(step, body, told, start, as),
+          (error: unknown) => this.#thrown(step, error),
+        );
+    } catch (error) {
+      return this.#thrown(step, error);
+    }
+    return this.#run(step, body, told, start, as);
+  }
+
+  #run<Value, Given, Step extends StepIdentity>(
+    step: Step,
+    body: Body<Value, Step>,
     told: readonly EventDraft[],
     start: EventDraft | undefined,
-  ): Promise<Value> {
-    const { runner } = this;
-    const wait = this.#seated(told);
-    if (wait !== undefined) await wait;
-    const open = runner.open(step.address, this.strand, told, start);
+    as: ((value: Value, step: Step) => Given) | undefined,
+  ): Given | Promise<Given> {
+    const open = this.#begin(step, told, start);
     try {
-      let outcome: StepOutcome;
-      try {
-        const done = await body(open);
-        if (runner.dropped) return await never();
-        outcome = outcomeOf(step, done);
-      } catch (error) {
-        if (runner.dropped) return await never();
-        // What a stop made of it is not what it came to: whoever goes on begins it anew.
-        if (this.strand.givenUp) throw error;
-        outcome = failureOf(error);
-      }
-      runner.record(step, outcome, open.told);
-      return this.#given<Value>(step, outcome);
-    } finally {
-      open.end();
+      const begun = body(open, step);
+      return begun instanceof Promise
+        ? begun.then(
+            (done) => this.#done(open, step, done, as),
+            (error: unknown) => this.#failed(open, step, error),
+          )
+        : this.#done(open, step, begun, as);
+    } catch (error) {
+      return this.#failed(open, step, error);
     }
+  }
+
+  #done<Given, Step extends StepIdentity>(
+    open: OpenStep,
+    step: Step,
+    done: unknown,
+    as: ((value: never, step: Step) => Given) | undefined,
+  ): Given | Promise<Given> {
+    if (this.runner.dropped) return never();
+    try {
+      return this.#recorded(open, step, outcomeOf(step, done), as);
+    } catch (error) {
+      return this.#thrown(step, error, open);
+    }
+  }
+
+  #failed(open: OpenStep, step: StepIdentity, error: unknown): never | Promise<never> {
+    if (this.runner.dropped) return never();
+    try {
+      // What a stop made of it is not what it came to: whoever goes on begins it anew.
+      if (this.strand.givenUp) throw error;
+      return this.#recorded<never, StepIdentity>(open, step, failureOf(error));
+    } catch (fault) {
+      return this.#thrown(step, fault, open);
+    }
+  }
+
+  #recorded<Given, Step extends StepIdentity>(
+    open: OpenStep,
+    step: Step,
+    outcome: StepOutcome,
+    as?: (value: never, step: Step) => Given,
+  ): Given | Promise<never> {
+    this.runner.record(step, outcome, open.told, open.endedAt);
+    const given = this.#given(step, outcome, as);
+    this.#leave(step, open);
+    return this.#isOver ? never() : given;
+  }
+
+  /** The code is given the fault, unless nothing here is answered any more. */
+  #thrown(step: StepIdentity, error: unknown, open?: OpenStep): Promise<never> {
+    const isAlone = this.#open === step;
+    this.#leave(step, open);
+    if (isAlone) {
+      if (this.#isOver || isMismatch(error)) return never();
+      if (error instanceof CancellationError) this.runner.noteStop(error);
+    }
+    throw error;
+  }
+
+  #leave(step: StepIdentity, open: OpenStep | undefined): void {
+    open?.end();
+    if (this.#open === step) this.#open = undefined;
+  }
+
+  #begin({ address }: StepIdentity, told: readonly EventDraft[], start: EventDraft | undefined): OpenStep {
+    const open = this.runner.open(address, this.strand, told, start);
+    if (this.#looked === undefined) return open;
+    if (open.openSeq < 0) this.#recordLooks();
+    else this.#looked = undefined;
+    return open;
+  }
+
+  /** What comes next leaves no trace of its beginning. */
+  #recordLooks(): void {
+    const looked = this.#looked;
+    this.#looked = undefined;
+    if (looked !== undefined) for (const step of looked) this.runner.record(step, noneOutcome, nothing);
   }
 
   /** C2, H7. What was to be told is told by whoever comes next, if this step never begins. */
@@ -237,11 +321,15 @@ export class ScopeSteps {
     }
   }
 
-  #given<Given>({ address }: StepIdentity, outcome: StepOutcome, as?: (value: never) => Given): Given {
+  #given<Given, Step extends StepIdentity = StepIdentity>(
+    step: Step,
+    outcome: StepOutcome,
+    as?: (value: never, step: Step) => Given,
+  ): Given {
     if (outcome.kind === "ok")
-      return as === undefined ? (outcome.value as Given) : as(outcome.value as never);
+      return as === undefined ? (outcome.value as Given) : as(outcome.value as never, step);
     const fault = reviveFault(outcome.failure);
-    this.runner.noteOrigins(fault, [address]);
+    this.runner.noteOrigins(fault, [step.address]);
     throw fault;
   }
 
@@ -275,9 +363,9 @@ function shown(call: Call): string {
 /** J10: what is not JSON is refused here, before it is recorded anywhere. */
 function outcomeOf({ kind, name }: StepIdentity, done: unknown): StepOutcome {
   try {
-    const value: unknown = (typeof done === "function" ? (done as () => unknown)() : done) ?? null;
-    // A tool's result was looked at by its call, where what is wrong with it is told to the model (T2).
-    if (kind === "tool") return sealedOutcome(value as JsonValue);
+    const value = settled(done) ?? null;
+    // A tool's result was looked at by its call, where what is wrong with it is told to the model (T2); a turn by who made it.
+    if (kind === "tool" || kind === "turn") return sealedOutcome(value as JsonValue);
     if (value === none) return noneOutcome;
     if (kind === "llm") sealMadeJson(value, "the value of llm");
     else sealJson(value, `the value of ${kind} ${name}`);
@@ -285,6 +373,11 @@ function outcomeOf({ kind, name }: StepIdentity, done: unknown): StepOutcome {
   } catch (error) {
     return failureOf(error);
   }
+}
+
+function settled(done: unknown): unknown {
+  if (typeof done === "function") return (done as () => unknown)();
+  return done instanceof Settling ? done.settle() : done;
 }
 
 /** What a step gives that found nothing. */

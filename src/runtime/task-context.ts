@@ -2,9 +2,8 @@ import {
   assertJson,
   branchScope,
   Fault,
-  JsonDigest,
   modelFor,
-  sealJson,
+  sealMadeJson,
   stepAt,
   type AgentId,
   type ApprovalDecision,
@@ -47,7 +46,8 @@ import { CallHistory } from "./call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
-import { callModel, type ModelCall, type SentPrefix } from "./model-call.ts";
+import type { CallingScope } from "./gated-call.ts";
+import { callModel, ModelCall, type SentPrefix } from "./model-call.ts";
 import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { RunningStep } from "./running-step.ts";
@@ -55,9 +55,9 @@ import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { settle } from "./settled.ts";
 import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
-import type { StepIdentity, TaskRunner } from "./task-runner.ts";
+import type { TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
-import { callTool, findTool, type ToolStep } from "./tool-call.ts";
+import { callTool, findTool, ToolStep } from "./tool-call.ts";
 import { assertReported } from "./task-report.ts";
 import { takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
@@ -74,6 +74,7 @@ export class TaskContext implements RunContext {
   readonly #starts: MessageStarts;
   /** Empty without a gate (F1). */
   readonly #history: CallHistory;
+  #calling: CallingScope | undefined;
 
   constructor(
     runner: TaskRunner,
@@ -131,7 +132,7 @@ export class TaskContext implements RunContext {
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
   tell(draft: EventDraft): void {
-    sealJson(draft.data, `the data of event ${draft.type}`);
+    sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
   }
 
@@ -148,31 +149,24 @@ export class TaskContext implements RunContext {
   }
 
   llm(request: LlmRequest): Promise<LlmReply> {
-    const { role = "main", transcript } = request;
-    const address = this.#steps.next();
-    const step: StepIdentity = { address, kind: "llm", name: role, digest: transcript };
-    const start = this.#starts.of(role);
+    const { role = "main" } = request;
     // Of a recorded answer it is not known what middleware had made of its request.
     const { agent } = this.#runner;
-    const { callPath } = agent;
     const model = modelFor(agent, role);
-    const countedBy = callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
-    const call: ModelCall = { request, role, sent: this.#sent.get(role), countedBy };
-    return this.#steps.journaled(
-      step,
-      (open) => callModel(open, call),
-      start,
-      (reply: LlmReply) => {
-        this.#lastLlm = address;
-        this.#toolsCalled = 0;
-        // What it thought goes back with the next request, seen or not.
-        const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
-        if (call.countedBy !== undefined) this.#sent.set(role, { request, tokens, by: call.countedBy });
-        else this.#sent.delete(role);
-        return reply;
-      },
-    );
+    const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
+    const call = new ModelCall(this.#steps.next(), request, role, model, this.#sent.get(role), countedBy);
+    return this.#steps.journaled(call, callModel, this.#starts.of(role, model), this.#noteReply);
   }
+
+  readonly #noteReply = (reply: LlmReply, { address, role, request, countedBy }: ModelCall): LlmReply => {
+    this.#lastLlm = address;
+    this.#toolsCalled = 0;
+    // What it thought goes back with the next request, seen or not.
+    const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
+    if (countedBy !== undefined) this.#sent.set(role, { request, tokens, by: countedBy });
+    else this.#sent.delete(role);
+    return reply;
+  };
 
   async tool(call: ToolCall): Promise<ToolResult> {
     const [result] = await this.tools([call]);
@@ -187,12 +181,14 @@ export class TaskContext implements RunContext {
     const [only] = calls;
     if (only === undefined || calls.length > 1)
       return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, options));
-    const { step, body, start } = this.#toolStep(stepAt(scope, first), only, options);
-    return this.#steps.journaled(step, body, start, (result: ToolResult) => {
-      options.onResult?.(result, 0);
-      return this.#noteCalls(calls, [result]);
-    });
+    const step = new ToolStep(stepAt(scope, first), only, this.#from, options);
+    return this.#steps.journaled(step, callTool, step.start, this.#noteResult);
   }
+
+  readonly #noteResult = (result: ToolResult, { call, options }: ToolStep): readonly ToolResult[] => {
+    options.onResult?.(result, 0);
+    return this.#noteCalls([call], [result]);
+  };
 
   steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
     return drainInput(this.#steps, "steer", mode);
@@ -400,26 +396,16 @@ export class TaskContext implements RunContext {
   }
 
   #callTool(address: StepAddress, call: ToolCall, options: ToolsOptions): ToolResult | Promise<ToolResult> {
-    const { step, body, start } = this.#toolStep(address, call, options);
-    return this.#steps.recorded<ToolResult>(step, body, start);
+    const step = new ToolStep(address, call, this.#from, options);
+    return this.#steps.recorded<ToolResult, ToolStep>(step, callTool, step.start);
   }
 
-  #toolStep(address: StepAddress, call: ToolCall, { extra }: ToolsOptions): ToolStep {
-    const { callId, toolName, input } = call;
-    const digest = new JsonDigest(input);
-    const step: StepIdentity = { address, kind: "tool", name: toolName, digest };
-    const start: EventDraft = { type: "tool_execution_start", data: { callId, toolName, input } };
-    const body: Body<ToolResult> = (open) =>
-      callTool({
-        open,
-        call,
-        steps: this.#steps,
-        history: this.#history,
-        extra,
-        scoped: (strand, branch) =>
-          this.#inside(branch === undefined ? address : branchScope(address, branch), strand),
-      });
-    return { step, body, start };
+  get #from(): CallingScope {
+    return (this.#calling ??= {
+      steps: this.#steps,
+      history: this.#history,
+      inside: (scope, strand) => this.#inside(scope, strand),
+    });
   }
 
   /** In the order of the calls. */

@@ -5,6 +5,7 @@ import {
   outcomeStatus,
   type CancellationError,
   type ErrorKind,
+  type EventData,
   type EventDraft,
   type JsonValue,
   type Mail,
@@ -32,24 +33,20 @@ export function cancelledOutcome(error: CancellationError, output: JsonValue = n
   return { status: "cancelled", output, failure: error.toJSON() };
 }
 
+type TaskEnd = EventData["task_end"];
+
 /** What is told of a task that ends. An error is told of one that failed, never of one that was stopped (trap O8). */
 export function endEvents(
   { usage, reopened }: Pick<TaskState, "usage" | "reopened">,
   outcome: TaskOutcome,
 ): readonly EventDraft[] {
   const { status, output, failure, interruption, metadata } = outcome;
-  const end: EventDraft = {
-    type: "task_end",
-    data: {
-      status,
-      output,
-      ...(failure && { failure }),
-      ...(interruption && { interruption }),
-      ...(metadata && { metadata }),
-      usage,
-      ...(reopened && { again: true }),
-    },
-  };
+  const data: { -readonly [Key in keyof TaskEnd]: TaskEnd[Key] } = { status, output, usage };
+  if (failure !== null) data.failure = failure;
+  if (interruption !== undefined) data.interruption = interruption;
+  if (metadata !== undefined) data.metadata = metadata;
+  if (reopened) data.again = true;
+  const end: EventDraft = { type: "task_end", data };
   if (failure === null || outcomeStatus(outcome) !== "failed") return [end];
   const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;
   return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
@@ -74,13 +71,18 @@ export function runEnd(state: RunState): EventDraft {
 
 /**
  * What becomes of the messages a task was given. A message that asks nothing is acknowledged, or handed back when the task did not end
- * well; whoever asked and got no answer is told why.
+ * well; whoever asked and got no answer is told why. `undefined`: it was given none.
  */
-export function answersOf(task: TaskState, outcome: TaskOutcome, runId: RunId, at: number): Addition {
+export function answersOf(
+  task: TaskState,
+  outcome: TaskOutcome,
+  runId: RunId,
+  at: number,
+): Addition | undefined {
   const { record, drained, replied } = task;
   const { agentId } = record;
+  if (record.messages.length + drained.size === 0) return undefined;
   const given = [...record.messages, ...drained.values()];
-  if (given.length === 0) return {};
   const bad = outcome.status === "failed" || outcome.status === "cancelled";
   const back = given.filter(({ replyTo }) => bad && replyTo === undefined).map(({ id }) => id);
   const done = given.map(({ id }) => id).filter((id) => !back.includes(id));

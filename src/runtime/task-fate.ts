@@ -62,12 +62,12 @@ function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDra
   const fault = Fault.from(error);
   const stop = fault instanceof CancellationError ? fault : runner.stop;
   if (stop !== undefined) {
-    const outcome = reported(runner, cancelledOutcome(stop, runner.report.output));
+    const outcome = reported(runner, cancelledOutcome(stop, runner.output));
     return { kind: "ended", outcome, endedOn: [], told };
   }
   const endedOn = runner.originsOf(error);
   if (endedOn.length === 0 && !isFinalFault(fault)) return { kind: "crashed", fault, told };
-  const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.report.output)));
+  const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
   return { kind: "ended", outcome, endedOn, told };
 }
 

@@ -9,6 +9,7 @@ import {
   type CancellationError,
   type CostLabel,
   type EventDraft,
+  type JsonValue,
   type Model,
   type RunFacts,
   type StepAddress,
@@ -74,20 +75,22 @@ export class TaskRunner {
   readonly #calls: OpenCall[] = [];
   readonly #resources: (() => Promise<void>)[] = [];
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
-  readonly #origins = new WeakMap<object, readonly StepAddress[]>();
-  readonly #fatal = Promise.withResolvers<never>();
+  #origins: WeakMap<object, readonly StepAddress[]> | undefined;
+  /** Ends the run of its code, wherever that stands. */
+  #fail: ((fault: Fault) => void) | undefined;
   #meta: RunMeta;
   #named: (NamedModel & { readonly model: Model }) | undefined;
-  #dropped = false;
   /** Its code came to an end by itself. */
   #ended = false;
   #stop: CancellationError | undefined;
-  readonly #waits = new Set<AwaitedName>();
+  #waits: readonly AwaitedName[] = [];
   #slotsWanted = 0;
   #hasSlot = false;
   #slot: Promise<void> | undefined;
   #parked: (() => void)[] = [];
 
+  /** Nothing of it is answered any more; its own to say. */
+  dropped = false;
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
@@ -99,13 +102,18 @@ export class TaskRunner {
     this.state = state;
     this.tree = tree;
     this.task = state.task(taskId);
-    const { record, cancelled, steps } = this.task;
+    const { record, cancelled, steps, opened } = this.task;
     const supervision = Supervision.fromJSON(record.supervision);
     this.facts = factsOf(record, supervision);
-    this.#recorded = new RecordedSteps(steps.keys());
+    this.#recorded = new RecordedSteps(steps.keys(), opened.keys());
     this.#meta = this.#newMeta(supervision);
-    this.#fatal.promise.catch(() => undefined);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
+  }
+
+  /** What it has said so far of what it is to come to. */
+  get output(): JsonValue | undefined {
+    const { output } = this.report;
+    return typeof output === "function" ? output() : output;
   }
 
   get agentId(): AgentId {
@@ -122,10 +130,6 @@ export class TaskRunner {
     return this.task.pausedSince === null ? deadlineOf(this.task) : null;
   }
 
-  get dropped(): boolean {
-    return this.#dropped;
-  }
-
   /** What its code was told to stop by. */
   get stop(): CancellationError | undefined {
     return this.#stop;
@@ -133,7 +137,7 @@ export class TaskRunner {
 
   /** All it does is wait. */
   get idle(): boolean {
-    return !this.atWork && this.#slotsWanted === 0 && (this.#waits.size > 0 || this.#parked.length > 0);
+    return !this.atWork && this.#slotsWanted === 0 && (this.#waits.length > 0 || this.#parked.length > 0);
   }
 
   /** It has a call open that is not itself waiting for a step of its body. */
@@ -144,19 +148,29 @@ export class TaskRunner {
 
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
   async run(code: () => Promise<unknown>): Promise<Ending> {
+    // Never in the breath in which it is started, whose record is one commit with that.
     await this.#activate();
-    const running = withRunFacts(this.facts, async () => {
-      try {
-        return { value: await code() };
-      } catch (error) {
-        return { error };
-      }
-    });
-    const ending = await this.live(Promise.race([running, this.#fatal.promise]));
+    const ending = await this.#endOf(code);
     this.#ended = true;
     this.#giveSlot();
-    await this.live(this.#closeResources());
+    if (this.#resources.length > 0) await this.live(this.#closeResources());
     return ending;
+  }
+
+  #endOf(code: () => Promise<unknown>): Promise<Ending> {
+    return new Promise((resolve, reject) => {
+      const end = (ending: Ending): void => {
+        if (!this.dropped) resolve(ending);
+      };
+      this.#fail = (fault) => {
+        if (!this.dropped) reject(fault);
+      };
+      const running = withRunFacts(this.facts, async () => code());
+      running.then(
+        (value) => end({ value }),
+        (error: unknown) => end({ error }),
+      );
+    });
   }
 
   /** J1, J4: what the step left behind, if it is recorded. If something else is, the code is stopped where it stands. */
@@ -166,7 +180,7 @@ export class TaskRunner {
     if (recorded === undefined) return undefined;
     const differs = findDifference(recorded, step, this.owner);
     if (differs !== undefined) {
-      this.#fatal.reject(differs);
+      this.#fail?.(differs);
       throw differs;
     }
     this.#recorded.visit(step.address, step.kind);
@@ -178,22 +192,30 @@ export class TaskRunner {
     return this.#recorded.remainIn(scope);
   }
 
+  /** Whether an earlier owner had begun a step that comes after this one, and this one left no record. */
+  wentPast(address: StepAddress): boolean {
+    return this.#recorded.wentPast(address) && !this.task.steps.has(address);
+  }
+
   /** E4: tells of a step's beginning, unless an earlier owner did. */
   open(address: StepAddress, strand: Strand, told: readonly EventDraft[], start?: EventDraft): OpenStep {
     const at = this.owner.clock.now();
     const known = this.task.opened.get(address);
-    if (known !== undefined)
-      return new OpenStep({ runner: this, strand, address, openSeq: known, again: true, at });
+    if (known !== undefined) return new OpenStep(this, strand, address, known, true, at);
     let seq = -1;
-    for (const draft of told) seq = this.tell(draft, at);
+    for (let index = 0; index < told.length; index++) seq = this.tell(told[index] as EventDraft, at);
     if (start !== undefined) seq = this.tell(start, at);
     if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at);
-    return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false, at });
+    return new OpenStep(this, strand, address, seq, false, at);
   }
 
-  record(step: StepIdentity, outcome: StepOutcome, told: readonly EventDraft[]): void {
-    const at = this.owner.clock.now();
-    for (const draft of told) this.tell(draft, at);
+  record(
+    step: StepIdentity,
+    outcome: StepOutcome,
+    told: readonly EventDraft[],
+    at = this.owner.clock.now(),
+  ): void {
+    for (let index = 0; index < told.length; index++) this.tell(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
     this.log.record(record, at);
@@ -218,14 +240,14 @@ export class TaskRunner {
 
   /** The code is given a fault that these records hold. */
   noteOrigins(fault: unknown, addresses: readonly StepAddress[]): void {
-    if (typeof fault === "object" && fault !== null) this.#origins.set(fault, addresses);
+    if (typeof fault === "object" && fault !== null) (this.#origins ??= new WeakMap()).set(fault, addresses);
   }
 
   /** Which records a fault came from, also when the code wrapped it in one of its own. */
   originsOf(error: unknown): readonly StepAddress[] {
     let at: unknown = error;
     for (let depth = 0; depth < 8 && typeof at === "object" && at !== null; depth++) {
-      const known = this.#origins.get(at);
+      const known = this.#origins?.get(at);
       if (known !== undefined) return known;
       at = (at as { readonly cause?: unknown }).cause;
     }
@@ -235,7 +257,7 @@ export class TaskRunner {
   /** C2: throws once the task, or this strand of it, was told to stop or is past its deadline. */
   check(strand: Strand): void {
     strand.token.check();
-    this.meta.check();
+    if (this.task.record.budget.deadlineMs !== null) this.meta.check();
   }
 
   noteStop(stop: CancellationError): void {
@@ -277,13 +299,13 @@ export class TaskRunner {
     if (index < 0) return;
     if (index === this.#calls.length - 1) this.#calls.pop();
     else this.#calls.splice(index, 1);
-    if (this.#dropped) return;
+    if (this.dropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
   }
 
   settleIfPausing(): void {
-    if (!this.atWork && !this.#dropped) this.tree.settle(this.taskId);
+    if (!this.atWork && !this.dropped) this.tree.settle(this.taskId);
   }
 
   unpark(): void {
@@ -296,7 +318,7 @@ export class TaskRunner {
   /** While this is open the strand counts as waiting, not as working. A stop ends it. */
   async waiting<Value>(strand: Strand, work: Promise<Value>, { name, due }: AwaitedName): Promise<Value> {
     const awaited = { name, due };
-    this.#waits.add(awaited);
+    this.#waits = [...this.#waits, awaited];
     strand.block(1);
     this.#noteRestSoon();
     let by = name;
@@ -308,7 +330,7 @@ export class TaskRunner {
       if (strand.token.cancelled) by = "cancel";
       throw error;
     } finally {
-      this.#waits.delete(awaited);
+      this.#waits = this.#waits.filter((each) => each !== awaited);
       strand.block(-1);
       this.tree.wake(this.taskId, by);
       this.#noteRestSoon();
@@ -328,7 +350,7 @@ export class TaskRunner {
 
   /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
   async live<Value>(work: Promise<Value>, strand?: Strand): Promise<Value> {
-    const over = (): boolean => this.#dropped || (strand?.givenUp ?? false);
+    const over = (): boolean => this.dropped || (strand?.givenUp ?? false);
     try {
       const value = await work;
       if (!over()) return value;
@@ -344,12 +366,12 @@ export class TaskRunner {
 
   /** Nothing of it is answered any more. What its code has open is told to stop: sockets and processes do not outlive it. */
   drop(): void {
-    if (this.#dropped) return;
-    this.#dropped = true;
+    if (this.dropped) return;
+    this.dropped = true;
     this.#giveSlot();
     if (!this.#ended || this.#calls.length > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
-    void this.#closeResources();
+    if (this.#resources.length > 0) void this.#closeResources();
   }
 
   async #sit(strand: Strand): Promise<void> {
@@ -360,7 +382,8 @@ export class TaskRunner {
   async #getReady(strand: Strand): Promise<void> {
     await this.seated(strand);
     while (!this.#hasSlot) {
-      await this.#activate();
+      const activated = this.#activate();
+      if (activated !== undefined) await activated;
       await this.seated(strand);
     }
   }
@@ -382,15 +405,15 @@ export class TaskRunner {
   }
 
   #noteRest(): void {
-    if (this.#dropped || !this.idle) return;
+    if (this.dropped || !this.idle) return;
     this.#giveSlot();
-    if (this.#waits.size > 0) this.tree.suspend(this.taskId, [...this.#waits]);
+    if (this.#waits.length > 0) this.tree.suspend(this.taskId, this.#waits);
     this.tree.noteIdle();
   }
 
   /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
   #noteRestSoon(): void {
-    if (this.#waits.size > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
+    if (this.#waits.length > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
   }
 
   async #closeResources(): Promise<void> {
@@ -398,14 +421,19 @@ export class TaskRunner {
       try {
         await close();
       } catch (error) {
-        if (!this.#dropped)
+        if (!this.dropped)
           this.tell({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
       }
     }
   }
 
-  async #activate(): Promise<void> {
-    if (this.#hasSlot) return;
+  /** Nothing to wait for if it has a slot, or there is one to be had. */
+  #activate(): Promise<void> | undefined {
+    if (!this.#hasSlot && this.#slot === undefined) this.#hasSlot = this.owner.slots.tryTake();
+    return this.#hasSlot ? undefined : this.#awaitSlot();
+  }
+
+  async #awaitSlot(): Promise<void> {
     this.#slotsWanted++;
     this.#slot ??= this.#takeSlot();
     await this.live(this.#slot);
@@ -416,7 +444,7 @@ export class TaskRunner {
     const { slots } = this.owner;
     await slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId);
     this.#slot = undefined;
-    if (this.#dropped) slots.give();
+    if (this.dropped) slots.give();
     else this.#hasSlot = true;
   }
 

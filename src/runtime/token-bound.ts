@@ -1,4 +1,11 @@
-import type { ChatMessage, ContentPart, ModelRequest, ToolOutput, ToolSpec } from "../kernel/index.ts";
+import type {
+  ChatMessage,
+  ContentPart,
+  ModelRequest,
+  ToolOutput,
+  ToolSpec,
+  Transcript,
+} from "../kernel/index.ts";
 
 /** More than any provider counts for one image, whatever its size. */
 const tokensPerImage = 8_192;
@@ -9,13 +16,22 @@ const toolsOverhead = 640;
 const formatOverhead = 512;
 
 /** B1: at least as many tokens as these messages can come to: one per byte of text, and a bound for each image. */
-export function boundMessages(messages: Iterable<ChatMessage>): number {
+export function boundMessages(messages: Messages, from = 0): number {
   let tokens = 0;
-  for (const message of messages) {
-    tokens += overhead;
-    if (message.role === "system") tokens += bytes(message.content);
-    else for (const part of message.content) tokens += boundPart(part);
+  for (let index = from; index < messages.length; index++) {
+    const message = messages.at(index);
+    if (message !== undefined) tokens += boundMessage(message);
   }
+  return tokens;
+}
+
+type Messages = Transcript | readonly ChatMessage[];
+
+function boundMessage(message: ChatMessage): number {
+  if (message.role === "system") return bytes(message.content) + overhead;
+  const parts: readonly ContentPart[] = message.content;
+  let tokens = overhead;
+  for (let index = 0; index < parts.length; index++) tokens += boundPart(parts[index] as ContentPart);
   return tokens;
 }
 

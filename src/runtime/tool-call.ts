@@ -2,6 +2,7 @@ import {
   afterPerforming,
   deepFreeze,
   Fault,
+  JsonDigest,
   MiddlewareTermination,
   sealJson,
   sealMadeJson,
@@ -12,24 +13,25 @@ import {
   type FunctionContext,
   type JsonObject,
   type JsonValue,
+  type StepAddress,
   type Tool,
+  type ToolCall,
   type ToolGate,
   type ToolResult,
+  type ToolsOptions,
   type UpdateFilter,
 } from "../kernel/index.ts";
 import { stopAtOverrun } from "./call-reservation.ts";
-import type { CallTimer } from "./call-timers.ts";
-import { showToGate, type GatedCallOptions, type Look } from "./gated-call.ts";
+import { CallTimer } from "./call-timers.ts";
+import { showToGate, type CallingScope, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
-import type { Body, ScopeSteps } from "./scope-steps.ts";
+import type { OpenStep } from "./open-step.ts";
 import { RunningTool } from "./running-tool.ts";
-import { Strand } from "./strand.ts";
+import type { OpenCall } from "./strand.ts";
 import type { StepIdentity } from "./task-runner.ts";
 import { asMeant, passGate, type Passed } from "./gate-passage.ts";
 
-export interface ToolCallOptions extends GatedCallOptions {
-  /** Of the code that calls the tool. */
-  readonly steps: ScopeSteps;
+interface ToolCallOptions extends GatedCallOptions {
   /** Found before the agent's own. */
   readonly extra: readonly Tool[] | undefined;
 }
@@ -39,20 +41,40 @@ export function findTool(
   name: string,
   extra?: readonly Tool[],
 ): Tool | undefined {
-  const named = (tool: Tool): boolean => tool.name === name;
-  return extra?.find(named) ?? tools?.find(named);
+  if (extra !== undefined) for (const tool of extra) if (tool.name === name) return tool;
+  if (tools !== undefined) for (const tool of tools) if (tool.name === name) return tool;
+  return undefined;
 }
 
 /** A call as a step of its task. */
-export interface ToolStep {
-  readonly step: StepIdentity;
-  readonly body: Body<ToolResult>;
-  readonly start: EventDraft;
+export class ToolStep implements StepIdentity {
+  readonly kind = "tool";
+  readonly address: StepAddress;
+  readonly name: string;
+  readonly digest: JsonDigest;
+  readonly call: ToolCall;
+  readonly from: CallingScope;
+  readonly options: ToolsOptions;
+
+  constructor(address: StepAddress, call: ToolCall, from: CallingScope, options: ToolsOptions) {
+    this.address = address;
+    this.name = call.toolName;
+    this.digest = new JsonDigest(call.input);
+    this.call = call;
+    this.from = from;
+    this.options = options;
+  }
+
+  get start(): EventDraft {
+    const { callId, toolName, input } = this.call;
+    return { type: "tool_execution_start", data: { callId, toolName, input } };
+  }
 }
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
-export function callTool(options: ToolCallOptions): ToolResult | Promise<ToolResult> {
-  const { open, call } = options;
+export function callTool(open: OpenStep, step: ToolStep): ToolResult | Promise<ToolResult> {
+  const { call, from } = step;
+  const options = { open, call, from, extra: step.options.extra };
   stopAtOverrun(open);
   const tool = findTool(open.runner.agent, call.toolName, options.extra);
   const refusal = tool === undefined ? notThere(options) : findRefusal(options);
@@ -65,7 +87,7 @@ const nothing: ToolResult = failure("");
 
 function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   const { callId, toolName } = call;
-  const durationMs = open.runner.owner.clock.now() - open.at;
+  const durationMs = open.durationSince(open.at);
   const status = open.denied ? "denied" : result.isError ? "error" : "ok";
   open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
@@ -92,7 +114,37 @@ function coerced(options: ToolCallOptions, tool: Tool): ToolCallOptions {
   return input === call.input ? options : { ...options, call: { ...call, input } };
 }
 
-async function execute(given: ToolCallOptions, tool: Tool): Promise<ToolResult> {
+function execute(given: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
+  const { open, call } = given;
+  let parsing: unknown;
+  let asks: boolean | Promise<boolean>;
+  try {
+    parsing = tool.parse(call.input);
+    asks =
+      parsing instanceof Promise
+        ? parsing.then((parsed) => tool.needsApproval(parsed))
+        : tool.needsApproval(parsing);
+  } catch (error) {
+    return executeGated(given, tool, Promise.reject(error), false);
+  }
+  const { callPath } = open.runner.agent;
+  if (asks !== false || (callPath !== undefined && (callPath.gate ?? callPath.function) !== undefined))
+    return executeGated(given, tool, parsing, asks);
+  return performed(given, tool, call.input, parsing).then(
+    (result) => told(given, result),
+    (error: unknown) => {
+      throw withheld(given, error);
+    },
+  );
+}
+
+/** Where somebody has a say, or has to be waited for. */
+async function executeGated(
+  given: ToolCallOptions,
+  tool: Tool,
+  parsing: unknown,
+  asks: boolean | Promise<boolean>,
+): Promise<ToolResult> {
   const options = coerced(given, tool);
   const { open, call } = options;
   const gate = open.runner.agent.callPath?.gate;
@@ -100,10 +152,9 @@ async function execute(given: ToolCallOptions, tool: Tool): Promise<ToolResult> 
   let result: ToolResult;
   try {
     try {
-      const parsing = tool.parse(call.input);
-      const parsed = parsing instanceof Promise ? await parsing : parsing;
-      const asks = tool.needsApproval(parsed);
-      needsApproval = asks !== false && (await asks);
+      // First, so that a refusal of the arguments is said once and by nobody else.
+      needsApproval = await asks;
+      const parsed = await parsing;
       const isGated = needsApproval || gate !== undefined;
       const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
       if ("refusal" in passed) {
@@ -111,25 +162,64 @@ async function execute(given: ToolCallOptions, tool: Tool): Promise<ToolResult> 
         return told(given, failure(passed.refusal));
       }
       const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
-      result = await perform(options, tool, passed.input ?? call.input, input);
-      open.forgetTimer();
-      open.tellInside();
-      // J1, J10.
-      if (isText(result)) sealMadeJson(result, tool.name);
-      else sealJson(result, `the result of tool ${tool.name}`);
+      result = await performed(options, tool, passed.input ?? call.input, input);
     } catch (error) {
-      open.forgetTimer();
-      if (stopsTask(error)) throw error;
-      result = failure(Fault.from(error).message);
+      result = failed(options, error);
     }
     if (gate !== undefined)
       result = await reviewed(options, { tool, needsApproval, stage: "after" }, gate, result);
   } catch (error) {
-    throw open.performed && error instanceof MiddlewareTermination
-      ? afterPerforming(error, call.callId)
-      : error;
+    throw withheld(options, error);
   }
   return told(given, result);
+}
+
+/** What the body came to. T2: also where it failed. */
+function performed(
+  options: ToolCallOptions,
+  tool: Tool,
+  raw: JsonValue,
+  input: unknown,
+): Promise<ToolResult> {
+  let work: Promise<ToolResult>;
+  try {
+    work = perform(options, tool, raw, input);
+  } catch (error) {
+    work = Promise.reject(error);
+  }
+  return work.then(
+    (result) => {
+      try {
+        return sealed(options, tool, result);
+      } catch (error) {
+        return failed(options, error);
+      }
+    },
+    (error: unknown) => failed(options, error),
+  );
+}
+
+/** J1, J10. */
+function sealed({ open }: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
+  open.forgetTimer();
+  open.tellInside();
+  if (isText(result)) sealMadeJson(result, tool.name);
+  else sealJson(result, `the result of tool ${tool.name}`);
+  return result;
+}
+
+/** What the model is told went wrong. Throws what stops the task. */
+function failed({ open }: ToolCallOptions, error: unknown): ToolResult {
+  open.forgetTimer();
+  if (stopsTask(error)) throw error;
+  return failure(Fault.from(error).message);
+}
+
+/** A stop after the body has done its work says so. */
+function withheld({ open, call }: ToolCallOptions, error: unknown): unknown {
+  return open.performed && error instanceof MiddlewareTermination
+    ? afterPerforming(error, call.callId)
+    : error;
 }
 
 /** Nothing in it but a text. What a body returned may be anything. */
@@ -169,8 +259,8 @@ async function performThrough(
   raw: JsonValue,
   input: unknown,
 ): Promise<ToolResult> {
-  const { open, call, steps } = options;
-  const idempotencyKey = steps.idempotencyKey(open.address);
+  const { open, call, from } = options;
+  const idempotencyKey = from.steps.idempotencyKey(open.address);
   const context: FunctionContext = {
     ...layerContext(open),
     functionName: tool.name,
@@ -207,44 +297,41 @@ function run(
   const { open } = options;
   open.end();
   open.performed = true;
-  if (tool.suspends) return runIn(options, tool, input, new Strand(open.strand), filters);
+  if (tool.suspends) return runIn(options, tool, input, undefined, filters);
   const call = open.begin();
   return call instanceof Promise
-    ? call.then((begun) => runIn(options, tool, input, new Strand(open.strand, begun), filters))
-    : runIn(options, tool, input, new Strand(open.strand, call), filters);
+    ? call.then((begun) => runIn(options, tool, input, begun, filters))
+    : runIn(options, tool, input, call, filters);
 }
 
 function runIn(
   options: ToolCallOptions,
   tool: Tool,
   input: unknown,
-  strand: Strand,
+  opened: OpenCall | undefined,
   filters: readonly UpdateFilter[] | undefined,
 ): Promise<ToolResult> {
-  const context = new RunningTool(options, strand, filters);
+  const context = new RunningTool(options, opened, filters);
   options.open.inside = context;
   const work = tool.execute(input, context);
   const isTimed = tool.timeoutMs !== null && !tool.suspends;
-  return isTimed ? inTime(options, tool.timeoutMs, strand, work) : work;
+  return isTimed ? inTime(options, tool.timeoutMs, context, work) : work;
 }
 
 /** A body that takes too long is told to stop, and never answered again. */
 function inTime(
   { open, call }: ToolCallOptions,
   timeoutMs: number,
-  strand: Strand,
+  context: RunningTool,
   work: Promise<ToolResult>,
 ): Promise<ToolResult> {
   const { clock, callTimers } = open.runner.owner;
   return new Promise((resolve, reject) => {
-    const timer: CallTimer = {
-      at: clock.now() + timeoutMs,
-      late: () => {
-        const late = `${call.toolName} took longer than ${timeoutMs} ms`;
-        reject(new Fault("tool_timeout", late));
-        strand.giveUp(late);
-      },
-    };
+    const timer = new CallTimer(clock.now() + timeoutMs, () => {
+      const late = `${call.toolName} took longer than ${timeoutMs} ms`;
+      reject(new Fault("tool_timeout", late));
+      context.strand.giveUp(late);
+    });
     callTimers.add(timer);
     open.timer = timer;
     work.then(resolve, reject);

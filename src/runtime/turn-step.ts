@@ -1,5 +1,4 @@
 import {
-  canonicalJson,
   Fault,
   HistoryRetention,
   leafOf,
@@ -7,6 +6,7 @@ import {
   rootLeafOf,
   contextMessages,
   pathTo,
+  sealJson,
   Transcript,
   type ChatMessage,
   type Hash,
@@ -55,17 +55,20 @@ export function takeTurn(
   const { runner } = steps;
   const seen = new SeenHistory();
   const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
-  return steps.alone("turn", async () => {
-    const known = runner.task.steps.get(step.address);
-    if (known?.kind === "turn" && known.outcome.kind === "ok")
-      seen.history = await rebuild(runner, known.outcome.value as unknown as TurnRecord);
-    const record = await steps.recorded<TurnRecord>(step, async (open) => {
-      const planned = await makePlan(runner, plan);
-      seen.history = planned.history;
-      return () => freeze(open, planned);
-    });
-    return thaw(runner, record, seen.history);
-  });
+  const known = runner.task.steps.get(step.address);
+  const take = (): Promise<Turn> =>
+    steps.journaled<TurnRecord, Turn>(
+      step,
+      (open) => makeTurn(open, plan, seen),
+      undefined,
+      (record) => thaw(runner, record, seen.history),
+    );
+  if (known?.kind !== "turn" || known.outcome.kind !== "ok") return take();
+  return seeAgain(runner, known.outcome.value as unknown as TurnRecord, seen).then(take);
+}
+
+async function seeAgain(runner: TaskRunner, record: TurnRecord, seen: SeenHistory): Promise<void> {
+  seen.history = await rebuild(runner, record);
 }
 
 interface Planned {
@@ -75,10 +78,12 @@ interface Planned {
   readonly history: Transcript;
 }
 
-async function makePlan(
-  runner: TaskRunner,
+async function makeTurn(
+  open: OpenStep,
   plan: (opening: TurnOpening) => Promise<TurnPlan>,
-): Promise<Planned> {
+  seen: SeenHistory,
+): Promise<() => TurnRecord> {
+  const { runner } = open;
   const { input } = runner.task;
   const sessionId = historySession(runner);
   // What another task of this run has said there may not be stored yet.
@@ -88,47 +93,50 @@ async function makePlan(
   const leafId = runner.task.record.parentId === null ? rootLeafOf(entries) : leafOf(entries);
   const path = pathTo(entries, leafId) ?? [];
   const planned = await plan({ input, sessionId, path, channel: runner.task.record.channel ?? null });
-  return {
-    plan: planned,
-    sessionId,
-    leafId,
-    history: Transcript.of(planned.history ?? contextMessages(path)),
-  };
+  const history = historyOf(planned.history ?? contextMessages(path));
+  seen.history = history;
+  return () => freeze(open, { plan: planned, sessionId, leafId, history });
 }
 
-/** In the breath of the record: what a record before it holds by then is named and not held again. */
+function historyOf(messages: readonly ChatMessage[]): Transcript {
+  return messages.length === 0 ? Transcript.empty : Transcript.of(messages);
+}
+
+/** In the breath of the record: what a record before it holds by then is named and not held again. J1, J10: sealed. */
 function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
   const { runner } = open;
-  const { hash, clock } = runner.owner;
+  const { contentNames, clock } = runner.owner;
   const { contents: held, lastingContents } = runner.state;
   // What goes with a task of this run that keeps no words is nothing to rely on for one that does.
   const known = isErasedAtEnd(runner) ? held : lastingContents;
-  const contents: Record<string, JsonValue> = {};
-  const hold = (content: unknown, text: string): string => {
-    const name = hash(text);
-    if (!known.has(name)) contents[name] = content as JsonValue;
+  let contents: Record<string, JsonValue> | undefined;
+  const hold = (name: string, content: unknown): string => {
+    if (!known.has(name)) (contents ??= {})[name] = content as JsonValue;
     return name;
   };
   const { input, instructions, tools, fromCache = false } = plan;
-  const instructionsHash = hold(instructions, instructions);
-  const toolsHash = hold(tools, canonicalJson(tools));
+  sealJson(input, "the input of a turn");
+  const instructionsHash = hold(contentNames.ofText(instructions), instructions);
+  const toolsHash = hold(contentNames.ofJson(tools, "the tools of a turn"), tools);
   const historyHash =
-    plan.history === undefined ? undefined : hold(plan.history, canonicalJson(plan.history));
+    plan.history && hold(contentNames.ofJson(plan.history, "the history of a turn"), plan.history);
   const { channel } = runner.task.record;
   open.tell({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
   open.tell({ type: "before_agent_start", data: { instructionsHash, fromCache } });
   const session = sessionId ?? runner.facts.sessionId;
   open.tell({ type: "context", data: { sessionId: session, leafId, messages: history.length } });
-  return {
-    at: clock.now(),
+  const at = clock.now();
+  const record: { -readonly [Key in keyof TurnRecord]: TurnRecord[Key] } = {
+    at,
     input,
     instructions: instructionsHash,
     tools: toolsHash,
     sessionId,
     leafId,
-    ...(historyHash === undefined ? {} : { history: historyHash }),
-    ...(Object.keys(contents).length === 0 ? {} : { contents }),
   };
+  if (historyHash !== undefined) record.history = historyHash;
+  if (contents !== undefined) record.contents = Object.freeze(contents);
+  return Object.freeze(record);
 }
 
 function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
@@ -149,9 +157,9 @@ function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn
 async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcript> {
   const { history, sessionId, leafId } = record;
   if (history !== undefined)
-    return Transcript.of(contentOf(runner, history) as unknown as readonly ChatMessage[]);
+    return historyOf(contentOf(runner, history) as unknown as readonly ChatMessage[]);
   const path = leafId === null ? [] : pathTo(await readEntries(runner, sessionId), leafId);
-  if (path !== undefined) return Transcript.of(contextMessages(path));
+  if (path !== undefined) return historyOf(contextMessages(path));
   throw new Fault(
     "not_found",
     `${runner.facts.runId} began after entry ${leafId} of session ${sessionId}, which is not there any more`,
@@ -163,7 +171,8 @@ async function readEntries(
   sessionId: SessionId | null,
 ): Promise<readonly SessionEntry[]> {
   if (sessionId === null) return [];
-  return (await owner.store.sessions.read(sessionId)).map(({ entry }) => entry);
+  const placed = await owner.store.sessions.read(sessionId);
+  return placed.map(({ entry }) => entry);
 }
 
 /**

@@ -39,6 +39,7 @@ export function joinWait(taskIds: readonly TaskId[]): string {
 }
 
 const approvalBranch = "approval";
+const approvalEnd = `/${approvalBranch}`;
 
 /** Where the approval of a tool's call has its record (J7): beside the steps of the body, which have numbers. */
 export function approvalAddress(call: StepAddress): StepAddress {
@@ -52,7 +53,7 @@ export function gateAddress(call: StepAddress): StepAddress {
 
 /** Whether the step at this address is a question to a person. */
 export function asksPerson(address: StepAddress): boolean {
-  return address.endsWith(`/${approvalBranch}`);
+  return address.endsWith(approvalEnd);
 }
 
 const toldBranch = "told";

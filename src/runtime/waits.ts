@@ -40,8 +40,9 @@ interface Waiter {
 export class Waits {
   readonly #clock: Clock;
   readonly #resolutions: Resolutions;
-  readonly #waiters = new Set<Waiter>();
-  readonly #timers = new Map<() => void, number>();
+  #waiters: Waiter[] = [];
+  /** Made with the first. */
+  #timers: Map<() => void, number> | undefined;
 
   constructor(clock: Clock, resolutions: Resolutions) {
     this.#clock = clock;
@@ -50,14 +51,14 @@ export class Waits {
 
   /** The time at which the next of them has waited long enough. */
   get nextTime(): number | null {
-    const times = [...this.#timers.values()];
+    const times = [...(this.#timers?.values() ?? [])];
     return times.length === 0 ? null : Math.min(...times);
   }
 
   wait(taskId: TaskId, name: string, due?: Due, clock: TaskId = taskId): Wait {
     const { promise, resolve } = Promise.withResolvers<JsonValue | undefined>();
     const waiter: Waiter = { taskId, name, clock, due, resolve, forgetTimer: undefined, served: false };
-    this.#waiters.add(waiter);
+    this.#waiters.push(waiter);
     this.serve(taskId, name);
     if (!waiter.served) this.#arm(waiter);
     return { came: promise, leave: () => this.#leave(waiter) };
@@ -65,7 +66,8 @@ export class Waits {
 
   /** Something came for the name, or was taken: the next waiter gets what is there. */
   serve(taskId: TaskId, name: string): void {
-    const waiters = [...this.#waiters].filter((each) => each.taskId === taskId && each.name === name);
+    if (this.#waiters.length === 0) return;
+    const waiters = this.#waiters.filter((each) => each.taskId === taskId && each.name === name);
     const [first] = waiters;
     if (first === undefined || waiters.some(({ served }) => served)) return;
     const found = this.#resolutions.resolution(taskId, name);
@@ -77,15 +79,16 @@ export class Waits {
 
   /** A step recorded what it was given. */
   taken(taskId: TaskId, name: string): void {
-    for (const waiter of this.#waiters) {
-      if (waiter.served && waiter.taskId === taskId && waiter.name === name) this.#waiters.delete(waiter);
-    }
+    if (this.#waiters.length === 0) return;
+    this.#waiters = this.#waiters.filter(
+      (waiter) => !(waiter.served && waiter.taskId === taskId && waiter.name === name),
+    );
     this.serve(taskId, name);
   }
 
   /** The clock of a task goes on. */
   rearm(taskId: TaskId): void {
-    for (const waiter of this.#waiters) {
+    for (const waiter of this.#waiters.slice()) {
       if (waiter.clock !== taskId || waiter.served) continue;
       waiter.forgetTimer?.();
       this.#arm(waiter);
@@ -94,47 +97,53 @@ export class Waits {
 
   /** Calls back at a time, unless told to forget it before. */
   at(atMs: number, callback: () => void): () => void {
+    const timers = (this.#timers ??= new Map<() => void, number>());
     const cancel = this.#clock.schedule(atMs, () => {
-      this.#timers.delete(cancel);
+      timers.delete(cancel);
       callback();
     });
-    this.#timers.set(cancel, atMs);
+    timers.set(cancel, atMs);
     return () => {
-      this.#timers.delete(cancel);
+      timers.delete(cancel);
       cancel();
     };
   }
 
   forgetTask(taskId: TaskId): void {
-    for (const waiter of this.#waiters) {
-      if (waiter.taskId !== taskId) continue;
-      waiter.forgetTimer?.();
-      this.#waiters.delete(waiter);
-    }
+    const own = this.#waiters.filter((waiter) => waiter.taskId === taskId);
+    if (own.length === 0) return;
+    for (const { forgetTimer } of own) forgetTimer?.();
+    this.#waiters = this.#waiters.filter((waiter) => waiter.taskId !== taskId);
   }
 
   forget(): void {
-    for (const cancel of this.#timers.keys()) cancel();
-    this.#timers.clear();
-    this.#waiters.clear();
+    for (const cancel of this.#timers?.keys() ?? []) cancel();
+    this.#timers?.clear();
+    this.#waiters = [];
   }
 
   #arm(waiter: Waiter): void {
     const time = waiter.due?.() ?? null;
     if (time === null) return;
     if (time <= this.#clock.now()) {
-      this.#waiters.delete(waiter);
+      this.#remove(waiter);
       waiter.resolve(undefined);
       return;
     }
     waiter.forgetTimer = this.at(time, () => {
-      if (!waiter.served && this.#waiters.has(waiter)) this.#arm(waiter);
+      if (!waiter.served && this.#waiters.includes(waiter)) this.#arm(waiter);
     });
   }
 
   #leave(waiter: Waiter): void {
-    if (!this.#waiters.delete(waiter)) return;
+    if (!this.#remove(waiter)) return;
     waiter.forgetTimer?.();
     if (waiter.served) this.serve(waiter.taskId, waiter.name);
+  }
+
+  #remove(waiter: Waiter): boolean {
+    const place = this.#waiters.indexOf(waiter);
+    if (place >= 0) this.#waiters.splice(place, 1);
+    return place >= 0;
   }
 }

@@ -1,4 +1,12 @@
-import { eventDraft, type Delta, type Event, type Lease, type Store } from "../kernel/index.ts";
+import {
+  eventDraft,
+  formatTaskId,
+  type Delta,
+  type Event,
+  type Lease,
+  type Store,
+  type TaskId,
+} from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { all, ownRun, placed, rootTask, runEnd, turnStart } from "./store-fixtures.ts";
 
@@ -126,6 +134,36 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     );
     expect(seqs(await all(store.events.tail(lease.runId)))).toEqual([0, 1, 2, 3]);
     await late.return?.();
+  });
+
+  test("E2: who comes late is shown all there is so far of each text, in however many pieces", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const written = new Map<TaskId, string>();
+    const write = (taskId: TaskId, piece: string): void => {
+      const before = written.get(taskId) ?? "";
+      store.events.putDelta(lease, { ...text(lease, before.length, piece), taskId });
+      written.set(taskId, before + piece);
+    };
+    const [ann, bob] = [formatTaskId(1), formatTaskId(2)];
+    for (const [taskId, piece] of [
+      [ann, "Hel"],
+      [bob, "Good"],
+      [ann, "lo"],
+      [bob, "bye"],
+      [ann, "!"],
+    ] as const)
+      write(taskId, piece);
+    const read = new Map<TaskId, string>();
+    const isWhole = (): boolean => [...written].every(([taskId, whole]) => read.get(taskId) === whole);
+    for await (const item of store.events.tail(lease.runId, { fromSeq: 1 })) {
+      if (item.type !== "message_update") continue;
+      const before = read.get(item.taskId) ?? "";
+      expect(item.offset).toBe(before.length);
+      read.set(item.taskId, before + item.text);
+      if (isWhole()) break;
+    }
+    expect(isWhole()).toBe(true);
   });
 
   test("E2: a delta of an owner that lost the run is dropped", async () => {

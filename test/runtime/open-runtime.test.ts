@@ -58,6 +58,8 @@ test("a run that is being loaded when its worker closes is not begun there, and 
   const [read, go] = [gate(), gate()];
   const journal = store.journal.read.bind(store.journal);
   let reads = 0;
+  // As of a store that has to be waited for.
+  Object.assign(store.journal, { readNow: undefined });
   store.journal.read = async function* slow(...args) {
     if (++reads === 1) await (read.resolve(), go.promise);
     yield* journal(...args);

@@ -10,9 +10,11 @@ import {
   type Dependencies,
   type EventDraft,
   type JsonValue,
+  type LlmRequest,
   type ToolCallPart,
   type ToolChoice,
   type ToolResult,
+  type Transcript,
 } from "../../kernel/index.ts";
 import { opening, readMessage } from "../agent-input.ts";
 
@@ -34,22 +36,17 @@ export class ReAct implements Architecture {
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const { ctx, maxTurns, history, tools, steering: hears, followUps: asksOn } = deps;
     session.messages = session.messages.append(opening(prompt, session.attachments));
     session.attachments = [];
     let toolChoice = this.#options.initialToolChoice;
-    while (session.turns < deps.maxTurns) {
-      deps.ctx.check();
+    while (session.turns < maxTurns) {
+      ctx.check();
       const turn = ++session.turns;
-      yield eventDraft("turn_start", { turn });
-      const reply = await deps.ctx.llm({
-        transcript: await deps.history.getPromptWindow(session.id),
-        instructions: session.instructions,
-        tools: deps.tools.list(),
-        ephemeral: deps.ephemeral,
-        role: deps.role,
-        ...(toolChoice !== undefined && { toolChoice }),
-        ...(deps.outputFormat && { responseFormat: deps.outputFormat }),
-      });
+      ctx.tell(eventDraft("turn_start", { turn }));
+      const shown = history.getPromptWindow(session.id);
+      const transcript = shown instanceof Promise ? await shown : shown;
+      const reply = await ctx.llm(requestOf(session, deps, transcript, toolChoice));
       toolChoice = undefined;
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
@@ -57,28 +54,25 @@ export class ReAct implements Architecture {
       const calls = toolCallsOf(reply.message);
       let results: readonly ToolResult[] = none;
       if (calls.length > 0) {
-        results = await deps.tools.callAll(calls, { onResult: settling(session, calls) });
+        // Of one alone, none has its result while another has not.
+        const onResult = calls.length > 1 ? settling(session, calls) : undefined;
+        results = await tools.callAll(calls, onResult && { onResult });
         session.messages = session.messages.append(answers(calls, results));
         session.settled = none;
       }
       yield eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length });
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
-      const isHeard = session.turns < deps.maxTurns;
+      const isHeard = session.turns < maxTurns;
       const steering: readonly JsonValue[] =
-        isHeard && deps.steering !== null ? await deps.ctx.steering({ mode: deps.steering }) : none;
+        isHeard && hears !== null ? await ctx.steering({ mode: hears }) : none;
       const isIdle = done && steering.length === 0;
       const inputs: readonly JsonValue[] =
-        isHeard && isIdle && deps.followUps !== null
-          ? await deps.ctx.followUps({ mode: deps.followUps })
-          : steering;
+        isHeard && isIdle && asksOn !== null ? await ctx.followUps({ mode: asksOn }) : steering;
       if (inputs.length > 0) {
         session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
-        yield eventDraft("architecture_event", {
-          architecture: this.name,
-          name: isIdle ? "react.follow_up_injected" : "react.steering_injected",
-          data: { inputs },
-        });
+        const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
+        yield eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } });
       } else if (done) return;
     }
     session.interrupted = true;
@@ -92,6 +86,21 @@ export class ReAct implements Architecture {
 
 export function react(options?: ReActOptions): ReAct {
   return new ReAct(options);
+}
+
+function requestOf(
+  { instructions }: AgentSession,
+  { tools, ephemeral, role, outputFormat }: Dependencies,
+  transcript: Transcript,
+  toolChoice: ToolChoice | undefined,
+): LlmRequest {
+  const request = { transcript, instructions, tools: tools.list(), ephemeral, role };
+  if (toolChoice === undefined && outputFormat === null) return request;
+  return {
+    ...request,
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(outputFormat && { responseFormat: outputFormat }),
+  };
 }
 
 /** Which calls have their result, while others have not: whoever is stopped in the middle says so (S1). */

@@ -15,7 +15,7 @@ import {
   type ObservedTask,
   type RunId,
 } from "../../kernel/index.ts";
-import { HookProjection, onlyMoment } from "./hook-projection.ts";
+import { eventTypesOf, HookProjection, type ShowMoment } from "./hook-projection.ts";
 
 export interface HookManagerOptions {
   /** How long one call of a callback may take before the next goes ahead without it. 30,000 unless told; `null`: any time. */
@@ -35,12 +35,12 @@ export interface HookFailure {
 interface Registration {
   readonly hook: HookEvent;
   readonly callback: HookCallback<HookEvent>;
-  /** Of each run, the last call that is to be made; resolves to how many in a row hung by then. */
-  readonly last: Map<RunId, Promise<number>>;
+  /** Of each run, the last of the calls that are at work or wait; resolves to how many in a row hung by then. */
+  readonly working: Map<RunId, Promise<number>>;
   active: boolean;
 }
 
-interface Shown {
+interface Moment {
   readonly payload: HookPayload<HookEvent>;
   readonly task: ObservedTask;
 }
@@ -49,6 +49,9 @@ interface Shown {
 const mostHangs = 2;
 
 function nothing(): void {}
+
+/** What is told now is shown after whoever told of it has gone on. */
+const soon = Promise.resolve();
 
 const names: ReadonlySet<string> = new Set(Object.values(HookEvent));
 
@@ -61,7 +64,9 @@ const names: ReadonlySet<string> = new Set(Object.values(HookEvent));
  * all of them are through.
  */
 export class HookManager implements Hooks, EventObserver {
-  readonly #registrations = new Set<Registration>();
+  /** By hook, in the order of their registration; replaced, never changed. */
+  readonly #watching = new Map<HookEvent, readonly Registration[]>();
+  #types: ReadonlySet<EventType> = eventTypesOf(new Set());
   readonly #projection = new HookProjection();
   readonly #timeoutMs: number | null;
   readonly #onError: ((failure: HookFailure) => void) | undefined;
@@ -91,59 +96,88 @@ export class HookManager implements Hooks, EventObserver {
     const registration: Registration = {
       hook: event,
       callback: callback as unknown as HookCallback<HookEvent>,
-      last: new Map(),
+      working: new Map(),
       active: true,
     };
-    this.#registrations.add(registration);
+    this.#watch(event, [...(this.#watching.get(event) ?? []), registration]);
     return () => {
       registration.active = false;
-      this.#registrations.delete(registration);
+      this.#watch(event, this.#watching.get(event)?.filter((each) => each !== registration) ?? []);
     };
   }
 
   watches(type: EventType): boolean {
-    const hook = onlyMoment[type];
-    if (hook === undefined) return true;
-    for (const each of this.#registrations) if (each.hook === hook) return true;
-    return false;
+    return this.#types.has(type);
   }
 
   observe(event: Event, task: ObservedTask): void {
-    for (const { hook, payload } of this.#projection.moments(event, task)) {
-      const watching = [...this.#registrations].filter((each) => each.hook === hook);
-      if (watching.length === 0) continue;
-      // A copy of their own: what is frozen must not be something that somebody else still works with.
-      const copy = deepFreeze(copyJson(payload() as unknown as JsonValue));
-      const shown = { payload: copy as unknown as HookPayload<HookEvent>, task };
-      for (const registration of watching) this.#enqueue(registration, event.runId, shown);
-    }
+    this.#projection.project(event, task, this.#show);
   }
 
   async settled(runId: RunId): Promise<void> {
-    await Promise.all([...this.#registrations].flatMap(({ last }) => last.get(runId) ?? []));
+    // What was observed before has been begun with by then.
+    await soon;
+    for (const watching of this.#watching.values())
+      for (const { working } of watching) await working.get(runId);
   }
 
-  #enqueue(registration: Registration, runId: RunId, moment: Shown): void {
-    const { last } = registration;
-    const call = this.#call(registration, moment, last.get(runId));
-    last.set(runId, call);
-    void call.finally(() => {
-      if (last.get(runId) === call) last.delete(runId);
+  #watch(hook: HookEvent, registrations: readonly Registration[]): void {
+    if (registrations.length > 0) this.#watching.set(hook, registrations);
+    else this.#watching.delete(hook);
+    this.#types = eventTypesOf(new Set(this.#watching.keys()));
+  }
+
+  readonly #show: ShowMoment = (hook, payload, task) => {
+    const watching = this.#watching.get(hook);
+    if (watching === undefined) return;
+    const moment = { payload: sealed(payload), task };
+    void soon.then(() => this.#tell(watching, moment));
+  };
+
+  #tell(watching: readonly Registration[], moment: Moment): void {
+    for (const registration of watching) this.#begin(registration, moment);
+  }
+
+  /** Behind the calls that are at work for the run, if any: most callbacks return at once. */
+  #begin(registration: Registration, moment: Moment): void {
+    const { working } = registration;
+    const { runId } = moment.payload;
+    const before = working.get(runId);
+    const called =
+      before === undefined
+        ? this.#call(registration, moment, 0)
+        : before.then((hung) => this.#call(registration, moment, hung));
+    if (typeof called === "number") return;
+    working.set(runId, called);
+    void called.finally(() => {
+      if (working.get(runId) === called) working.delete(runId);
     });
   }
 
-  /** Never rejects. Whoever hangs twice running is shown nothing of what has come meanwhile: a result waits for two of them at most. */
-  async #call(
-    registration: Registration,
-    { payload, task }: Shown,
-    before?: Promise<number>,
-  ): Promise<number> {
-    const hung = (await before) ?? 0;
+  /**
+   * Never throws or rejects. Whoever hangs twice running is shown nothing of what has come meanwhile: a result waits for two of them at
+   * most.
+   */
+  #call(registration: Registration, { payload, task }: Moment, hung: number): number | Promise<number> {
     if (!registration.active) return 0;
     if (hung >= mostHangs) return hung;
     try {
       const returned = registration.callback(payload);
-      if (returned === undefined || (await this.#inTime(Promise.resolve(returned), task))) return 0;
+      return returned === undefined ? 0 : this.#finish(registration, returned, task, hung);
+    } catch (error) {
+      this.#fail(registration, Fault.from(error), task);
+      return 0;
+    }
+  }
+
+  async #finish(
+    registration: Registration,
+    returned: Promise<void>,
+    task: ObservedTask,
+    hung: number,
+  ): Promise<number> {
+    try {
+      if (await this.#inTime(Promise.resolve(returned), task)) return 0;
     } catch (error) {
       this.#fail(registration, Fault.from(error), task);
       return 0;
@@ -173,4 +207,14 @@ export class HookManager implements Hooks, EventObserver {
       task.tell(eventDraft("hook_error", { hook: `onError of ${label}`, failure }));
     }
   }
+}
+
+/** Of the payload, which is new, what is not: what is frozen must not be something that somebody else still works with. */
+function sealed<Payload extends object>(payload: Payload): Payload {
+  for (const key in payload) {
+    const member = payload[key];
+    if (typeof member === "object" && member !== null)
+      payload[key] = deepFreeze(copyJson(member as unknown as JsonValue)) as unknown as typeof member;
+  }
+  return Object.freeze(payload);
 }

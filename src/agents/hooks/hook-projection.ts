@@ -1,7 +1,7 @@
 import {
+  agentNameOf,
   noUsage,
   outcomeStatus,
-  parseAgentId,
   type Event,
   type EventType,
   type Failure,
@@ -10,20 +10,39 @@ import {
   type ObservedTask,
 } from "../../kernel/index.ts";
 
-/** One thing to be shown, made when somebody watches. */
-export type HookMoment = {
-  [Name in HookEvent]: { readonly hook: Name; readonly payload: () => HookPayload<Name> };
-}[HookEvent];
+/** Takes what there is to be shown of one moment. */
+export type ShowMoment = <Name extends HookEvent>(
+  hook: Name,
+  payload: HookPayload<Name>,
+  task: ObservedTask,
+) => void;
 
-/** Events that are one moment and nothing else. They are most of a log. */
-export const onlyMoment: { readonly [Type in EventType]?: HookEvent } = {
+/** The event that each moment comes of; `guardrail_trip` comes with `task_end`, which tells of more. */
+const onlyMoments: { readonly [Type in EventType]?: HookEvent } = {
+  task_start: "run_start",
   turn_start: "step_start",
   turn_end: "step_end",
   message_start: "llm_start",
   message_end: "llm_end",
   tool_execution_start: "tool_start",
   tool_execution_end: "tool_end",
+  handoff: "handoff",
+  flow_start: "flow_start",
+  flow_end: "flow_end",
 };
+
+/** What is looked at whoever watches: what a decision was is known by the time its task ends. */
+const followed: readonly EventType[] = ["guardrail_decision", "task_end"];
+
+/** Of which events there is something to project for those who watch these moments. */
+export function eventTypesOf(hooks: ReadonlySet<HookEvent>): ReadonlySet<EventType> {
+  const types = new Set(followed);
+  for (const type of Object.keys(onlyMoments) as EventType[]) {
+    const hook = onlyMoments[type];
+    if (hook !== undefined && hooks.has(hook)) types.add(type);
+  }
+  return types;
+}
 
 interface Trip {
   readonly guardrail: string;
@@ -35,63 +54,70 @@ export class HookProjection {
   /** Of tasks about to stop: which guardrail it was, should their end not say. */
   readonly #trips = new Map<string, Trip>();
 
-  moments(event: Event, task: ObservedTask): readonly HookMoment[] {
-    const base = (): Base => baseOf(event, task);
+  project(event: Event, task: ObservedTask, show: ShowMoment): void {
     switch (event.type) {
       case "task_start":
-        return [{ hook: "run_start", payload: () => ({ ...base(), input: task.input }) }];
+        show("run_start", { ...baseOf(event, task), input: task.input }, task);
+        break;
       case "task_end":
-        return this.#ending(event, base);
+        this.#end(event, task, show);
+        break;
       case "turn_start":
-        return [{ hook: "step_start", payload: () => ({ ...base(), step: event.data.turn }) }];
+        show("step_start", { ...baseOf(event, task), step: event.data.turn }, task);
+        break;
       case "turn_end":
-        return [{ hook: "step_end", payload: () => ({ ...base(), step: event.data.turn }) }];
+        show("step_end", { ...baseOf(event, task), step: event.data.turn }, task);
+        break;
       case "message_start": {
         const { role, attempt, model = unnamed } = event.data;
-        if (role !== "assistant") return [];
-        return [{ hook: "llm_start", payload: () => ({ ...base(), ...model, attempt }) }];
+        if (role === "assistant") show("llm_start", { ...baseOf(event, task), ...model, attempt }, task);
+        break;
       }
       case "message_end": {
         const { message, model = unnamed, usage = noUsage, stopReason = null, durationMs = 0 } = event.data;
-        if (message.role !== "assistant") return [];
-        return [{ hook: "llm_end", payload: () => ({ ...base(), ...model, usage, stopReason, durationMs }) }];
+        if (message.role !== "assistant") break;
+        show("llm_end", { ...baseOf(event, task), ...model, usage, stopReason, durationMs }, task);
+        break;
       }
       case "tool_execution_start":
-        return [{ hook: "tool_start", payload: () => ({ ...base(), ...event.data }) }];
+        show("tool_start", { ...baseOf(event, task), ...event.data }, task);
+        break;
       case "tool_execution_end": {
         const { toolName, callId, durationMs, result } = event.data;
         const { status = result.isError ? "error" : "ok" } = event.data;
-        return [{ hook: "tool_end", payload: () => ({ ...base(), toolName, callId, status, durationMs }) }];
+        show("tool_end", { ...baseOf(event, task), toolName, callId, status, durationMs }, task);
+        break;
       }
       case "guardrail_decision":
         this.#noteTrip(event);
-        return [];
+        break;
       case "handoff":
-        return [{ hook: "handoff", payload: () => ({ ...base(), ...event.data }) }];
+        show("handoff", { ...baseOf(event, task), ...event.data }, task);
+        break;
       case "flow_start":
-        return [{ hook: "flow_start", payload: () => ({ ...base(), ...event.data }) }];
+        show("flow_start", { ...baseOf(event, task), ...event.data }, task);
+        break;
       case "flow_end":
-        return [{ hook: "flow_end", payload: () => ({ ...base(), ...event.data }) }];
+        show("flow_end", { ...baseOf(event, task), ...event.data }, task);
+        break;
       default:
-        return [];
+        break;
     }
   }
 
   /** A stop ends the task, so that its end tells of it, and only that: however many processes it took to come to it. */
-  #ending(event: Event<"task_end">, base: () => Base): readonly HookMoment[] {
+  #end(event: Event<"task_end">, task: ObservedTask, show: ShowMoment): void {
     const { usage = noUsage, failure, interruption, again = false } = event.data;
     const status = outcomeStatus(event.data);
     const noted = this.#trips.get(keyOf(event));
     this.#trips.delete(keyOf(event));
-    const moments: HookMoment[] = [];
     if (status === "guardrail_tripped") {
       const trip = tripOf(failure, noted, interruption?.reason);
-      moments.push({ hook: "guardrail_trip", payload: () => ({ ...base(), ...trip }) });
+      show("guardrail_trip", { ...baseOf(event, task), ...trip }, task);
     }
-    if (again) return moments;
+    if (again) return;
     const error = failure && { error: { code: failure.code, message: failure.message } };
-    moments.push({ hook: "run_end", payload: () => ({ ...base(), status, usage, ...error }) });
-    return moments;
+    show("run_end", { ...baseOf(event, task), status, usage, ...error }, task);
   }
 
   #noteTrip(event: Event<"guardrail_decision">): void {
@@ -107,7 +133,7 @@ const unnamed = { provider: "", modelId: "" };
 
 function baseOf({ agentId, runId, taskId, at }: Event, { facts }: ObservedTask): Base {
   const { sessionId } = facts;
-  return { agentName: parseAgentId(agentId).name, agentId, runId, taskId, sessionId, at };
+  return { agentName: agentNameOf(agentId), agentId, runId, taskId, sessionId, at };
 }
 
 function tripOf(

@@ -1,6 +1,6 @@
 import {
+  agentNameOf,
   Fault,
-  parseAgentId,
   type AgentMiddleware,
   type AgentRunContext,
   type RunContext,
@@ -13,12 +13,19 @@ export type AgentRunResult = NonNullable<AgentRunContext["result"]>;
  * A run's body inside the layers around it. They run again when the run is replayed, since the body inside them is what replays
  * (J7): what they decide depends on nothing but the context.
  */
-export async function runThrough(
+export function runThrough(
   around: AgentMiddleware | undefined,
   ctx: RunContext,
   body: () => Promise<AgentRunResult>,
 ): Promise<AgentRunResult> {
-  if (around === undefined) return body();
+  return around === undefined ? body() : runAround(around, ctx, body);
+}
+
+async function runAround(
+  around: AgentMiddleware,
+  ctx: RunContext,
+  body: () => Promise<AgentRunResult>,
+): Promise<AgentRunResult> {
   const context = agentRunContext(ctx);
   await around.process(context, async () => {
     context.result = await body();
@@ -41,7 +48,7 @@ async function nothing(): Promise<void> {}
 function agentRunContext(ctx: RunContext): AgentRunContext {
   const { agentId, taskId, facts, signal, meta, input, standing } = ctx;
   return {
-    agentName: parseAgentId(agentId).name,
+    agentName: agentNameOf(agentId),
     agentId,
     runId: facts.runId,
     taskId,

@@ -5,7 +5,8 @@ import { perToken } from "./price-override.ts";
 /** The list that comes with `@pydantic/genai-prices`. A provider that is not in it has no prices, whatever its models are called. */
 export class BundledPrices implements PriceTable {
   /** Prices that hold at any time; `null`: not listed. Those with dates or hours are looked up anew. */
-  readonly #steady = new Map<string, ListedPrice | null>();
+  readonly #steady = new Map<string, Map<string, ListedPrice | null>>();
+  #kept = 0;
 
   find(query: PriceQuery): ModelPrice | null {
     const listed = this.#listed(query);
@@ -32,17 +33,22 @@ export class BundledPrices implements PriceTable {
   }
 
   #listed({ provider, modelId, at }: PriceQuery): ListedPrice | null {
-    const name = `${provider} ${modelId}`;
-    const steady = this.#steady.get(name);
+    const steady = this.#steady.get(provider)?.get(modelId);
     if (steady !== undefined) return steady;
     if (provider === "" || modelId === "") return null;
     // Nothing is priced: this asks which prices apply.
     const found = calcPrice({}, modelId, { providerId: provider, timestamp: new Date(at) });
     if (found === null || !Array.isArray(found.model.prices)) {
-      if (this.#steady.size >= mostKept) this.#steady.clear();
-      this.#steady.set(name, found?.model_price ?? null);
+      if (this.#kept++ >= mostKept) this.#forget();
+      const models = this.#steady.get(provider) ?? new Map<string, ListedPrice | null>();
+      this.#steady.set(provider, models.set(modelId, found?.model_price ?? null));
     }
     return found?.model_price ?? null;
+  }
+
+  #forget(): void {
+    this.#steady.clear();
+    this.#kept = 0;
   }
 }
 

@@ -12,7 +12,7 @@ import {
 /** A tool's schema as it is used: what the model is told, and how its answer is checked. */
 export interface SchemaReader<Value> {
   readonly jsonSchema: JsonSchema;
-  /** T1: throws `invalid_argument`, telling the model what to mend. */
+  /** T1: rejects with `invalid_argument`, telling the model what to mend. */
   readonly parse: (input: JsonValue) => Value | Promise<Value>;
 }
 
@@ -22,8 +22,52 @@ export interface SchemaOwner {
   readonly refuse: (problems: readonly string[]) => Fault;
 }
 
-export function schemaReader<Value>(owner: SchemaOwner, schema: Schema): SchemaReader<Value> {
-  return isStandard(schema) ? readStandard(owner, schema) : readJsonSchema(owner, schema);
+/** What was meant by a value that does not fit; the same where nothing can be made of it. */
+type Coercion = (schema: JsonSchema, input: JsonValue) => JsonValue;
+
+export function schemaReader<Value>(
+  owner: SchemaOwner,
+  schema: Schema,
+  coercion: Coercion = unchanged,
+): SchemaReader<Value> {
+  const { jsonSchema, read } = isStandard(schema)
+    ? readStandard<Value>(owner, schema)
+    : readJsonSchema<Value>(owner, schema);
+  const parsed = (input: JsonValue, reading: Reading<Value>): Value | Promise<Value> => {
+    if (reading.problems === undefined) return reading.value;
+    // What fits is never touched, so it is looked at first.
+    const meant = coercion(jsonSchema, input);
+    return meant === input
+      ? accepted(owner, reading)
+      : whenRead(read(meant), (again) => accepted(owner, again));
+  };
+  return { jsonSchema, parse: (input) => whenRead(read(input), (reading) => parsed(input, reading)) };
+}
+
+/** A value as its schema gives it, or what is wrong with it. */
+type Reading<Value> =
+  | { readonly value: Value; readonly problems?: undefined }
+  | { readonly problems: readonly string[] };
+
+interface ReadSchema<Value> {
+  readonly jsonSchema: JsonSchema;
+  readonly read: (input: JsonValue) => Reading<Value> | Promise<Reading<Value>>;
+}
+
+function accepted<Value>({ refuse }: SchemaOwner, reading: Reading<Value>): Value | Promise<Value> {
+  return reading.problems === undefined ? reading.value : Promise.reject(refuse(reading.problems));
+}
+
+/** At once, where nothing has to be waited for. */
+function whenRead<Value, Result>(
+  reading: Reading<Value> | Promise<Reading<Value>>,
+  use: (reading: Reading<Value>) => Result | Promise<Result>,
+): Result | Promise<Result> {
+  return reading instanceof Promise ? reading.then(use) : use(reading);
+}
+
+function unchanged(_schema: JsonSchema, input: JsonValue): JsonValue {
+  return input;
 }
 
 export function toolSchema(toolName: string): SchemaOwner {
@@ -41,7 +85,7 @@ function isStandard(schema: Schema): schema is StandardSchema {
   return "~standard" in schema;
 }
 
-function readStandard<Value>(owner: SchemaOwner, schema: StandardSchema): SchemaReader<Value> {
+function readStandard<Value>(owner: SchemaOwner, schema: StandardSchema): ReadSchema<Value> {
   const { jsonSchema, validate, vendor } = schema["~standard"];
   if (jsonSchema === undefined) {
     throw new Fault(
@@ -49,30 +93,31 @@ function readStandard<Value>(owner: SchemaOwner, schema: StandardSchema): Schema
       `${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
     );
   }
+  const reading = (result: Awaited<ReturnType<typeof validate>>): Reading<Value> =>
+    result.issues === undefined
+      ? { value: result.value as Value }
+      : { problems: result.issues.map(formatIssue) };
   return {
     jsonSchema: jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema,
-    parse: async (input) => {
-      const result = await validate(input);
-      if (result.issues !== undefined) throw owner.refuse(result.issues.map(formatIssue));
-      return result.value as Value;
+    read: (input) => {
+      const result = validate(input);
+      return "then" in result ? Promise.resolve(result).then(reading) : reading(result);
     },
   };
 }
 
-function readJsonSchema<Value>(owner: SchemaOwner, schema: JsonSchema): SchemaReader<Value> {
+function readJsonSchema<Value>(owner: SchemaOwner, schema: JsonSchema): ReadSchema<Value> {
   const check = jsonSchemaCheck(owner.schemaName, schema);
-  const read = (input: JsonValue, problems: readonly string[]): Value => {
-    if (problems.length > 0) throw owner.refuse(problems);
+  const reading = (input: JsonValue, problems: readonly string[]): Reading<Value> =>
     // A copy: what is recorded of the call must not change when the body changes its input.
-    return copyJson(input) as Value;
-  };
+    problems.length === 0 ? { value: copyJson(input) as Value } : { problems };
   return {
     jsonSchema: schema,
-    parse: (input) => {
+    read: (input) => {
       const problems = check(input);
       return problems instanceof Promise
-        ? problems.then((found) => read(input, found))
-        : read(input, problems);
+        ? problems.then((found) => reading(input, found))
+        : reading(input, problems);
     },
   };
 }
@@ -92,6 +137,7 @@ export function jsonSchemaCheck(
   };
 }
 
+const none: readonly string[] = [];
 const options = { allErrors: true, strict: false, logger: false } as const;
 const compilers = new Map<boolean, Promise<Ajv>>();
 
@@ -125,7 +171,7 @@ async function compile(what: string, schema: JsonSchema): Promise<(value: unknow
     const draft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
     const validate = compileIn(await compiler(draft7, Object.hasOwn(schema, "$id")), schema);
     return (input) => {
-      if (validate(input)) return [];
+      if (validate(input)) return none;
       return (validate.errors ?? []).map(({ instancePath, message = "is wrong" }) =>
         `${instancePath.slice(1).replaceAll("/", ".")} ${message}`.trim(),
       );

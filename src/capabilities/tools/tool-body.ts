@@ -10,14 +10,19 @@ export type ToolBody<Input> = (
 ) => ToolReturn | Promise<ToolReturn> | ToolProgress;
 
 /** Runs a body to its result. A generator is closed when the call is stopped, so that its `finally` runs. */
-export async function runBody<Input>(
+export function runBody<Input>(
   name: string,
   body: ToolBody<Input>,
   input: Input,
   context: ToolContext,
 ): Promise<ToolResult> {
-  const begun = body(input, context);
-  return toolResult(isProgress(begun) ? await drain(name, begun, context) : await begun);
+  try {
+    const begun = body(input, context);
+    const returned = isProgress(begun) ? drain(name, begun, context) : Promise.resolve(begun);
+    return returned.then(toolResult);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 async function drain(name: string, body: ToolProgress, context: ToolContext): Promise<ToolReturn> {

@@ -51,7 +51,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       `timeoutMs of tool ${name} is ${timeoutMs}: it must be above 0, or null for none`,
     );
   }
-  const { jsonSchema, parse } = schemaReader<Infer<Input>>(toolSchema(name), options.input);
+  const { jsonSchema, parse } = schemaReader<Infer<Input>>(toolSchema(name), options.input, coerceInput);
   return Object.freeze({
     name,
     description,
@@ -65,7 +65,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     needsApproval: (input: Infer<Input>) =>
       typeof needsApproval === "function" ? needsApproval(input) : needsApproval,
     coerce: (input: JsonValue) => coerceInput(jsonSchema, input),
-    parse: (input: JsonValue) => parse(coerceInput(jsonSchema, input)),
+    parse,
     execute: (input: Infer<Input>, context: ToolContext) => runBody(name, options.execute, input, context),
   });
 }

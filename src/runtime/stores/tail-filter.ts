@@ -19,7 +19,10 @@ export class TailFilter {
   /** Whether a commit with these events is worth waking for: something to see, or the end. */
   wakesFor(events: readonly Event[]): boolean {
     if (this.#types === undefined) return true;
-    for (const event of events) if (event.type === "run_end" || this.#types.has(event.type)) return true;
+    for (let index = 0; index < events.length; index++) {
+      const { type } = events[index] as Event;
+      if (type === "run_end" || this.#types.has(type)) return true;
+    }
     return false;
   }
 }

@@ -30,13 +30,15 @@ const retryMs = 1_000;
 /** Leases in the store, claimed by whoever has room. */
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
-  readonly #driven = new Set<Promise<void>>();
+  readonly #driven = new Map<Lease, Promise<void>>();
   /** J9: runs with a task of another version than is hosted here. Known once they were looked at; not claimed again after that. */
   readonly #pinned = new Set<RunId>();
   readonly #stopped = Promise.withResolvers<void>();
   #host: RunHost | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
+  /** There was no room for all that could be claimed. */
+  #isFull = false;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: LocalEngineOptions) {
@@ -51,18 +53,8 @@ export class LocalEngine implements Engine {
 
   wake(runId?: RunId): void {
     if (this.#host === undefined || (runId !== undefined && this.#pinned.has(runId))) return;
-    if (this.#claiming !== undefined) {
-      this.#claimAgain = true;
-      return;
-    }
-    this.#claiming = this.#claim()
-      .catch(this.#options.onError)
-      .finally(() => {
-        this.#claiming = undefined;
-        if (!this.#claimAgain) return;
-        this.#claimAgain = false;
-        this.wake();
-      });
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claimAll();
   }
 
   /** Other agents are hosted, or other versions: what was not for this worker may be now. */
@@ -76,7 +68,7 @@ export class LocalEngine implements Engine {
     this.#stopTimer?.();
     this.#stopped.resolve();
     await this.#claiming;
-    await Promise.all(this.#driven);
+    await Promise.all(this.#driven.values());
     await this.#options.leases.dismiss(this.#options.workerId);
   }
 
@@ -87,19 +79,27 @@ export class LocalEngine implements Engine {
     this.#stopTimer = clock.schedule(clock.now() + pollMs, () => this.#poll(), { background: !keepAlive });
   }
 
+  async #claimAll(): Promise<void> {
+    while (this.#claimAgain && this.#host !== undefined) {
+      this.#claimAgain = false;
+      try {
+        await this.#claim();
+      } catch (error) {
+        this.#options.onError(error);
+      }
+    }
+    this.#claiming = undefined;
+  }
+
   async #claim(): Promise<void> {
     const { leases, clock, workerId, concurrency, agents } = this.#options;
     const limit = concurrency - this.#driven.size;
-    if (limit <= 0 || this.#host === undefined) return;
+    this.#isFull = limit <= 0;
+    if (this.#isFull) return;
     const except = [...this.#pinned];
     const claimed = await leases.claim({ workerId, limit, now: clock.now(), agents: agents(), except });
-    for (const lease of claimed) {
-      const driven = this.#drive(lease).finally(() => {
-        this.#driven.delete(driven);
-        this.wake(lease.runId);
-      });
-      this.#driven.add(driven);
-    }
+    this.#isFull = claimed.length === limit;
+    for (const lease of claimed) this.#driven.set(lease, this.#drive(lease));
   }
 
   async #drive(lease: Lease): Promise<void> {
@@ -113,6 +113,10 @@ export class LocalEngine implements Engine {
       if (fault.code === "version_mismatch") this.#pinned.add(runId);
       else onError(fault);
       if (fault.code !== "lease_lost") await this.#handBack(lease, fault);
+    } finally {
+      this.#driven.delete(lease);
+      // If it is to be driven again, its release has said so; another may have waited for its place.
+      if (this.#isFull) this.wake();
     }
   }
 

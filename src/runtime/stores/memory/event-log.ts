@@ -11,7 +11,7 @@ import {
   type RunId,
   type TailOptions,
 } from "../../../kernel/index.ts";
-import { eventsContent, type RunRow, type Tables } from "./tables.ts";
+import { eventsContent, type Tables } from "./tables.ts";
 import { MemoryTail } from "./tail.ts";
 
 export class MemoryEventLog implements EventLog {
@@ -29,8 +29,7 @@ export class MemoryEventLog implements EventLog {
   }
 
   tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
-    const stands = (row: RunRow): boolean => this.#tables.runs.get(runId) === row;
-    return new MemoryTail(this.#tables.run(runId), { ...options, stands });
+    return new MemoryTail(this.#tables, this.#tables.run(runId), options);
   }
 
   async lastSeq(runId: RunId): Promise<number> {
@@ -40,8 +39,8 @@ export class MemoryEventLog implements EventLog {
   putDelta({ runId, epoch, workerId }: Lease, delta: Delta): void {
     const row = this.#tables.runs.get(runId);
     if (row === undefined || row.epoch !== epoch || row.owner !== workerId) return;
-    row.deltas.push(delta);
-    for (const tell of row.watchers) tell(nothing, delta);
+    row.deltas.add(delta);
+    for (const watcher of row.watchers) watcher.seeDelta(delta);
   }
 
   /** Nothing outside this process can edit these events, so the chain is made when asked for (F1). */
@@ -53,7 +52,7 @@ export class MemoryEventLog implements EventLog {
     for (const commit of commits) {
       const { number, at, events = [] } = commit;
       nextSeq += events.length;
-      const content = erasedContents.get(number) ?? eventsContent(commit, this.#hash);
+      const content = erasedContents?.get(number) ?? eventsContent(commit, this.#hash);
       last = chainHead(last, { number, at, nextSeq, content }, this.#hash);
       if (last === head) headSeq = nextSeq;
     }
@@ -63,5 +62,3 @@ export class MemoryEventLog implements EventLog {
     return { ok: true, events: nextSeq, head: last, keyed: false, sinceHead };
   }
 }
-
-const nothing: readonly Event[] = [];

@@ -11,6 +11,8 @@ import {
   type Hash,
   type Journal,
   type Lease,
+  type Rest,
+  type RunHistory,
   type RunId,
   type RunPage,
   type RunQuery,
@@ -20,7 +22,6 @@ import {
   type SingleFlight,
   type StepRecord,
   type Submission,
-  type TaskId,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import { endIn } from "../run-end.ts";
@@ -28,6 +29,7 @@ import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import type { MemorySessions } from "./sessions.ts";
+import { ShownDeltas } from "./shown-deltas.ts";
 import { eventsContent, type RunRow, type Tables } from "./tables.ts";
 import type { MemoryTopics } from "./topics.ts";
 
@@ -40,7 +42,11 @@ interface Neighbours {
   readonly blobs: MemoryBlobs;
 }
 
+/** What most runs have none of: one and the same for all of them. */
 const nothing: readonly Event[] = [];
+const noMail: readonly never[] = [];
+const nobody: readonly never[] = [];
+const ready: Rest = { kind: "ready" };
 
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
@@ -67,23 +73,25 @@ export class MemoryJournal implements Journal {
       end: null,
       commits: [],
       events: [],
-      erasedContents: new Map(),
-      mail: [],
-      mailIds: new Set(),
-      deltas: [],
+      erasedContents: undefined,
+      mail: noMail,
+      mailIds: undefined,
+      deltas: new ShownDeltas(),
       epoch: 0,
       owner: null,
-      rest: { kind: "ready" },
+      rest: ready,
       readyAt: this.#tables.tick(),
-      watchers: new Set(),
+      watchers: nobody,
     };
-    // Its input is the caller's own.
-    deepFreeze(first);
+    // What it tells of the input and the metadata is the caller's own.
+    for (const { data } of first.events ?? nothing) deepFreeze(data);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
-    const { ofSession } = this.#tables;
-    ofSession.set(record.sessionId, (ofSession.get(record.sessionId) ?? new Set()).add(row));
+    const siblings = this.#tables.ofSession.get(record.sessionId);
+    if (siblings === undefined) this.#tables.ofSession.set(record.sessionId, [row]);
+    else siblings.push(row);
     this.#tables.live.add(row);
+    this.#tables.place(row);
     this.#tables.announce(record.runId);
     return { kind: "created" };
   }
@@ -121,8 +129,13 @@ export class MemoryJournal implements Journal {
     this.#write(row, commit);
     if (submissions !== undefined)
       for (const { run, first, flight } of submissions) this.#createNow(run, first, flight);
-    if (row.watchers.size > 0) for (const tell of row.watchers) tell(commit.events ?? nothing);
+    for (const watcher of row.watchers) watcher.seeCommit(commit.events ?? nothing);
     return commit;
+  }
+
+  readNow(runId: RunId): RunHistory | undefined {
+    const row = this.#tables.runs.get(runId);
+    return row && { run: row.record, commits: row.commits };
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
@@ -140,13 +153,15 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) {
       this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.live.delete(row);
-      for (const mailId of row.mailIds) this.#tables.submitted.delete(mailId);
-      const siblings = this.#tables.ofSession.get(row.record.sessionId);
-      siblings?.delete(row);
-      if (siblings?.size === 0) this.#tables.ofSession.delete(row.record.sessionId);
+      this.#tables.ready.remove(row);
+      for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
+      const siblings = this.#tables.ofSession.get(row.record.sessionId) ?? [];
+      const place = siblings.indexOf(row);
+      if (place >= 0) siblings.splice(place, 1);
+      if (siblings.length === 0) this.#tables.ofSession.delete(row.record.sessionId);
     }
     this.#tables.runs.delete(runId);
-    for (const tell of row?.watchers ?? []) tell();
+    for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
   }
 
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
@@ -161,9 +176,9 @@ export class MemoryJournal implements Journal {
   #steer({ agentId, sessionId }: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
     const told = this.#tables.submitted.get(steering.id);
     if (told !== undefined) return { kind: "steered", runId: told.record.runId };
-    const row = [...(this.#tables.ofSession.get(sessionId) ?? [])].findLast(
-      ({ record, end }) => end === null && record.agentId === agentId,
-    );
+    const row = this.#tables.ofSession
+      .get(sessionId)
+      ?.findLast(({ record, end }) => end === null && record.agentId === agentId);
     if (row === undefined) return undefined;
     // One that mail has woken is on its way: nobody is at it yet.
     const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
@@ -178,18 +193,12 @@ export class MemoryJournal implements Journal {
     if (number !== row.commits.length) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${row.commits.length}`);
     }
-    if (steps !== undefined) for (const step of steps) sealOutcome(step);
-    let next = row.events.length;
-    if (events !== undefined) {
-      for (const { seq } of events) {
-        if (seq !== next)
-          throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
-        next++;
-      }
-    }
+    if (steps !== undefined) steps.forEach(sealOutcome);
+    if (events !== undefined) refuseGap(events, row.events.length);
     if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
     row.commits.push(commit);
-    if (events !== undefined) for (const event of events) row.events.push(event);
+    if (events !== undefined)
+      for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
     const end = endIn(commit);
     if (end !== undefined) row.end = end;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
@@ -197,10 +206,12 @@ export class MemoryJournal implements Journal {
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
-    if (row.deltas.length > 0) this.#dropShown(row, events ?? nothing);
+    if (events !== undefined) row.deltas.recorded(events);
   }
 
-  #erase({ commits, events, erasedContents }: RunRow, erasures: readonly Erasure[]): void {
+  #erase(row: RunRow, erasures: readonly Erasure[]): void {
+    const { commits, events } = row;
+    const erasedContents = (row.erasedContents ??= new Map<number, string>());
     for (const [number, commit] of commits.entries()) {
       const wordless = eraseCommit(commit, erasures);
       if (wordless === commit) continue;
@@ -221,21 +232,13 @@ export class MemoryJournal implements Journal {
     );
     return { ...commit, steps };
   }
+}
 
-  /** E2: what was shown of a message or a tool goes with the commit that records the whole. */
-  #dropShown(row: RunRow, events: readonly Event[]): void {
-    const messages = new Set<TaskId>();
-    const calls = new Set<string>();
-    for (const event of events) {
-      if (event.type === "message_end") messages.add(event.taskId);
-      if (event.type === "tool_execution_end") calls.add(`${event.taskId} ${event.data.callId}`);
-    }
-    if (messages.size + calls.size === 0) return;
-    row.deltas = row.deltas.filter((delta) =>
-      delta.type === "tool_execution_update"
-        ? !calls.has(`${delta.taskId} ${delta.callId}`)
-        : !messages.has(delta.taskId),
-    );
+function refuseGap(events: readonly Event[], from: number): void {
+  for (let index = 0; index < events.length; index++) {
+    const { seq } = events[index] as Event;
+    if (seq !== from + index)
+      throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${from + index}`);
   }
 }
 

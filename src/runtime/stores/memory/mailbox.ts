@@ -16,17 +16,19 @@ export class MemoryMailbox implements Mailbox {
   /** False: it was here before, or the run is gone. */
   putNow(mail: Mail): boolean {
     const row = this.#tables.runs.get(mail.runId);
-    if (row === undefined || row.mailIds.has(mail.id)) return false;
+    if (row === undefined || row.mailIds?.has(mail.id) === true) return false;
     if (row.mail.length === 0) row.readyAt = this.#tables.tick();
-    row.mail.push({ ...mail, place: row.mailIds.size });
+    row.mailIds ??= new Set();
+    row.mail = [...row.mail, { ...mail, place: row.mailIds.size }];
     row.mailIds.add(mail.id);
     if (mail.id.startsWith("submit ")) this.#tables.submitted.set(mail.id, row);
     this.#tables.live.add(row);
+    this.#tables.place(row);
     this.#tables.announce(mail.runId);
     return true;
   }
 
   async read(runId: RunId): Promise<readonly PlacedMail[]> {
-    return [...this.#tables.run(runId).mail];
+    return this.#tables.run(runId).mail;
   }
 }

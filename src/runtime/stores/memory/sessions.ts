@@ -1,6 +1,5 @@
 import {
   deepFreeze,
-  Fault,
   rootLeafOf,
   type AgentId,
   type PlacedEntry,
@@ -11,7 +10,9 @@ import {
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
-import { ComingEntries } from "../coming-entries.ts";
+import { refuseOrphans } from "../orphan-entries.ts";
+
+type Append = Extract<SessionChange, { readonly type: "append" }>;
 
 interface SessionRow {
   readonly agentId: AgentId;
@@ -33,8 +34,7 @@ export class MemorySessions implements Sessions {
     const entries = [...(this.#rows.get(sessionId)?.entries.values() ?? [])];
     const seen = hiddenToo ? entries : entries.filter(({ visibility }) => visibility === "visible");
     // Nobody who is handed an entry can change it for the others.
-    for (const { entry } of seen) deepFreeze(entry);
-    return seen;
+    return seen.map(({ entry, visibility }) => ({ entry: deepFreeze(entry), visibility }));
   }
 
   async list(
@@ -59,8 +59,14 @@ export class MemorySessions implements Sessions {
 
   /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
   applyNow(changes: readonly SessionChange[]): void {
-    this.#refuseOrphans(changes);
+    refuseOrphans(changes, (sessionId, entryId) => this.#rows.get(sessionId)?.entries.has(entryId) ?? false);
     for (const change of changes) this.#apply(change);
+  }
+
+  #create({ sessionId, agentId }: Append): SessionRow {
+    const row = { agentId, entries: new Map<string, PlacedEntry>(), updatedAt: 0 };
+    this.#rows.set(sessionId, row);
+    return row;
   }
 
   /** What a run wrote that never became visible. For those who delete it. */
@@ -71,43 +77,21 @@ export class MemorySessions implements Sessions {
     }
   }
 
-  #refuseOrphans(changes: readonly SessionChange[]): void {
-    const coming = new ComingEntries();
-    for (const change of changes) {
-      if (change.type !== "append") continue;
-      const { sessionId, entry } = change;
-      const { parentId } = entry;
-      if (
-        change.atLeaf !== true &&
-        parentId !== null &&
-        !coming.has(sessionId, parentId) &&
-        this.#rows.get(sessionId)?.entries.has(parentId) !== true
-      ) {
-        throw new Fault(
-          "not_found",
-          `entry ${entry.id} names a parent that session ${sessionId} does not have: ${parentId}`,
-        );
-      }
-      coming.add(sessionId, entry.id);
-    }
-  }
-
   #apply(change: SessionChange): void {
     const row = this.#rows.get(change.sessionId);
     switch (change.type) {
       case "append": {
-        const { sessionId, agentId, visibility, atLeaf } = change;
-        const kept = row ?? { agentId, entries: new Map<string, PlacedEntry>(), updatedAt: 0 };
-        this.#rows.set(sessionId, kept);
-        const entry = atLeaf === true ? { ...change.entry, parentId: leafIn(kept) } : change.entry;
-        if (kept.entries.has(entry.id)) return;
-        kept.entries.set(entry.id, { entry, visibility });
-        kept.updatedAt = Math.max(kept.updatedAt, entry.at);
+        const kept = row ?? this.#create(change);
+        const { id, at } = change.entry;
+        if (kept.entries.has(id)) return;
+        kept.entries.set(id, change.atLeaf === true ? placedAtLeaf(change, kept) : change);
+        kept.updatedAt = Math.max(kept.updatedAt, at);
         return;
       }
       case "reveal":
-        for (const [id, { entry }] of row?.entries ?? []) {
-          if (isOf(entry, change)) row?.entries.set(id, { entry, visibility: "visible" });
+        for (const [id, { entry, visibility }] of row?.entries ?? []) {
+          if (visibility !== "visible" && isOf(entry, change))
+            row?.entries.set(id, { entry, visibility: "visible" });
         }
         return;
       case "remove":
@@ -116,6 +100,12 @@ export class MemorySessions implements Sessions {
         }
     }
   }
+}
+
+/** The change that brought an entry stands for it, where it says all there is to say: a session has many. */
+function placedAtLeaf({ entry, visibility }: Append, row: SessionRow): PlacedEntry {
+  const parentId = leafIn(row);
+  return { entry: parentId === entry.parentId ? entry : { ...entry, parentId }, visibility };
 }
 
 function isOf(
@@ -127,6 +117,7 @@ function isOf(
 
 /** N2. */
 function leafIn({ entries }: SessionRow): string | null {
+  if (entries.size === 0) return null;
   const visible = [...entries.values()].filter(({ visibility }) => visibility === "visible");
   return rootLeafOf(visible.map(({ entry }) => entry));
 }

@@ -13,6 +13,8 @@ import {
   type SessionId,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
+import { ReadyRuns } from "./ready-runs.ts";
+import type { ShownDeltas } from "./shown-deltas.ts";
 
 export interface RunRow {
   readonly record: RunRecord;
@@ -23,36 +25,44 @@ export interface RunRow {
   readonly commits: Commit[];
   readonly events: Event[];
   /** By number, of commits that retention erased: what stands for them in the chain. */
-  readonly erasedContents: Map<number, string>;
+  erasedContents: Map<number, string> | undefined;
   /** Not consumed yet. */
-  mail: PlacedMail[];
-  readonly mailIds: Set<string>;
-  /** Shown and not yet recorded. */
-  deltas: Delta[];
+  mail: readonly PlacedMail[];
+  /** Of all mail it ever had. */
+  mailIds: Set<string> | undefined;
+  readonly deltas: ShownDeltas;
   epoch: number;
   owner: string | null;
   rest: Rest;
   /** When it last became ready, by `Tables.tick`. */
   readyAt: number;
-  /** Told of every commit with its events, of every delta with none, and, with nothing, of the end of the row. */
-  readonly watchers: Set<(events?: readonly Event[], delta?: Delta) => void>;
+  watchers: readonly RunWatcher[];
+}
+
+/** Told of a run what becomes of it, as it does. */
+export interface RunWatcher {
+  seeCommit(events: readonly Event[]): void;
+  seeDelta(delta: Delta): void;
+  /** The run is no longer there. */
+  seeRemoval(): void;
 }
 
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
-  /** Those that have not ended, or have mail: whoever looks for work looks at no others. */
+  /** Those that have not ended, or have mail. */
   readonly live = new Set<RunRow>();
+  readonly ready = new ReadyRuns();
   /** In the order of their creation. */
-  readonly ofSession = new Map<SessionId, Set<RunRow>>();
+  readonly ofSession = new Map<SessionId, RunRow[]>();
   /** S5: by the id of its mail, the run that has a submission. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
   readonly listeners = new Set<(runId?: RunId) => void>();
-  /** When a run of each tenant was last claimed. */
-  readonly tenantServed = new Map<string | null, number>();
   /** Counts, to order what became ready. */
   #ticks = 0;
+  /** Changed since listeners were last told. */
+  #changed = new Set<RunId | undefined>();
 
   tick(): number {
     return ++this.#ticks;
@@ -60,7 +70,24 @@ export class Tables {
 
   /** Someone may have something to do. */
   announce(runId?: RunId): void {
-    for (const tell of this.listeners) queueMicrotask(() => tell(runId));
+    if (this.#changed.size === 0) queueMicrotask(this.#tell);
+    this.#changed.add(runId);
+  }
+
+  readonly #tell = (): void => {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    for (const runId of changed) for (const tell of this.listeners) tell(runId);
+  };
+
+  /** L2: for whoever changes the owner, the rest or the mail of a run, or who is at work. */
+  place(row: RunRow): void {
+    const { owner, rest, mail } = row;
+    const isAtRest = owner === null ? this.live.has(row) : !this.workers.has(owner);
+    if (isAtRest && (owner !== null || rest.kind === "ready" || mail.length > 0)) this.ready.add(row);
+    else if (isAtRest && rest.kind === "suspended" && rest.wakeAt !== null)
+      this.ready.addSleeping(row, rest.wakeAt);
+    else this.ready.remove(row);
   }
 
   run(runId: RunId): RunRow {

@@ -1,34 +1,36 @@
 import { deepFreeze, type Delta, type Event, type TailOptions } from "../../../kernel/index.ts";
 import { TailFilter } from "../tail-filter.ts";
-import type { RunRow } from "./tables.ts";
+import type { RunRow, RunWatcher, Tables } from "./tables.ts";
 
 type Shown = IteratorResult<Event | Delta, undefined>;
 
 const over: Shown = Object.freeze({ value: undefined, done: true });
 
-export interface MemoryTailOptions extends TailOptions {
-  /** Whether the run is still there. */
-  readonly stands: (row: RunRow) => boolean;
-}
-
 /**
  * What one watcher sees of a run as it happens. By hand, not a generator: text comes in thousands of pieces, and each would wait
  * three times over.
  */
-export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefined> {
+export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefined>, RunWatcher {
+  readonly #tables: Tables;
   readonly #row: RunRow;
-  readonly #options: MemoryTailOptions;
   readonly #filter: TailFilter;
-  readonly #waiting: ((shown: Shown) => void)[] = [];
-  #deltas: ShownDeltas | undefined;
+  readonly #signal: TailOptions["signal"];
+  /** Who waits, and those who asked while somebody did: a reader in a loop is alone. */
+  #waiting: ((shown: Shown) => void) | undefined;
+  readonly #behind: ((shown: Shown) => void)[] = [];
+  #deltas: ComingDeltas | undefined;
   #seq: number;
+  #hasBegun = false;
+  /** Everything there is has been shown: until something comes, there is nothing to look for. */
+  #isThrough = false;
   #isOver = false;
 
-  constructor(row: RunRow, options: MemoryTailOptions) {
+  constructor(tables: Tables, row: RunRow, { fromSeq = 0, types, signal }: TailOptions) {
+    this.#tables = tables;
     this.#row = row;
-    this.#options = options;
-    this.#filter = new TailFilter(options.types);
-    this.#seq = options.fromSeq ?? 0;
+    this.#filter = new TailFilter(types);
+    this.#signal = signal;
+    this.#seq = fromSeq;
   }
 
   [Symbol.asyncIterator](): this {
@@ -36,10 +38,8 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   }
 
   next(): Promise<Shown> {
-    this.#begin();
-    const shown = this.#waiting.length > 0 ? undefined : this.#take();
-    if (shown !== undefined) return Promise.resolve(shown);
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    const shown = this.#isThrough ? undefined : this.#take();
+    return shown === undefined ? new Promise(this.#wait) : Promise.resolve(shown);
   }
 
   /** A watcher that leaves never stops a run (E3). */
@@ -48,72 +48,97 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     return Promise.resolve(over);
   }
 
-  /** Nobody watches before the first thing is asked for. */
-  #begin(): void {
-    if (this.#deltas !== undefined) return;
-    this.#deltas = new ShownDeltas(this.#filter.showsDeltas ? this.#row : undefined);
-    this.#row.watchers.add(this.#watch);
-    this.#options.signal?.addEventListener("abort", this.#serve);
+  seeCommit(events: readonly Event[]): void {
+    if (this.#filter.wakesFor(events)) this.#serve();
+    // Not one of them is to be shown, so who is through stays so.
+    else if (this.#isThrough) this.#seq = this.#row.events.length;
   }
 
-  readonly #watch = (events?: readonly Event[], delta?: Delta): void => {
-    if (delta !== undefined) {
-      if (!this.#filter.showsDeltas) return;
-      // Who waits has seen everything before it.
-      const resolve = this.#waiting.shift();
-      if (resolve === undefined) this.#deltas?.add(delta, this.#row.events.length);
-      else resolve({ value: delta, done: false });
+  seeDelta(delta: Delta): void {
+    if (!this.#filter.showsDeltas) return;
+    // Who waits has seen everything before it.
+    if (this.#waiting !== undefined) this.#answer({ value: delta, done: false });
+    else this.#put(delta);
+  }
+
+  seeRemoval(): void {
+    this.#end();
+  }
+
+  /** Nobody watches before the first thing is asked for. */
+  #begin(): void {
+    this.#hasBegun = true;
+    const row = this.#row;
+    if (this.#isOver || this.#signal?.aborted === true || this.#tables.runs.get(row.record.runId) !== row) {
+      this.#end();
       return;
     }
-    if (events !== undefined && !this.#filter.wakesFor(events)) return;
-    this.#serve();
+    // E2: what was there before the watcher.
+    if (this.#filter.showsDeltas) for (const delta of row.deltas) this.#put(delta);
+    row.watchers = [...row.watchers, this];
+    this.#signal?.addEventListener("abort", this.#end);
+  }
+
+  #put(delta: Delta): void {
+    this.#isThrough = false;
+    (this.#deltas ??= new ComingDeltas()).add(delta, this.#row.events.length);
+  }
+
+  readonly #wait = (resolve: (shown: Shown) => void): void => {
+    if (this.#waiting === undefined) this.#waiting = resolve;
+    else this.#behind.push(resolve);
   };
 
-  readonly #serve = (): void => {
-    while (this.#waiting.length > 0) {
+  #answer(shown: Shown): void {
+    const answer = this.#waiting;
+    this.#waiting = this.#behind.shift();
+    answer?.(shown);
+  }
+
+  #serve(): void {
+    this.#isThrough = false;
+    while (this.#waiting !== undefined) {
       const shown = this.#take();
       if (shown === undefined) return;
-      this.#waiting.shift()?.(shown);
+      this.#answer(shown);
     }
-  };
+  }
 
   /** E1: nobody who is handed an event can change it for the others. `undefined`: there is nothing yet. */
   #take(): Shown | undefined {
-    const { signal, stands } = this.#options;
-    const row = this.#row;
+    if (!this.#hasBegun) this.#begin();
     if (this.#isOver) return over;
-    if (signal?.aborted === true || !stands(row)) return this.#end();
+    const { events } = this.#row;
     for (;;) {
       const delta = this.#deltas?.before(this.#seq);
       if (delta !== undefined) return { value: delta, done: false };
-      if (this.#seq >= row.events.length) break;
-      const event = row.events[this.#seq++];
+      if (this.#seq >= events.length) break;
+      const event = events[this.#seq++];
       if (event !== undefined && this.#filter.shows(event)) return { value: deepFreeze(event), done: false };
     }
-    return row.events.at(-1)?.type === "run_end" ? this.#end() : undefined;
+    if (events.at(-1)?.type === "run_end") {
+      this.#end();
+      return over;
+    }
+    this.#isThrough = true;
+    return undefined;
   }
 
-  #end(): Shown {
+  readonly #end = (): void => {
     this.#isOver = true;
-    this.#row.watchers.delete(this.#watch);
-    this.#options.signal?.removeEventListener("abort", this.#serve);
-    for (const resolve of this.#waiting.splice(0)) resolve(over);
-    return over;
-  }
+    this.#row.watchers = this.#row.watchers.filter((each) => each !== this);
+    this.#signal?.removeEventListener("abort", this.#end);
+    this.#serve();
+  };
 }
 
 /** Who is this far behind is shown no more of what was recorded since. */
 const mostBehind = 10_000;
 
 /** E2: what one watcher is yet to be shown, each before the event that was next when it came. */
-class ShownDeltas {
-  #coming: { readonly delta: Delta; readonly next: number }[];
+class ComingDeltas {
+  #coming: { readonly delta: Delta; readonly next: number }[] = [];
   #place = 0;
-
-  /** What was there before the watcher. */
-  constructor(row: RunRow | undefined) {
-    this.#coming = row?.deltas.map((delta) => ({ delta, next: row.events.length })) ?? [];
-  }
 
   add(delta: Delta, next: number): void {
     this.#coming.push({ delta, next });

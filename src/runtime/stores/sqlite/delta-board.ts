@@ -1,4 +1,6 @@
 import type { Delta, Event, Lease, RunId } from "../../../kernel/index.ts";
+import { aboutDelta, aboutEvent } from "../delta-about.ts";
+import { JoinedDelta } from "../joined-delta.ts";
 import type { RunKey } from "./run-row.ts";
 import type { OwnedRun, Tables } from "./tables.ts";
 
@@ -157,31 +159,8 @@ export class DeltaBoard {
   }
 }
 
-/** Pieces of one text that follow on from each other, as one. */
 function joined(shown: readonly ShownDelta[]): Delta[] {
-  const list: Delta[] = [];
-  for (const { delta } of shown) {
-    const last = list.at(-1);
-    const follows =
-      last?.type === "message_update" &&
-      delta.type === "message_update" &&
-      last.messageSeq === delta.messageSeq &&
-      last.attempt === delta.attempt &&
-      last.kind === delta.kind &&
-      last.offset + last.text.length === delta.offset;
-    if (follows) list[list.length - 1] = { ...last, text: last.text + delta.text };
-    else list.push(delta);
-  }
-  return list;
-}
-
-/** What a delta is a part of: the message a task is getting, or one call of a tool. */
-function aboutDelta(delta: Delta): string {
-  return delta.type === "tool_execution_update" ? `${delta.taskId} ${delta.callId}` : delta.taskId;
-}
-
-/** What an event records the whole of. */
-function aboutEvent({ type, taskId, data }: Event): string | undefined {
-  if (type === "message_end") return taskId;
-  return type === "tool_execution_end" ? `${taskId} ${data.callId}` : undefined;
+  const list: JoinedDelta[] = [];
+  for (const { delta } of shown) if (list.at(-1)?.join(delta) !== true) list.push(new JoinedDelta(delta));
+  return list.map(({ whole }) => whole);
 }

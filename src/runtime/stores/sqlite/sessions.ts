@@ -1,5 +1,4 @@
 import {
-  Fault,
   formatTaskId,
   parseTaskId,
   type AgentId,
@@ -13,7 +12,7 @@ import {
   type SessionSummary,
   type TaskId,
 } from "../../../kernel/index.ts";
-import { ComingEntries } from "../coming-entries.ts";
+import { orphaned } from "../orphan-entries.ts";
 import type { Collector } from "./collector.ts";
 import {
   idAfter,
@@ -133,18 +132,16 @@ export class SqliteSessions implements Sessions {
 
   /** N1. For the journal, inside its transaction, before anything is changed. */
   refuseOrphans(changes: readonly StrandedChange[]): void {
-    const coming = new ComingEntries();
+    const coming: EntryStrand[] = [];
     for (const change of changes) {
       if (!isStrand(change)) continue;
       const { sessionId, entry, atLeaf } = change.first;
       const parentId = atLeaf === true ? null : entry.parentId;
-      if (parentId !== null && !coming.has(sessionId, parentId) && !this.#has(sessionId, parentId)) {
-        throw new Fault(
-          "not_found",
-          `entry ${entry.id} names a parent that session ${sessionId} does not have: ${parentId}`,
-        );
-      }
-      for (const { id } of change.entries) coming.add(sessionId, id);
+      const comes = ({ first, entries }: EntryStrand): boolean =>
+        first.sessionId === sessionId && entries.some(({ id }) => id === parentId);
+      if (parentId !== null && !coming.some(comes) && !this.#has(sessionId, parentId))
+        throw orphaned(sessionId, entry);
+      coming.push(change);
     }
   }
 

@@ -1,0 +1,31 @@
+import type { Delta } from "../../kernel/index.ts";
+
+/** E2: what was shown, and the pieces of text that follow on from it, as one. */
+export class JoinedDelta {
+  readonly #first: Delta;
+  #text: string;
+
+  constructor(first: Delta) {
+    this.#first = first;
+    this.#text = first.type === "message_update" ? first.text : "";
+  }
+
+  get whole(): Delta {
+    const first = this.#first;
+    return first.type === "message_update" ? { ...first, text: this.#text } : first;
+  }
+
+  /** Whether it was the next piece; if not, nothing changes. */
+  join(next: Delta): boolean {
+    const first = this.#first;
+    const follows =
+      first.type === "message_update" &&
+      next.type === "message_update" &&
+      first.offset + this.#text.length === next.offset &&
+      first.messageSeq === next.messageSeq &&
+      first.attempt === next.attempt &&
+      first.kind === next.kind;
+    if (follows) this.#text += next.text;
+    return follows;
+  }
+}
