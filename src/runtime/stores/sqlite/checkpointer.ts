@@ -1,11 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-/** After so many pages of log, by estimate, they are written back into the file. */
-const everyPages = 2_000;
-/** A log that has grown so long in spite of that is started anew, which holds up writers for a moment. */
-const mostPages = 8_000;
+/** After so many pages of log, by estimate and on average, they are written back into the file. */
+const everyPages = 4_000;
+/** A log that has grown so long in spite of that, or by several processes, is started anew, which holds up writers for a moment. */
+const mostPages = 16_000;
 const pageBytes = 4_096;
+/** A transaction writes so many besides what it holds. */
+const morePages = 2;
 
 interface CheckpointTask {
   readonly checkpointer: "reeve";
@@ -14,11 +16,13 @@ interface CheckpointTask {
 
 /**
  * Writes SQLite's log back into the file from a thread of its own, with a connection of its own: done in the way of a write, as SQLite does
- * by itself, it stops the event loop for tens of milliseconds at a time. The thread is started when there is enough to do.
+ * by itself, it stops the event loop for tens of milliseconds at a time. The thread is started when there is enough to do: to start one
+ * takes a processor as long.
  */
 export class Checkpointer {
   readonly #path: string;
   #pages = 0;
+  #due = duePages();
   #worker: Worker | undefined;
   #isBusy = false;
 
@@ -28,9 +32,10 @@ export class Checkpointer {
 
   /** A transaction of about so many bytes was written. */
   note(bytes: number): void {
-    this.#pages += 3 + bytes / pageBytes;
-    if (this.#pages < everyPages || this.#isBusy) return;
+    this.#pages += morePages + bytes / pageBytes;
+    if (this.#pages < this.#due || this.#isBusy) return;
     this.#pages = 0;
+    this.#due = duePages();
     this.#isBusy = true;
     try {
       this.#worker ??= this.#start();
@@ -68,6 +73,11 @@ export class Checkpointer {
     });
     return worker;
   }
+}
+
+/** Never the same for two processes: those who write at one pace would all start a thread at once. */
+function duePages(): number {
+  return everyPages * (0.75 + Math.random() / 2);
 }
 
 function isTask(data: unknown): data is CheckpointTask {

@@ -8,10 +8,11 @@ import {
   type StepOpening,
   type StepRecord,
 } from "../../../kernel/index.ts";
+import { strandsOf, type StrandedChange } from "./entry-strand.ts";
 import { foldJson, unfoldJson } from "./folded-json.ts";
 import type { RunKey } from "./run-row.ts";
 import { decodeBooking, encodeBooking, type Bookkeeper } from "./stored-booking.ts";
-import { decodeChange, encodeChanges, type FindEntries } from "./stored-change.ts";
+import { decodeChange, encodeChange, type FindEntries } from "./stored-change.ts";
 import type { StoredCommit, StoredOpening, StoredStep } from "./stored-commit.ts";
 import { decodeEvents, encodeEvents } from "./stored-event.ts";
 import { decodeReply, encodeReply } from "./stored-reply.ts";
@@ -45,9 +46,17 @@ function rootOf({ agentId }: Run): Bookkeeper {
   return { taskId: rootTask, agentId };
 }
 
-/** The text of a commit's row: nothing that its row says, and no message twice. The first one, of which every run has one, is folded. */
-export function encodeCommit(commit: Commit, run: Run, hash: Hash): string {
-  const { at, opens, steps, events, ledger, sessions } = commit;
+/**
+ * The text of a commit's row: nothing that its row says, and no message twice. The first one, of which every run has one, is folded.
+ * `sessions`: the commit's own, for who has them.
+ */
+export function encodeCommit(
+  commit: Commit,
+  run: Run,
+  hash: Hash,
+  sessions: readonly StrandedChange[] = strandsOf(commit.sessions ?? []),
+): string {
+  const { at, opens, steps, events, ledger } = commit;
   const root = rootOf(run);
   // What is undefined is not in the text.
   const stored: StoredCommit = {
@@ -55,7 +64,7 @@ export function encodeCommit(commit: Commit, run: Run, hash: Hash): string {
     events: isAny(events) ? encodeEvents(events, { ...run, at, steps: steps ?? [] }) : undefined,
     opens: isAny(opens) ? opens.map(encodeOpening) : undefined,
     ledger: isAny(ledger) ? ledger.map((command) => encodeBooking(command, root)) : undefined,
-    sessions: isAny(sessions) ? encodeChanges(sessions, run) : undefined,
+    sessions: isAny(sessions) ? sessions.map((change) => encodeChange(change, run)) : undefined,
     voids: unlessEmpty(commit.voids),
     tasks: unlessEmpty(commit.tasks),
     resolves: unlessEmpty(commit.resolves),

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { chainStart, eraseCommit, Fault, type Commit } from "../../../kernel/index.ts";
+import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../kernel/index.ts";
 import { decodeCommit } from "./commit-codec.ts";
 import type { Database } from "./database.ts";
 import { erasuresOf } from "./erasures.ts";
@@ -30,13 +30,28 @@ interface Place {
 }
 
 type Mark = Pick<CommitRow, "number" | "nextEvent">;
+type PlacedMark = Mark & Pick<CommitRow, "id">;
+
+/** Reads of each row what such rows hold. */
+type Select<Row> = (database: Database, which: string, ...values: (number | string)[]) => Row[];
 
 const columns = "id, number, at, next_event AS nextEvent, head, body, content";
-const texts = "number, at, next_event AS nextEvent, body";
 const marks = "number, next_event AS nextEvent";
+
+const wholeRows: Select<CommitRow> = (database, which, ...values) =>
+  database.all<CommitRow>(`SELECT ${columns} ${which}`, ...values);
+const placedMarks: Select<PlacedMark> = (database, which, ...values) =>
+  database.all<PlacedMark>(`SELECT id, ${marks} ${which}`, ...values);
+const commitTexts: Select<CommitText> = (database, which, ...values) =>
+  database
+    .lists<[number, number, number, string]>(`SELECT number, at, next_event, body ${which}`, ...values)
+    .map(([number, at, nextEvent, body]) => ({ number, at, nextEvent, body }));
+
 const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
 /** After at most so many commits of this process, or found when it opened the file, they get their place. */
 const mostFresh = 512;
+const noEntries: FindEntries = () => [];
+
 /** So many rows are read at once; between them others get their turn. */
 const pageRows = 256;
 
@@ -92,9 +107,19 @@ export class CommitRows {
   }
 
   position(run: RunKey): Position {
-    const end = this.end(run);
-    const last = end.number === 0 ? undefined : this.row(run, end.number - 1);
-    return { ...end, head: last?.head ?? chainStart(run) };
+    const last = this.last(run);
+    if (last === undefined) return { number: 0, seq: 0, head: chainStart(run) };
+    return { number: last.number + 1, seq: last.nextEvent, head: last.head };
+  }
+
+  last(run: RunKey): CommitRow | undefined {
+    const late = this.#database.get<CommitRow>(`SELECT ${columns} ${fresh} ORDER BY id DESC LIMIT 1`, run.id);
+    if (late !== undefined) return late;
+    const number = this.#endPlaced(run.id);
+    if (number === 0) return undefined;
+    const last = this.row(run, number - 1);
+    if (last === undefined) throw missing(run, number - 1);
+    return last;
   }
 
   /** When each of these runs, by key, last committed something. */
@@ -138,23 +163,24 @@ export class CommitRows {
 
   /** In order, at most a page of them; less than there are where fresh ones begin. */
   page(run: RunKey, from: number, end: number): CommitRow[] {
-    return this.#page<CommitRow>(columns, run, from, end);
+    return this.#page(wholeRows, run, from, end);
   }
 
   /** Those of a page that have events, up to the commit that it ends with. */
   eventPage(run: RunKey, from: number, end: number): { readonly rows: CommitRow[]; readonly next: number } {
-    const found = this.#page<Mark & { readonly id: number }>(`id, ${marks}`, run, from, end);
+    const found = this.#page(placedMarks, run, from, end);
     const told = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
     const ids = told.map(({ id }) => id);
-    return { rows: this.#lying<CommitRow>(columns, ids), next: (found.at(-1)?.number ?? end) + 1 };
+    return { rows: this.#lying(wholeRows, ids), next: (found.at(-1)?.number ?? end) + 1 };
   }
 
-  #page<Row extends Mark>(selected: string, run: RunKey, from: number, end: number): Row[] {
+  #page<Row extends Mark>(select: Select<Row>, run: RunKey, from: number, end: number): Row[] {
     for (let look = 0; look < 2; look++) {
-      const rows = this.#placed<Row>(selected, run, from, end);
+      const rows = this.#placed(select, run, from, end);
       if (rows.length > 0) return rows;
-      const late = this.#database.all<Row>(
-        `SELECT ${selected} ${fresh} AND number >= ? AND number < ? ORDER BY id LIMIT ${pageRows}`,
+      const late = select(
+        this.#database,
+        `${fresh} AND number >= ? AND number < ? ORDER BY id LIMIT ${pageRows}`,
         run.id,
         from,
         end,
@@ -177,16 +203,16 @@ export class CommitRows {
 
   /** Those from one number up to another, a page at a time, so that nothing of the database is held meanwhile. */
   pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
-    return this.#pages<CommitRow>(columns, run, from, end);
+    return this.#pages(wholeRows, run, from, end);
   }
 
   /** The same for those who only decode them. */
   texts(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitText[]> {
-    return this.#pages<CommitText>(texts, run, from, end);
+    return this.#pages(commitTexts, run, from, end);
   }
 
   async *#pages<Row extends Mark>(
-    selected: string,
+    select: Select<Row>,
     run: RunKey,
     from: number,
     end: number,
@@ -194,7 +220,7 @@ export class CommitRows {
     let next = from;
     while (next < end) {
       const start = next;
-      const rows = await this.#database.patiently(() => this.#page<Row>(selected, run, start, end));
+      const rows = await this.#database.patiently(() => this.#page(select, run, start, end));
       const last = rows.at(-1);
       if (last === undefined) return;
       yield rows;
@@ -210,11 +236,22 @@ export class CommitRows {
     return erasures.length === 0 ? commit : eraseCommit(commit, erasures);
   }
 
+  /** The events of `decode`, for which nobody has to look into sessions. */
+  events(run: RunKey, row: CommitText): readonly Event[] {
+    const commit = this.#decode(run, row, noEntries);
+    const erasures = erasuresOf(run);
+    return (erasures.length === 0 ? commit : eraseCommit(commit, erasures)).events ?? [];
+  }
+
   decodeWhole(run: RunKey, row: CommitText): Commit {
+    return this.#decode(run, row, this.#findEntries);
+  }
+
+  #decode(run: RunKey, row: CommitText, findEntries: FindEntries): Commit {
     const { runId, agentId, sessionId } = run;
     const { number, at, nextEvent, body } = row;
     try {
-      return decodeCommit(body, { runId, agentId, sessionId, number, at, nextEvent }, this.#findEntries);
+      return decodeCommit(body, { runId, agentId, sessionId, number, at, nextEvent }, findEntries);
     } catch (error) {
       throw new Fault("store_corrupt", `commit ${row.number} of ${run.runId} cannot be read back`, {
         cause: error,
@@ -263,7 +300,7 @@ export class CommitRows {
     return some.length;
   }
 
-  #placed<Row extends Mark>(selected: string, { id }: RunKey, from: number, end: number): Row[] {
+  #placed<Row extends Mark>(select: Select<Row>, { id }: RunKey, from: number, end: number): Row[] {
     const rows: Row[] = [];
     let next = from;
     while (rows.length < pageRows && next < end) {
@@ -272,20 +309,21 @@ export class CommitRows {
       const ids = place?.ids.slice(start, start + Math.min(pageRows - rows.length, end - next)) ?? [];
       if (ids.length === 0) return rows;
       next += ids.length;
-      rows.push(...this.#lying<Row>(selected, ids));
+      rows.push(...this.#lying(select, ids));
     }
     return rows;
   }
 
   /** These, whose ids ascend. */
-  #lying<Row extends Mark>(selected: string, ids: readonly number[]): Row[] {
+  #lying<Row>(select: Select<Row>, ids: readonly number[]): Row[] {
     const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? 0];
-    if (last - first < ids.length) {
-      const between = `SELECT ${selected} FROM commits WHERE id BETWEEN ? AND ? ORDER BY id`;
-      return this.#database.all<Row>(between, first, last);
-    }
-    const among = `SELECT ${selected} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`;
-    return this.#database.all<Row>(among, JSON.stringify(ids));
+    if (last - first < ids.length)
+      return select(this.#database, "FROM commits WHERE id BETWEEN ? AND ? ORDER BY id", first, last);
+    return select(
+      this.#database,
+      "FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+      JSON.stringify(ids),
+    );
   }
 
   /** Of the commit after the last that has its place. */

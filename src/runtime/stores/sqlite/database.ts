@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { DatabaseSync, StatementSync, type SQLInputValue } from "node:sqlite";
 import { Fault } from "../../../kernel/index.ts";
 import { BusyWait } from "./busy-wait.ts";
 import { isBusy, isPlainError, sqliteFault } from "./sqlite-fault.ts";
@@ -21,6 +21,9 @@ export interface DatabaseOptions {
 const checkpointAfter = { normal: 64_000, full: 1_000 } as const satisfies Record<Durability, number>;
 /** What a burst made of the log file is given back beyond this (in bytes). */
 const logSizeKept = 33_554_432;
+
+/** Not before Node 22.16. */
+const hasLists = "setReturnArrays" in StatementSync.prototype;
 
 /** One connection, with every statement prepared once. Its calls are over when they return: a lock is never waited for in them. */
 export class Database {
@@ -93,6 +96,19 @@ export class Database {
 
   all<Row extends object>(sql: string, ...values: SQLInputValue[]): Row[] {
     return this.statement(sql).all(...values) as Row[];
+  }
+
+  /** The same for very many rows, each as the list of its columns: that takes half the time of an object with their names. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- nobody else can say what a query returns
+  lists<Row extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): Row[] {
+    const statement = this.statement(sql);
+    if (!hasLists) return statement.all(...values).map((row) => Object.values(row)) as unknown as Row[];
+    statement.setReturnArrays(true);
+    try {
+      return statement.all(...values) as unknown as Row[];
+    } finally {
+      statement.setReturnArrays(false);
+    }
   }
 
   /** Another one after another connection has written; the same for as long as none has. */

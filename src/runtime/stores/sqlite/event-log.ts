@@ -160,7 +160,7 @@ export class SqliteEventLog implements EventLog {
     }));
     for await (const page of this.#rows.eventPages(run, first, last + 1)) {
       for (const row of page) {
-        for (const event of this.#rows.decode(run, row).events ?? []) {
+        for (const event of this.#rows.events(run, row)) {
           if (event.seq >= fromSeq && event.seq < end) yield event;
         }
       }
@@ -170,7 +170,7 @@ export class SqliteEventLog implements EventLog {
   /** -1 when it cannot be read. */
   #countEvents(run: RunKey, row: CommitRow): number {
     try {
-      return this.#rows.decode(run, row).events?.length ?? 0;
+      return this.#rows.events(run, row).length;
     } catch (error) {
       if (Fault.is(error)) return -1;
       throw error;

@@ -1,3 +1,4 @@
+import type { StatementSync } from "node:sqlite";
 import {
   assertOutcome,
   chainStart,
@@ -58,7 +59,7 @@ export interface SqliteJournalOptions {
 /** A commit with all that can be worked out of it before its turn to be written. */
 interface Draft {
   readonly commit: Commit;
-  readonly sessions: readonly StrandedChange[] | undefined;
+  readonly sessions: readonly StrandedChange[];
   readonly body: string;
   /** Stands for the body in the chain (E1). */
   readonly content: string;
@@ -69,6 +70,8 @@ interface Turn {
   readonly next: Position;
   readonly version: number | undefined;
 }
+
+const none: readonly never[] = [];
 
 const intoCommits = "INSERT INTO commits (run, number, at, next_event, head, body)";
 const plainInsert = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?)`;
@@ -83,6 +86,7 @@ export class SqliteJournal implements Journal {
   readonly #eraser: Eraser;
   readonly #neighbours: Neighbours;
   readonly #list: RunList;
+  readonly #fencedInsert: StatementSync;
 
   constructor({ tables, rows, chain, hash, collector, eraser, neighbours }: SqliteJournalOptions) {
     this.#tables = tables;
@@ -93,6 +97,7 @@ export class SqliteJournal implements Journal {
     this.#eraser = eraser;
     this.#neighbours = neighbours;
     this.#list = new RunList(tables, rows);
+    this.#fencedInsert = tables.database.statement(fencedInsert);
   }
 
   async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
@@ -219,14 +224,10 @@ export class SqliteJournal implements Journal {
   /** J10. Done at once, so that what the caller changes later is not in it. */
   #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
     if (commit.steps !== undefined) for (const step of commit.steps) assertOutcome(step);
-    const body = this.#encode(commit, run);
-    const sessions = commit.sessions === undefined ? undefined : strandsOf(commit.sessions);
-    return { commit, sessions, body, content: this.#chain.content(body) };
-  }
-
-  #encode(commit: Commit, run: Omit<RunKey, "id">): string {
+    const sessions = commit.sessions === undefined ? none : strandsOf(commit.sessions);
     try {
-      return encodeCommit(commit, run, this.#hash);
+      const body = encodeCommit(commit, run, this.#hash, sessions);
+      return { commit, sessions, body, content: this.#chain.content(body) };
     } catch (error) {
       const { message } = Fault.from(error);
       throw new Fault("not_json", `commit ${commit.number} of ${run.runId} cannot be stored: ${message}`, {
@@ -319,7 +320,7 @@ export class SqliteJournal implements Journal {
       if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
       next++;
     }
-    if (sessions !== undefined) this.#neighbours.sessions.refuseOrphans(sessions);
+    if (sessions.length > 0) this.#neighbours.sessions.refuseOrphans(sessions);
   }
 
   #after(position: Position, { commit, content }: Draft): Position {
@@ -338,9 +339,7 @@ export class SqliteJournal implements Journal {
       database.statement(plainInsert).run(run.id, number, at, seq, head, body);
       return true;
     }
-    const { changes } = database
-      .statement(fencedInsert)
-      .run(run.id, number, at, seq, head, body, run.epoch, holder);
+    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, head, body, run.epoch, holder);
     if (changes === 0) return false;
     if (version !== undefined) run.takenAt = version;
     return true;
@@ -360,7 +359,7 @@ export class SqliteJournal implements Journal {
   #reach(run: RunKey, { commit, sessions }: Draft): void {
     const { events, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
-    if (sessions !== undefined) talks.applyNow(sessions);
+    if (sessions.length > 0) talks.applyNow(sessions);
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox);
     if (topics !== undefined) subjects.applyNow(topics);

@@ -75,7 +75,7 @@ export class SqliteLeases implements Leases {
       .write({
         apply: () => {
           for (const workerId of gone) this.#leaveBehind(workerId);
-          this.#wake(options.now);
+          if (this.#isAnyoneDue(options.now)) this.#wake(options.now);
           return this.#serve(options);
         },
         committed: (runs) => {

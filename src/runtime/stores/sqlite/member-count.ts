@@ -1,7 +1,7 @@
-/** How many members an object has, with those that are `undefined`. */
-export function memberCount(value: object | null): number {
+/** How many members an object has, but for those that are `undefined`. */
+export function memberCount(value: object): number {
   let count = 0;
-  for (const _member in value) count++;
+  for (const member in value) if (value[member as keyof typeof value] !== undefined) count++;
   return count;
 }
 

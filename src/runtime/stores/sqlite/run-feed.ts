@@ -1,5 +1,5 @@
 import type { Commit, Event, Fault, RunId } from "../../../kernel/index.ts";
-import { missing, type CommitRows } from "./commit-rows.ts";
+import { missing, type CommitRow, type CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
 import type { RunKey } from "./run-row.ts";
@@ -21,15 +21,17 @@ export class RunFeed {
   /** It could not be read on: those who tail are told. */
   fault: Fault | undefined;
   readonly bells = new Set<Watcher>();
-  #recent: Event[] = [];
+  #recent: Event[];
   #end: number;
   #isOver: boolean;
 
-  constructor(run: RunKey, end: { readonly number: number; readonly seq: number; readonly isOver: boolean }) {
+  /** `recent`: the last events before that end, some of them if there are any. */
+  constructor(run: RunKey, end: { readonly number: number; readonly seq: number }, recent: readonly Event[]) {
     this.run = run;
     this.number = end.number;
     this.#end = end.seq;
-    this.#isOver = end.isOver;
+    this.#recent = [...recent];
+    this.#isOver = endsRun(recent);
   }
 
   /** The seq of the next event. */
@@ -51,18 +53,23 @@ export class RunFeed {
     return this.#recent.slice(seq - this.oldest);
   }
 
-  add({ events = [], number }: Commit): void {
-    this.number = number + 1;
+  /** The next commit. */
+  add(events: readonly Event[]): void {
+    this.number++;
     if (events.length === 0) return;
     this.#end += events.length;
-    this.#isOver = events.at(-1)?.type === "run_end";
-    this.#recent.push(...events);
+    this.#isOver = endsRun(events);
+    for (const event of events) this.#recent.push(event);
     if (this.#recent.length > 2 * mostRecent) this.#recent = this.#recent.slice(-mostRecent);
   }
 
   ring(events?: readonly Event[]): void {
     for (const tell of this.bells) tell(events);
   }
+}
+
+function endsRun(events: readonly Event[]): boolean {
+  return events.at(-1)?.type === "run_end";
 }
 
 /** The feeds of the runs that are tailed in this process. */
@@ -95,12 +102,12 @@ export class RunFeeds {
   }
 
   /** A commit of this process. */
-  add(runId: RunId, commit: Commit): void {
+  add(runId: RunId, { number, events = [] }: Commit): void {
     const feed = this.#feeds.get(runId);
     if (feed === undefined) return;
-    if (commit.number === feed.number) {
-      feed.add(commit);
-      if (commit.events !== undefined) feed.ring(commit.events);
+    if (number === feed.number) {
+      feed.add(events);
+      if (events.length > 0) feed.ring(events);
       return;
     }
     this.#catchUp(feed);
@@ -139,12 +146,20 @@ export class RunFeeds {
   #open(runId: RunId): RunFeed {
     return this.#tables.database.transaction("DEFERRED", () => {
       const run = this.#tables.run(runId);
-      const end = this.#rows.end(run);
-      const last = end.seq === 0 ? undefined : this.#rows.row(run, this.#rows.numberOf(run, end.seq - 1));
-      const isOver = last !== undefined && this.#rows.decode(run, last).events?.at(-1)?.type === "run_end";
+      const last = this.#rows.last(run);
       this.#deltas.readNow(run);
-      return new RunFeed(run, { ...end, isOver });
+      if (last === undefined) return new RunFeed(run, { number: 0, seq: 0 }, []);
+      const end = { number: last.number + 1, seq: last.nextEvent };
+      return new RunFeed(run, end, this.#lastEvents(run, last));
     });
+  }
+
+  /** Of the last commit that has any. */
+  #lastEvents(run: RunKey, last: CommitRow): readonly Event[] {
+    const events = this.#rows.events(run, last);
+    if (events.length > 0 || last.nextEvent === 0) return events;
+    const teller = this.#rows.row(run, this.#rows.numberOf(run, last.nextEvent - 1));
+    return teller === undefined ? [] : this.#rows.events(run, teller);
   }
 
   #catchUp(feed: RunFeed): "new" | "nothing" | "busy" {
@@ -171,9 +186,9 @@ export class RunFeeds {
       const rows = this.#rows.page(run, feed.number, end);
       if (rows[0]?.number !== feed.number) throw missing(run, feed.number);
       for (const row of rows) {
-        const commit = this.#rows.decode(run, row);
-        this.#deltas.recorded(run.runId, commit.events ?? []);
-        feed.add(commit);
+        const events = this.#rows.events(run, row);
+        this.#deltas.recorded(run.runId, events);
+        feed.add(events);
       }
     }
     return this.#deltas.readNow(run) || feed.number > before;

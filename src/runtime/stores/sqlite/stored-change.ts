@@ -1,5 +1,5 @@
 import type { SessionChange, SessionEntry, SessionId } from "../../../kernel/index.ts";
-import { isStrand, nameOf, strandsOf, type EntryName, type EntryStrand } from "./entry-strand.ts";
+import { isStrand, nameOf, type EntryName, type EntryStrand, type StrandedChange } from "./entry-strand.ts";
 import type { RunKey } from "./run-row.ts";
 import type { StoredChange } from "./stored-commit.ts";
 
@@ -8,8 +8,8 @@ type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
 /** So many entries of a session, from this one on, but for those that were removed since. */
 export type FindEntries = (sessionId: SessionId, first: EntryName, count: number) => readonly SessionEntry[];
 
-export function encodeChanges(changes: readonly SessionChange[], run: Run): StoredChange[] {
-  return strandsOf(changes).map((change) => (isStrand(change) ? encodeStrand(change, run) : change));
+export function encodeChange(change: StrandedChange, run: Run): StoredChange {
+  return isStrand(change) ? encodeStrand(change, run) : change;
 }
 
 export function decodeChange(change: StoredChange, run: Run, find: FindEntries): readonly SessionChange[] {

@@ -32,7 +32,8 @@ export function decodeReply(stored: JsonValue): JsonValue {
 }
 
 function briefReply(value: Partial<LlmReply> | null): BriefReply | undefined {
-  const { message, stopReason, usage, model } = value ?? {};
+  if (value === null) return undefined;
+  const { message, stopReason, usage, model } = value;
   if (message === undefined || stopReason === undefined || usage === undefined || model === undefined)
     return undefined;
   if (memberCount(value) !== 4 || memberCount(usage) !== 6 || memberCount(model) !== 2) return undefined;

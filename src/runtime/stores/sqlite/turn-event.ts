@@ -1,4 +1,4 @@
-import type { Event, EventData } from "../../../kernel/index.ts";
+import type { Event } from "../../../kernel/index.ts";
 import { isWhole, memberCount } from "./member-count.ts";
 import type { BriefEvent, PlainEvent, Reference } from "./stored-commit.ts";
 
@@ -35,11 +35,11 @@ export function decodeTurnEvent([type, ...values]: BriefEvent): PlainEvent {
   const [first, second, third, fourth, fifth] = values;
   switch (type) {
     case "turn_start":
-      return plain(type, { turn: first });
+      return { type, data: { turn: first } };
     case "turn_end":
-      return plain(type, { turn: first, stopReason: second, toolCalls: third });
+      return { type, data: { turn: first, stopReason: second, toolCalls: third } };
     case "message_start":
-      return plain(type, { role: first, attempt: second, model: third });
+      return { type, data: { role: first, attempt: second, model: third } };
     case "message_end":
       return { type, data: { durationMs: second }, from: [first as number] };
     case "tool_execution_start":
@@ -57,8 +57,4 @@ export function decodeTurnEvent([type, ...values]: BriefEvent): PlainEvent {
 
 function whole(event: Event, members: number, brief: BriefEvent): BriefEvent | undefined {
   return memberCount(event.data) === members && isWhole(brief) ? brief : undefined;
-}
-
-function plain<Type extends keyof EventData>(type: Type, data: object): PlainEvent {
-  return { type, data };
 }
