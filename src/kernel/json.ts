@@ -62,8 +62,9 @@ function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
     if (prototype !== Object.prototype || "toJSON" in value) return false;
     for (const key in value) {
       const member = (value as Readonly<Record<string, unknown>>)[key];
-      // Most members are texts: no call for those.
+      // Most members are texts and numbers: no call for those.
       if (typeof member === "string" || member === undefined) continue;
+      if (typeof member === "number" && Number.isFinite(member) && !Object.is(member, -0)) continue;
       if (!isMadeJson(member, depth + 1, freezes)) return false;
     }
   }
@@ -74,7 +75,7 @@ function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
 /** Of JSON, which ends somewhere. To ask whether something is frozen takes as long as to freeze it. */
 function freezeJson(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
-  for (const key in value) freezeJson((value as Readonly<Record<string, unknown>>)[key]);
+  for (const member of Object.values(value)) if (typeof member === "object") freezeJson(member);
   Object.freeze(value);
 }
 

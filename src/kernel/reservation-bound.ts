@@ -25,7 +25,6 @@ export function boundOf({ input, output, turns = 1 }: ReserveCommand, outputToke
  */
 export function clampOutput(chain: readonly Account[], request: ReserveCommand): number | Exhaustion {
   const { maxTokens, minTokens = 1 } = request.output;
-  if (!chain.some(isCapped)) return maxTokens;
   const minimum = Math.min(minTokens, maxTokens);
   const floor = boundOf(request, minimum);
   let outputTokens = maxTokens;
@@ -39,16 +38,14 @@ export function clampOutput(chain: readonly Account[], request: ReserveCommand):
 
 /** Whether the bound fits beside what is reserved now; if not, the accounts that are in the way. */
 export function findTight(chain: readonly Account[], bound: Spend): readonly Account[] {
-  if (!chain.some(isCapped)) return none;
   return chain.filter((account) => {
     const used = addSpend(addSpend(account.spent, account.reserved), bound);
     return findExcess(account, used) !== undefined;
   });
 }
 
-const none: readonly Account[] = [];
-
-function isCapped({ caps }: Account): boolean {
+/** Whether anything can be too much for it. */
+export function isCapped({ caps }: Account): boolean {
   return caps.tokens !== null || caps.nanoUsd !== null || caps.turns !== null;
 }
 

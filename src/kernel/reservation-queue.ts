@@ -1,4 +1,4 @@
-import { clampOutput, boundOf, findTight, isPriced } from "./reservation-bound.ts";
+import { boundOf, clampOutput, findTight, isCapped, isPriced } from "./reservation-bound.ts";
 import type { Account, Decision, Ledger, ReserveCommand } from "./ledger.ts";
 import type { TaskId } from "./identity.ts";
 import { Priority } from "./priority.ts";
@@ -69,13 +69,15 @@ function decide(
 ): Decision | { readonly tight: readonly Account[] } {
   const { id } = request;
   if (ledger.overrun !== null) return { id, kind: "exhausted", exhaustion: ledger.overrun };
+  const { maxTokens } = request.output;
+  if (!chain.some(isCapped)) return { id, kind: "granted", outputTokens: maxTokens, clamped: false };
   const unpriced = findUnpriced(ledger, chain, request);
   if (unpriced !== undefined) return { id, kind: "unknown_price", taskId: unpriced.taskId };
   const outputTokens = clampOutput(chain, request);
   if (typeof outputTokens !== "number") return { id, kind: "exhausted", exhaustion: outputTokens };
   const tight = findTight(chain, boundOf(request, outputTokens));
   if (tight.length > 0) return { tight };
-  return { id, kind: "granted", outputTokens, clamped: outputTokens < request.output.maxTokens };
+  return { id, kind: "granted", outputTokens, clamped: outputTokens < maxTokens };
 }
 
 /** Takes a request out of the queue. One that was served moves its class back by the stride of its weight. */

@@ -1,6 +1,5 @@
 import {
   Fault,
-  modelFor,
   systemMessage,
   type ChatMessage,
   type ChatMiddleware,
@@ -29,6 +28,8 @@ export class ModelCall implements StepIdentity {
   readonly address: StepAddress;
   readonly request: LlmRequest;
   readonly role: string;
+  /** Of the role. */
+  readonly model: Model | undefined;
   readonly sent: SentPrefix | undefined;
   /** Whose count of input is that of the transcript as it stands: not known of what middleware made of a request. */
   countedBy: Model | undefined;
@@ -37,12 +38,14 @@ export class ModelCall implements StepIdentity {
     address: StepAddress,
     request: LlmRequest,
     role: string,
+    model: Model | undefined,
     sent: SentPrefix | undefined,
     countedBy: Model | undefined,
   ) {
     this.address = address;
     this.request = request;
     this.role = role;
+    this.model = model;
     this.sent = sent;
     this.countedBy = countedBy;
   }
@@ -74,7 +77,7 @@ async function callWith(
   const { ephemeral = [] } = request;
   const shown = ephemeral.length === 0 ? nothing : await open.runner.live(readSources(open, ephemeral));
   if (chat === undefined) return callPlain(open, call, shown);
-  const model = findModel(open.runner, role);
+  const model = findModel(open.runner, call);
   const whole = modelRequest(request, shown);
   const inputTokens = (by: Model): number => boundShown(call, shown, by);
   const { settle, countedBy } = await callThrough(chat, { open, model, whole, inputTokens, request, role });
@@ -96,7 +99,7 @@ class PlainCall implements Outgoing {
   readonly #shown: readonly ChatMessage[];
 
   constructor(open: OpenStep, call: ModelCall, shown: readonly ChatMessage[]) {
-    this.model = findModel(open.runner, call.role);
+    this.model = findModel(open.runner, call);
     this.request = modelRequest(call.request, shown);
     this.role = call.role;
     this.#call = call;
@@ -120,8 +123,7 @@ function boundShown({ request, sent }: ModelCall, shown: readonly ChatMessage[],
 const noFilters: readonly DeltaFilter[] = [];
 const nothing: readonly ChatMessage[] = [];
 
-function findModel(runner: TaskRunner, role: string): Model {
-  const model = modelFor(runner.agent, role);
+function findModel(runner: TaskRunner, { model, role }: ModelCall): Model {
   if (model !== undefined) return model;
   const known = Object.keys(runner.agent.models ?? {}).join(", ");
   throw new Fault(

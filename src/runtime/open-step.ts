@@ -5,15 +5,6 @@ import type { ScopeInside } from "./scope-inside.ts";
 import type { OpenCall, Strand } from "./strand.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
-export interface OpenStepOptions {
-  readonly runner: TaskRunner;
-  readonly strand: Strand;
-  readonly address: StepAddress;
-  readonly openSeq: number;
-  readonly again: boolean;
-  readonly at: number;
-}
-
 const nothing: readonly EventDraft[] = [];
 
 /** A step at work: what it tells commits with its record, and its call settles with it. */
@@ -40,7 +31,14 @@ export class OpenStep {
   #told: EventDraft[] | undefined;
   #call: OpenCall | undefined;
 
-  constructor({ runner, strand, address, openSeq, again, at }: OpenStepOptions) {
+  constructor(
+    runner: TaskRunner,
+    strand: Strand,
+    address: StepAddress,
+    openSeq: number,
+    again: boolean,
+    at: number,
+  ) {
     this.runner = runner;
     this.strand = strand;
     this.address = address;
@@ -54,7 +52,8 @@ export class OpenStep {
   }
 
   tell(draft: EventDraft): void {
-    (this.#told ??= []).push(draft);
+    if (this.#told === undefined) this.#told = [draft];
+    else this.#told.push(draft);
   }
 
   /** What it called has come to its end. Milliseconds since `from`. */

@@ -34,8 +34,14 @@ export class RunObservers {
   }
 
   show(events: readonly Event[]): void {
-    for (const event of events) {
-      const observer = this.#owner.findAgent(event.agentId)?.callPath?.observer;
+    let agentId: AgentId | undefined;
+    let observer: EventObserver | undefined;
+    for (let index = 0; index < events.length; index++) {
+      const event = events[index] as Event;
+      if (event.agentId !== agentId) {
+        agentId = event.agentId;
+        observer = this.#owner.findAgent(agentId)?.callPath?.observer;
+      }
       if (observer !== undefined && observer.watches?.(event.type) !== false) this.#show(event, observer);
     }
   }

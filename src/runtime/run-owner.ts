@@ -73,6 +73,7 @@ export class RunOwner implements TreeRest {
       lease,
       state,
       clock,
+      idleWrites: owner.idleWrites,
       onDurable: (events) => this.#observers.show(events),
       onBroken: (fault) => {
         if (refusals.has(fault.code)) this.#refusal = fault;

@@ -154,7 +154,7 @@ export class TaskContext implements RunContext {
     const { agent } = this.#runner;
     const model = modelFor(agent, role);
     const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
-    const call = new ModelCall(this.#steps.next(), request, role, this.#sent.get(role), countedBy);
+    const call = new ModelCall(this.#steps.next(), request, role, model, this.#sent.get(role), countedBy);
     return this.#steps.journaled(call, callModel, this.#starts.of(role, model), this.#noteReply);
   }
 

@@ -210,13 +210,12 @@ export class TaskRunner {
   open(address: StepAddress, strand: Strand, told: readonly EventDraft[], start?: EventDraft): OpenStep {
     const at = this.owner.clock.now();
     const known = this.task.opened.get(address);
-    if (known !== undefined)
-      return new OpenStep({ runner: this, strand, address, openSeq: known, again: true, at });
+    if (known !== undefined) return new OpenStep(this, strand, address, known, true, at);
     let seq = -1;
     for (let index = 0; index < told.length; index++) seq = this.tell(told[index] as EventDraft, at);
     if (start !== undefined) seq = this.tell(start, at);
     if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at);
-    return new OpenStep({ runner: this, strand, address, openSeq: seq, again: false, at });
+    return new OpenStep(this, strand, address, seq, false, at);
   }
 
   record(

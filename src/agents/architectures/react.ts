@@ -36,15 +36,15 @@ export class ReAct implements Architecture {
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
-    const { ctx } = deps;
+    const { ctx, maxTurns, history, tools, steering: hears, followUps: asksOn } = deps;
     session.messages = session.messages.append(opening(prompt, session.attachments));
     session.attachments = [];
     let toolChoice = this.#options.initialToolChoice;
-    while (session.turns < deps.maxTurns) {
+    while (session.turns < maxTurns) {
       ctx.check();
       const turn = ++session.turns;
       ctx.tell(eventDraft("turn_start", { turn }));
-      const shown = deps.history.getPromptWindow(session.id);
+      const shown = history.getPromptWindow(session.id);
       const transcript = shown instanceof Promise ? await shown : shown;
       const reply = await ctx.llm(requestOf(session, deps, transcript, toolChoice));
       toolChoice = undefined;
@@ -54,21 +54,21 @@ export class ReAct implements Architecture {
       const calls = toolCallsOf(reply.message);
       let results: readonly ToolResult[] = none;
       if (calls.length > 0) {
-        results = await deps.tools.callAll(calls, { onResult: settling(session, calls) });
+        // Of one alone, none has its result while another has not.
+        const onResult = calls.length > 1 ? settling(session, calls) : undefined;
+        results = await tools.callAll(calls, onResult && { onResult });
         session.messages = session.messages.append(answers(calls, results));
         session.settled = none;
       }
       yield eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length });
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
-      const isHeard = session.turns < deps.maxTurns;
+      const isHeard = session.turns < maxTurns;
       const steering: readonly JsonValue[] =
-        isHeard && deps.steering !== null ? await ctx.steering({ mode: deps.steering }) : none;
+        isHeard && hears !== null ? await ctx.steering({ mode: hears }) : none;
       const isIdle = done && steering.length === 0;
       const inputs: readonly JsonValue[] =
-        isHeard && isIdle && deps.followUps !== null
-          ? await ctx.followUps({ mode: deps.followUps })
-          : steering;
+        isHeard && isIdle && asksOn !== null ? await ctx.followUps({ mode: asksOn }) : steering;
       if (inputs.length > 0) {
         session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";

@@ -1,4 +1,4 @@
-import { Fault, type SessionChange, type SessionId } from "../../kernel/index.ts";
+import { Fault, type SessionChange, type SessionEntry, type SessionId } from "../../kernel/index.ts";
 
 /**
  * N1: refuses a list of changes with an entry whose parent is neither in its session nor comes before it in the list. `stands`: whether
@@ -12,13 +12,17 @@ export function refuseOrphans(
   for (const [index, change] of changes.entries()) {
     if (change.type !== "append" || change.atLeaf === true) continue;
     const { sessionId, entry } = change;
-    const { id, parentId } = entry;
+    const { parentId } = entry;
     if (parentId === null || coming.has(index, sessionId, parentId) || stands(sessionId, parentId)) continue;
-    throw new Fault(
-      "not_found",
-      `entry ${id} names a parent that session ${sessionId} does not have: ${parentId}`,
-    );
+    throw orphaned(sessionId, entry);
   }
+}
+
+export function orphaned(sessionId: SessionId, { id, parentId }: SessionEntry): Fault {
+  return new Fault(
+    "not_found",
+    `entry ${id} names a parent that session ${sessionId} does not have: ${parentId}`,
+  );
 }
 
 /** The entries that a list of changes brings: each may be the parent of the next, and most are. */

@@ -4,13 +4,11 @@ import type { Event, EventType } from "../../kernel/index.ts";
 export class TailFilter {
   /** Few. */
   readonly #types: readonly EventType[] | undefined;
+  readonly showsDeltas: boolean;
 
   constructor(types: readonly EventType[] | undefined) {
     this.#types = types;
-  }
-
-  get showsDeltas(): boolean {
-    return this.#types === undefined;
+    this.showsDeltas = types === undefined;
   }
 
   shows({ type }: Event): boolean {
@@ -20,7 +18,10 @@ export class TailFilter {
   /** Whether a commit with these events is worth waking for: something to see, or the end. */
   wakesFor(events: readonly Event[]): boolean {
     if (this.#types === undefined) return true;
-    for (const event of events) if (event.type === "run_end" || this.#types.includes(event.type)) return true;
+    for (let index = 0; index < events.length; index++) {
+      const { type } = events[index] as Event;
+      if (type === "run_end" || this.#types.includes(type)) return true;
+    }
     return false;
   }
 }

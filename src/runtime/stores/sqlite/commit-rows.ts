@@ -1,9 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import { chainStart, eraseCommit, Fault, type Commit } from "../../../kernel/index.ts";
-import { decodeCommit, type FindEntry } from "./commit-codec.ts";
+import { decodeCommit } from "./commit-codec.ts";
 import type { Database } from "./database.ts";
 import { erasuresOf } from "./erasures.ts";
 import type { RunKey } from "./run-row.ts";
+import type { FindEntries } from "./stored-change.ts";
 import type { Position } from "./tables.ts";
 
 export interface CommitRow {
@@ -45,13 +46,13 @@ const pageRows = 256;
  */
 export class CommitRows {
   readonly #database: Database;
-  readonly #findEntry: FindEntry;
+  readonly #findEntries: FindEntries;
   #fresh = 0;
   #mostFresh = mostFresh;
 
-  constructor(database: Database, findEntry: FindEntry) {
+  constructor(database: Database, findEntries: FindEntries) {
     this.#database = database;
-    this.#findEntry = findEntry;
+    this.#findEntries = findEntries;
   }
 
   /** Looks at what others left. Where someone took rows out of the file by hand, new ones would pass for placed. */
@@ -213,7 +214,7 @@ export class CommitRows {
     const { runId, agentId, sessionId } = run;
     const { number, at, nextEvent, body } = row;
     try {
-      return decodeCommit(body, { runId, agentId, sessionId, number, at, nextEvent }, this.#findEntry);
+      return decodeCommit(body, { runId, agentId, sessionId, number, at, nextEvent }, this.#findEntries);
     } catch (error) {
       throw new Fault("store_corrupt", `commit ${row.number} of ${run.runId} cannot be read back`, {
         cause: error,

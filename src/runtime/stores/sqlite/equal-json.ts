@@ -7,10 +7,7 @@ export function equalJson(one: unknown, other: unknown): boolean {
     return one.every((item, index) => equalJson(item, other[index]));
   }
   const [ones, others] = [one as Record<string, unknown>, other as Record<string, unknown>];
-  const isCovered = (inner: Record<string, unknown>, outer: Record<string, unknown>): boolean =>
-    Object.keys(inner).every((key) => equalJson(inner[key], outer[key]));
-  return (
-    isCovered(ones, others) &&
-    Object.keys(others).every((key) => ones[key] !== undefined || others[key] === undefined)
-  );
+  for (const key in ones) if (!equalJson(ones[key], others[key])) return false;
+  for (const key in others) if (others[key] !== undefined && !Object.hasOwn(ones, key)) return false;
+  return true;
 }

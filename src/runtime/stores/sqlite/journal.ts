@@ -22,6 +22,7 @@ import { encodeCommit } from "./commit-codec.ts";
 import { missing, type CommitRows } from "./commit-rows.ts";
 import { Deletion } from "./deletion.ts";
 import type { DeltaBoard } from "./delta-board.ts";
+import { strandsOf, type StrandedChange } from "./entry-strand.ts";
 import type { Eraser } from "./eraser.ts";
 import { endIn, type RunEnd } from "../run-end.ts";
 import type { RunFeeds } from "./run-feed.ts";
@@ -57,6 +58,7 @@ export interface SqliteJournalOptions {
 /** A commit with all that can be worked out of it before its turn to be written. */
 interface Draft {
   readonly commit: Commit;
+  readonly sessions: readonly StrandedChange[] | undefined;
   readonly body: string;
   /** Stands for the body in the chain (E1). */
   readonly content: string;
@@ -218,7 +220,8 @@ export class SqliteJournal implements Journal {
   #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
     if (commit.steps !== undefined) for (const step of commit.steps) assertOutcome(step);
     const body = this.#encode(commit, run);
-    return { commit, body, content: this.#chain.content(body) };
+    const sessions = commit.sessions === undefined ? undefined : strandsOf(commit.sessions);
+    return { commit, sessions, body, content: this.#chain.content(body) };
   }
 
   #encode(commit: Commit, run: Omit<RunKey, "id">): string {
@@ -258,7 +261,7 @@ export class SqliteJournal implements Journal {
   #create(record: RunRecord, draft: Draft): void {
     const { database } = this.#tables;
     const start: Position = { number: 0, seq: 0, head: chainStart(record) };
-    this.#refuse(draft.commit, start);
+    this.#refuse(draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const id = database.insert(
       `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
@@ -277,7 +280,7 @@ export class SqliteJournal implements Journal {
     const { body, commit } = draft;
     const { seq, head } = this.#after(start, draft);
     database.statement(plainInsert).run(id, commit.number, commit.at, seq, head, body);
-    this.#reach({ id, runId, agentId, sessionId }, commit);
+    this.#reach({ id, runId, agentId, sessionId }, draft);
     this.#rows.addedNow();
   }
 
@@ -287,11 +290,11 @@ export class SqliteJournal implements Journal {
     const run = this.#tables.owner(lease);
     run.position ??= this.#rows.position(run);
     if (commit.number === run.position.number) {
-      this.#refuse(commit, run.position);
+      this.#refuse(draft, run.position);
       const next = this.#after(run.position, draft);
       if (this.#insert(run, draft, { next, version })) {
         run.position = next;
-        this.#reach(run, commit);
+        this.#reach(run, draft);
         this.#rows.addedNow();
         return commit;
       }
@@ -303,11 +306,11 @@ export class SqliteJournal implements Journal {
     const { database, holder } = this.#tables;
     database.run("UPDATE runs SET holder = ? WHERE id = ? AND epoch = ?", holder, now.id, now.epoch);
     now.position = this.#rows.position(now);
-    this.#refuse(commit, now.position);
+    this.#refuse(draft, now.position);
     return this.#append(lease, draft, version);
   }
 
-  #refuse({ number, events, sessions }: Commit, position: Position): void {
+  #refuse({ commit: { number, events }, sessions }: Draft, position: Position): void {
     if (number !== position.number) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${position.number}`);
     }
@@ -354,8 +357,8 @@ export class SqliteJournal implements Journal {
     );
   }
 
-  #reach(run: RunKey, commit: Commit): void {
-    const { events, sessions, mail, inbox, topics, mailThrough } = commit;
+  #reach(run: RunKey, { commit, sessions }: Draft): void {
+    const { events, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
     if (sessions !== undefined) talks.applyNow(sessions);
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);

@@ -12,6 +12,7 @@ const applicationId = 0x52656576;
  * for each run that writes.
  * `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of keeps in `content` the
  * hash that stands for it in the chain. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
+ * A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`.
  * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
  * that those use who look for work mentions a run that is suspended without a time to wake.
  */
@@ -100,12 +101,16 @@ const migrations: readonly string[] = [
   CREATE TABLE entries (
     id INTEGER PRIMARY KEY,
     session INTEGER NOT NULL,
-    entry_id TEXT NOT NULL,
+    stem TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    count INTEGER NOT NULL,
     run_id TEXT,
+    task INTEGER,
     visibility INTEGER NOT NULL,
+    type TEXT NOT NULL,
     body TEXT NOT NULL
   );
-  CREATE UNIQUE INDEX entries_by_id ON entries (session, entry_id);
+  CREATE INDEX entries_by_name ON entries (session, stem, number, count);
   CREATE INDEX entries_hidden ON entries (session) WHERE visibility < 2;
 
   CREATE TABLE blobs (
@@ -141,7 +146,6 @@ const migrations: readonly string[] = [
   ALTER TABLE runs ADD COLUMN erasing INTEGER;
   CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
   ALTER TABLE commits ADD COLUMN content TEXT;
-  ALTER TABLE entries ADD COLUMN task INTEGER;
   CREATE INDEX entries_visible ON entries (session) WHERE visibility = 2;
   CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX mail_of_submits ON mail_ids (mail_id) WHERE mail_id >= 'submit ' AND mail_id < 'submit!';

@@ -1,4 +1,3 @@
-import type { SQLInputValue } from "node:sqlite";
 import {
   formatTaskId,
   parseTaskId,
@@ -13,32 +12,34 @@ import {
   type SessionSummary,
   type TaskId,
 } from "../../../kernel/index.ts";
-import { refuseOrphans } from "../orphan-entries.ts";
+import { orphaned } from "../orphan-entries.ts";
 import type { Collector } from "./collector.ts";
+import {
+  idAfter,
+  isStrand,
+  nameOf,
+  strandsOf,
+  type EntryName,
+  type EntryStrand,
+  type StrandedChange,
+} from "./entry-strand.ts";
 import type { Tables } from "./tables.ts";
 
 /** As they are stored: their place in this list. */
 const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
 const visible = visibilities.indexOf("visible");
 
-const entryColumns = "entry_id AS id, run_id AS runId, task, visibility, body";
+const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
-/** So many at once. */
-const manyRows = 16;
-const intoEntries =
-  "INSERT OR IGNORE INTO entries (session, entry_id, run_id, task, visibility, body) VALUES";
-const oneEntry = `${intoEntries} (?, ?, ?, ?, ?, ?)`;
-const manyEntries = `${intoEntries} ${Array.from({ length: manyRows }, () => "(?, ?, ?, ?, ?, ?)").join(", ")}`;
-
-type Append = Extract<SessionChange, { readonly type: "append" }>;
-
-interface EntryRow {
-  readonly id: string;
+/** A row is a strand of entries. */
+interface EntryRow extends EntryName {
+  readonly count: number;
   readonly runId: RunId | null;
   /** Counts the tasks of its run. */
   readonly task: number | null;
   readonly visibility: number;
-  /** The rest of the entry. */
+  readonly type: SessionEntry["type"];
+  /** The rest of each entry, as JSON. But for the first, the parent is the one before. */
   readonly body: string;
 }
 
@@ -54,8 +55,9 @@ export class SqliteSessions implements Sessions {
   apply(changes: readonly SessionChange[]): Promise<void> {
     return this.#tables.write({
       apply: () => {
-        this.refuseOrphans(changes);
-        this.applyNow(changes);
+        const strands = strandsOf(changes);
+        this.refuseOrphans(strands);
+        this.applyNow(strands);
       },
     });
   }
@@ -67,12 +69,15 @@ export class SqliteSessions implements Sessions {
     return this.#tables.read(() =>
       this.#tables.database
         .all<EntryRow>(
-          `SELECT ${entryColumns} FROM entries
+          `SELECT ${rowColumns} FROM entries
            WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`,
           sessionId,
           hiddenToo ? 0 : visible,
         )
-        .map((row) => ({ entry: entryOf(row), visibility: visibilities[row.visibility] ?? "hidden" })),
+        .flatMap((row) => {
+          const visibility = visibilities[row.visibility] ?? "hidden";
+          return entriesOf(row).map((entry) => ({ entry, visibility }));
+        }),
     );
   }
 
@@ -81,7 +86,7 @@ export class SqliteSessions implements Sessions {
   ): Promise<readonly SessionSummary[]> {
     const { agentId, limit = 50 } = options;
     const columns = `session_id AS sessionId, agent_id AS agentId, updated_at AS updatedAt,
-      (SELECT count(*) FROM entries WHERE session = sessions.id) AS entries`;
+      (SELECT total(count) FROM entries WHERE session = sessions.id) AS entries`;
     const newest = "ORDER BY updated_at DESC LIMIT ?";
     return this.#tables.read(() => {
       const { database } = this.#tables;
@@ -108,36 +113,48 @@ export class SqliteSessions implements Sessions {
     await this.#collector.collect();
   }
 
-  /** For those who read the journal. */
-  find(sessionId: SessionId, entryId: string): SessionEntry | undefined {
-    const row = this.#tables.database.get<EntryRow>(
-      `SELECT ${entryColumns} FROM entries
-       WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND entry_id = ?`,
-      sessionId,
-      entryId,
+  /** For those who read the journal: so many from this one on, but for those that were removed since. */
+  find(sessionId: SessionId, { stem, number }: EntryName, count: number): readonly SessionEntry[] {
+    const session = this.#find(sessionId);
+    if (session === undefined) return [];
+    const rows = this.#tables.database.all<EntryRow>(
+      `SELECT ${rowColumns} FROM entries
+       WHERE session = ?1 AND stem = ?2 AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`,
+      session,
+      stem,
+      number,
+      count,
     );
-    return row === undefined ? undefined : entryOf(row);
+    return rows.flatMap((row) =>
+      entriesOf(row).slice(Math.max(0, number - row.number), number + count - row.number),
+    );
   }
 
   /** N1. For the journal, inside its transaction, before anything is changed. */
-  refuseOrphans(changes: readonly SessionChange[]): void {
-    refuseOrphans(changes, (sessionId, entryId) => this.#has(sessionId, entryId));
+  refuseOrphans(changes: readonly StrandedChange[]): void {
+    const coming: EntryStrand[] = [];
+    for (const change of changes) {
+      if (!isStrand(change)) continue;
+      const { sessionId, entry, atLeaf } = change.first;
+      const parentId = atLeaf === true ? null : entry.parentId;
+      const comes = ({ first, entries }: EntryStrand): boolean =>
+        first.sessionId === sessionId && entries.some(({ id }) => id === parentId);
+      if (parentId !== null && !coming.some(comes) && !this.#has(sessionId, parentId))
+        throw orphaned(sessionId, entry);
+      coming.push(change);
+    }
   }
 
   /** For the journal, inside its transaction. */
-  applyNow(changes: readonly SessionChange[]): void {
+  applyNow(changes: readonly StrandedChange[]): void {
     const { database } = this.#tables;
     /** When each that was added to was last, by key. */
     const updated = new Map<number, number>();
-    for (let index = 0; index < changes.length; index++) {
-      const change = changes[index];
-      if (change === undefined) continue;
-      if (change.type === "append") {
-        const { sessionId, agentId } = change;
+    for (const change of changes) {
+      if (isStrand(change)) {
+        const { sessionId, agentId } = change.first;
         const session = this.#find(sessionId) ?? this.#create(sessionId, agentId);
-        const appends = appendsFrom(changes, index, change);
-        index += appends.length - 1;
-        const at = this.#append(session, appends);
+        const at = this.#append(session, change);
         if (at !== undefined) updated.set(session, Math.max(updated.get(session) ?? 0, at));
         continue;
       }
@@ -166,28 +183,58 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  /** When the last of them was said, if any is new. A statement for many costs little more than one for each. */
-  #append(session: number, appends: readonly Append[]): number | undefined {
-    let at: number | undefined;
-    for (let from = 0; from < appends.length;) {
-      const left = appends.length - from;
-      const count = left >= manyRows ? manyRows : 1;
-      const some = appends.slice(from, from + count);
-      from += count;
-      const values = some.flatMap((append) => this.#rowOf(session, append));
-      if (this.#tables.database.run(count === 1 ? oneEntry : manyEntries, ...values) === 0) continue;
-      for (const { entry } of some) at = Math.max(at ?? 0, entry.at);
+  /** When the last of them was said, if any is new (S2). */
+  #append(session: number, strand: EntryStrand): number | undefined {
+    const { entries } = strand;
+    const before = this.#lastBefore(session, strand, entries.length);
+    if (before === undefined || before.number + before.count <= strand.number) {
+      this.#insert(session, strand);
+      return entries.reduce((latest, { at }) => Math.max(latest, at), 0);
     }
-    return at;
+    if (entries.length === 1) return undefined;
+    // Some of them are there: each by itself.
+    let last: number | undefined;
+    for (const entry of entries) {
+      const at = this.#append(session, {
+        ...nameOf(entry.id),
+        first: { ...strand.first, entry },
+        entries: [entry],
+      });
+      if (at !== undefined) last = Math.max(last ?? 0, at);
+    }
+    return last;
   }
 
-  #rowOf(session: number, { entry, visibility, atLeaf }: Append): SQLInputValue[] {
-    const { id, runId, taskId } = entry;
-    // Set to nothing, a member is not in the text.
-    const rest = { ...entry, id: undefined, runId: undefined, taskId: undefined };
-    const body = JSON.stringify(atLeaf === true ? { ...rest, parentId: this.#leaf(session) } : rest);
-    const task = taskId === null ? null : ordinalOf(taskId);
-    return [session, id, runId, task, visibilities.indexOf(visibility), body];
+  #insert(session: number, { stem, number, first, entries }: EntryStrand): void {
+    const { runId, taskId, type, parentId } = first.entry;
+    const above = first.atLeaf === true ? this.#leaf(session) : parentId;
+    this.#tables.database.run(
+      `INSERT INTO entries (session, stem, number, count, run_id, task, visibility, type, body)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      session,
+      stem,
+      number,
+      entries.length,
+      runId,
+      taskId === null ? null : ordinalOf(taskId),
+      visibilities.indexOf(first.visibility),
+      type,
+      JSON.stringify(entries.map((entry, index) => restOf(entry, index === 0 ? above : undefined))),
+    );
+  }
+
+  /** The row that holds one of these, or comes before them. */
+  #lastBefore(
+    session: number,
+    { stem, number }: EntryName,
+    count: number,
+  ): Pick<EntryRow, "number" | "count"> | undefined {
+    return this.#tables.database.get<Pick<EntryRow, "number" | "count">>(
+      "SELECT number, count FROM entries WHERE session = ? AND stem = ? AND number < ? ORDER BY number DESC LIMIT 1",
+      session,
+      stem,
+      number + count,
+    );
   }
 
   #find(sessionId: SessionId): number | undefined {
@@ -200,14 +247,15 @@ export class SqliteSessions implements Sessions {
   /** N2. */
   #leaf(session: number): string | null {
     const last = this.#tables.database.get<EntryRow>(
-      `SELECT ${entryColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
-         AND body ->> 'type' NOT IN ('label', 'session_info')
+      `SELECT ${rowColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
+         AND type NOT IN ('label', 'session_info')
        ORDER BY entries.id DESC LIMIT 1`,
       session,
     );
     if (last === undefined) return null;
-    const entry = entryOf(last);
-    return entry.type === "leaf" ? entry.targetId : entry.id;
+    if (last.type !== "leaf") return idAfter(last, last.count - 1);
+    const entry = entriesOf(last).at(-1);
+    return entry?.type === "leaf" ? entry.targetId : null;
   }
 
   #create(sessionId: SessionId, agentId: AgentId): number {
@@ -219,31 +267,26 @@ export class SqliteSessions implements Sessions {
   }
 
   #has(sessionId: SessionId, entryId: string): boolean {
-    return (
-      this.#tables.database.get(
-        "SELECT 1 FROM entries WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND entry_id = ?",
-        sessionId,
-        entryId,
-      ) !== undefined
-    );
+    const session = this.#find(sessionId);
+    if (session === undefined) return false;
+    const name = nameOf(entryId);
+    const before = this.#lastBefore(session, name, 1);
+    return before !== undefined && before.number + before.count > name.number;
   }
 }
 
-/** Those of one session from here on that can go together: what is to be under its leaf has to see what came before. */
-function appendsFrom(changes: readonly SessionChange[], from: number, first: Append): readonly Append[] {
-  const appends = [first];
-  if (first.atLeaf === true) return appends;
-  for (let index = from + 1; index < changes.length; index++) {
-    const change = changes[index];
-    if (change?.type !== "append" || change.sessionId !== first.sessionId || change.atLeaf === true) break;
-    appends.push(change);
-  }
-  return appends;
+/** What its row does not say of an entry. Set to nothing, a member is not in the text. */
+function restOf(entry: SessionEntry, parentId: string | null | undefined): object {
+  return { ...entry, id: undefined, runId: undefined, taskId: undefined, type: undefined, parentId };
 }
 
-function entryOf({ id, runId, task, body }: EntryRow): SessionEntry {
+function entriesOf(row: EntryRow): SessionEntry[] {
+  const { runId, task, type, body } = row;
   const taskId = task === null ? null : formatTaskId(task);
-  return { ...(JSON.parse(body) as object), id, runId, taskId } as SessionEntry;
+  return (JSON.parse(body) as object[]).map((rest, index) => {
+    const id = idAfter(row, index);
+    return { parentId: idAfter(row, index - 1), ...rest, type, id, runId, taskId } as SessionEntry;
+  });
 }
 
 function ordinalOf(taskId: TaskId): number {

@@ -1,22 +1,13 @@
 import type { Event, JsonValue, LlmReply, StepRecord } from "../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
-import type { Reference, StoredEvent } from "./stored-commit.ts";
+import { memberCount } from "./member-count.ts";
+import type { Reference } from "./stored-commit.ts";
 
 /** What an event repeats of a model call's reply. */
 const replyMembers = ["message", "stopReason", "usage", "model"] as const;
 
-/** Set to nothing, a member is not in the text, and the copy costs less than one without it. */
-const absent = { message: undefined, stopReason: undefined, usage: undefined, model: undefined };
-
-interface Referred {
-  readonly from: Reference;
-  /** What is left of the event's data. */
-  readonly data?: object;
-}
-
-/** The event's data without what a step holds; nothing when none does. */
-export function referEvent(event: Event, steps: readonly StepRecord[]): Referred | undefined {
-  if (steps.length === 0) return undefined;
+/** Nothing when no step holds anything of the event. */
+export function referenceOf(event: Event, steps: readonly StepRecord[]): Reference | undefined {
   switch (event.type) {
     case "tool_execution_start":
       return referCall(event, steps);
@@ -29,58 +20,22 @@ export function referEvent(event: Event, steps: readonly StepRecord[]): Referred
   }
 }
 
-/** To the part of a message that asks for the call. */
-function referCall(
-  { taskId, data }: Event<"tool_execution_start">,
-  steps: readonly StepRecord[],
-): Referred | undefined {
-  for (const [index, step] of steps.entries()) {
-    if (step.kind !== "llm" || step.taskId !== taskId) continue;
-    const place = contentOf(step).findIndex((part) => equalJson(callOf(part), data));
-    if (place >= 0) return { from: [index, place] };
-  }
-  return undefined;
-}
-
-function referResult(
-  { taskId, data: whole }: Event<"tool_execution_end">,
-  steps: readonly StepRecord[],
-): Referred | undefined {
-  const { result } = whole;
-  const index = steps.findIndex(
-    (step) => step.kind === "tool" && step.taskId === taskId && equalJson(valueOf(step), result),
-  );
-  return index < 0 ? undefined : { from: [index], data: { ...whole, result: undefined } };
-}
-
-function referReply(
-  { taskId, data: whole }: Event<"message_end">,
-  steps: readonly StepRecord[],
-): Referred | undefined {
-  const index = steps.findIndex(
-    (step) =>
-      step.kind === "llm" && step.taskId === taskId && equalJson(memberOf(step, "message"), whole.message),
-  );
-  const step = steps[index];
-  if (step === undefined) return undefined;
-  const { stopReason, usage, model } = whole;
-  const reply = valueOf(step) as Partial<LlmReply>;
-  if (reply.stopReason === stopReason && reply.usage === usage && equalJson(reply.model, model))
-    return { from: [index], data: { ...whole, ...absent } };
-  const members = replyMembers.filter(
-    (member) => whole[member] !== undefined && equalJson(memberOf(step, member), whole[member]),
-  );
-  const data = Object.fromEntries(
-    Object.entries(whole).filter(([member]) => !(members as readonly string[]).includes(member)),
-  );
-  return { from: [index, ...members], data };
+/** What is left of the event's data. */
+export function restOf({ type, data }: Event, [, ...members]: Reference): object | undefined {
+  if (type === "tool_execution_start") return undefined;
+  const held: readonly unknown[] =
+    type === "tool_execution_end" ? ["result"] : members.length === 0 ? replyMembers : members;
+  return Object.fromEntries(Object.entries(data).filter(([member]) => !held.includes(member)));
 }
 
 /** The data as it was, with its members perhaps in another order. */
-export function restoreEvent({ type, data = {}, from }: StoredEvent, steps: readonly StepRecord[]): object {
-  if (from === undefined) return data;
+export function restoreData(
+  { type, data, from }: { readonly type: Event["type"]; readonly data?: object; readonly from: Reference },
+  steps: readonly StepRecord[],
+): object {
   const [index, ...members] = from;
-  const step = stepAt(steps, index);
+  const step = steps[index];
+  if (step === undefined) throw new SyntaxError(`it refers to step ${index}, which it does not hold`);
   if (type === "tool_execution_start") return callAt(step, members[0]);
   if (type === "tool_execution_end") return { ...data, result: valueOf(step) };
   const restored: Record<string, unknown> = {};
@@ -91,30 +46,69 @@ export function restoreEvent({ type, data = {}, from }: StoredEvent, steps: read
   return Object.assign(restored, data);
 }
 
+/** To the part of a message that asks for the call. */
+function referCall(
+  { taskId, data }: Event<"tool_execution_start">,
+  steps: readonly StepRecord[],
+): Reference | undefined {
+  if (memberCount(data) !== 3) return undefined;
+  for (let index = 0; index < steps.length; index++) {
+    const step = steps[index];
+    if (step?.kind !== "llm" || step.taskId !== taskId) continue;
+    const place = contentOf(step).findIndex(
+      (part) =>
+        part.type === "tool_call" &&
+        part.callId === data.callId &&
+        part.toolName === data.toolName &&
+        equalJson(part.input, data.input),
+    );
+    if (place >= 0) return [index, place];
+  }
+  return undefined;
+}
+
+function referResult(
+  { taskId, data: { result } }: Event<"tool_execution_end">,
+  steps: readonly StepRecord[],
+): Reference | undefined {
+  const index = steps.findIndex(
+    (step) => step.kind === "tool" && step.taskId === taskId && equalJson(valueOf(step), result),
+  );
+  return index < 0 ? undefined : [index];
+}
+
+function referReply(
+  { taskId, data: whole }: Event<"message_end">,
+  steps: readonly StepRecord[],
+): Reference | undefined {
+  const index = steps.findIndex(
+    (step) =>
+      step.kind === "llm" && step.taskId === taskId && equalJson(memberOf(step, "message"), whole.message),
+  );
+  const step = steps[index];
+  if (step === undefined) return undefined;
+  const { stopReason, usage, model } = valueOf(step) as Partial<LlmReply>;
+  // Most often: the event was made of the reply.
+  if (usage === whole.usage && stopReason === whole.stopReason && equalJson(model, whole.model))
+    return [index];
+  const members = replyMembers.filter(
+    (member) => whole[member] !== undefined && equalJson(memberOf(step, member), whole[member]),
+  );
+  return [index, ...members];
+}
+
 type Part = LlmReply["message"]["content"][number];
 
 function contentOf(step: StepRecord): readonly Part[] {
   return (memberOf(step, "message") as LlmReply["message"] | undefined)?.content ?? [];
 }
 
-function callOf(part: Part): object | undefined {
-  if (part.type !== "tool_call") return undefined;
-  const { callId, toolName, input } = part;
-  return { callId, toolName, input };
-}
-
 function callAt(step: StepRecord, place: string | number | undefined): object {
   const part = typeof place === "number" ? contentOf(step)[place] : undefined;
-  const call = part && callOf(part);
-  if (call === undefined)
+  if (part?.type !== "tool_call")
     throw new SyntaxError(`it refers to call ${place} of a message that has none there`);
-  return call;
-}
-
-function stepAt(steps: readonly StepRecord[], index: number): StepRecord {
-  const step = steps[index];
-  if (step === undefined) throw new SyntaxError(`it refers to step ${index}, which it does not hold`);
-  return step;
+  const { callId, toolName, input } = part;
+  return { callId, toolName, input };
 }
 
 function valueOf({ outcome }: StepRecord): JsonValue | undefined {

@@ -70,7 +70,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     if (database.durability === "normal") checkpointer.note(bytes);
   });
   const tables = new Tables({ database, writer, clock });
-  const rows = new CommitRows(database, (sessionId, entryId) => sessions.find(sessionId, entryId));
+  const rows = new CommitRows(database, (sessionId, first, count) => sessions.find(sessionId, first, count));
   await database.patiently(() => {
     migrate(database, storeSchema);
     rows.open();

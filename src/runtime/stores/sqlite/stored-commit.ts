@@ -1,13 +1,5 @@
 import type { StoredBooking } from "./stored-booking.ts";
-import type {
-  AgentId,
-  Commit,
-  EventType,
-  Failure,
-  JsonValue,
-  SessionChange,
-  TaskId,
-} from "../../../kernel/index.ts";
+import type { AgentId, Commit, EventType, Failure, SessionChange, TaskId } from "../../../kernel/index.ts";
 
 /**
  * Content that a step of the same commit holds already: the step's index, and which part of its value if it is not all that such events
@@ -21,7 +13,7 @@ export type StoredStep = readonly [
   kind: string,
   name: string,
   digest: string,
-  value: JsonValue,
+  value: unknown,
   taskId?: TaskId,
   failure?: Failure,
 ];
@@ -29,23 +21,34 @@ export type StoredStep = readonly [
 /** The root's do not name their task. */
 export type StoredOpening = readonly [address: string, seq: number, taskId?: TaskId];
 
-/** Who and when are left out where they are as in the event before; the first starts from the root task and the commit. */
-export interface StoredEvent {
+export type StoredEvent = BriefEvent | PlainEvent;
+
+/** One of every turn, without the names of its members. */
+export type BriefEvent = readonly [type: EventType, ...values: unknown[]];
+
+export interface PlainEvent {
   readonly type: EventType;
+  /** Left out where there is nothing but what it refers to. */
+  readonly data?: object | undefined;
+  readonly from?: Reference;
+}
+
+/** Whose the events after it are and when they were: what is not as before. The first follow on from the root task and the commit. */
+export interface StoredHeading {
   readonly taskId?: TaskId;
   readonly agentId?: AgentId;
   readonly parentId?: TaskId | null;
   /** Milliseconds before the commit. */
   readonly ago?: number;
-  readonly from?: Reference;
-  /** Left out where there is nothing but what it refers to. */
-  readonly data?: object;
 }
 
-/** An entry is in its session, and named here. The session and the agent are left out where they are the run's; so is `pending`. */
+/**
+ * A strand of entries, which are in their session, and named here: the first, and how many, unless it is one. The session and the agent are
+ * left out where they are the run's; so is `pending`.
+ */
 export type StoredChange =
   | (Partial<Omit<SessionAppend, "type" | "entry" | "atLeaf">> &
-      StoredEntryId & { readonly type?: undefined })
+      StoredEntryId & { readonly count?: number; readonly type?: undefined })
   | Exclude<SessionChange, SessionAppend>;
 
 /** `own`: what follows the id of the run and a slash. */
@@ -53,13 +56,14 @@ type StoredEntryId = { readonly own: string } | { readonly entryId: string };
 
 type SessionAppend = Extract<SessionChange, { readonly type: "append" }>;
 
+/** Nothing in it is an empty list. */
 export interface StoredCommit extends Omit<
-  Commit,
-  "number" | "at" | "opens" | "steps" | "events" | "ledger" | "sessions"
+  { readonly [Key in keyof Commit]: Commit[Key] | undefined },
+  "number" | "at" | "opens" | "steps" | "events" | "ledger" | "sessions" | "erases"
 > {
-  readonly opens?: readonly StoredOpening[];
-  readonly steps?: readonly StoredStep[];
-  readonly ledger?: readonly StoredBooking[];
-  readonly events?: readonly StoredEvent[];
-  readonly sessions?: readonly StoredChange[];
+  readonly opens?: readonly StoredOpening[] | undefined;
+  readonly steps?: readonly StoredStep[] | undefined;
+  readonly ledger?: readonly StoredBooking[] | undefined;
+  readonly events?: readonly (StoredEvent | StoredHeading)[] | undefined;
+  readonly sessions?: readonly StoredChange[] | undefined;
 }

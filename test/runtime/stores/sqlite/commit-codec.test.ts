@@ -15,9 +15,11 @@ import {
   type EventDraft,
   type JsonValue,
   type LlmReply,
+  type SessionChange,
   type StepRecord,
 } from "../../../../src/kernel/index.ts";
 import { decodeCommit, encodeCommit } from "../../../../src/runtime/stores/sqlite/commit-codec.ts";
+import { idAfter } from "../../../../src/runtime/stores/sqlite/entry-strand.ts";
 import { foldJson, unfoldJson } from "../../../../src/runtime/stores/sqlite/folded-json.ts";
 
 const run = {
@@ -36,7 +38,9 @@ function through(commit: Commit): Commit {
   const entries = new Map(
     commit.sessions?.flatMap((change) => (change.type === "append" ? [[change.entry.id, change.entry]] : [])),
   );
-  return decodeCommit(body, frame, (_session, entryId) => entries.get(entryId));
+  return decodeCommit(body, frame, (_session, first, count) =>
+    Array.from({ length: count }, (_, index) => entries.get(idAfter(first, index)) ?? []).flat(),
+  );
 }
 
 const event = fc
@@ -267,10 +271,83 @@ test("the beginning of a call names its place in the message that asks for it", 
   const body = encodeCommit(commit, run, hash);
   expect(["one input", "another", "edited"].map((input) => body.split(input).length - 1)).toEqual([1, 1, 1]);
   expect(through(commit)).toEqual(commit);
-  const astray = body.replace('"from":[0,2]', '"from":[0,0]');
-  expect(() => decodeCommit(astray, { ...run, number: 1, at: 9, nextEvent: 8 }, () => undefined)).toThrow(
+  const astray = body.replace('"tool_execution_start",0,2', '"tool_execution_start",0,0');
+  expect(() => decodeCommit(astray, { ...run, number: 1, at: 9, nextEvent: 8 }, () => [])).toThrow(
     SyntaxError,
   );
+});
+
+test("the events of a turn are stored without the names of their members, and what is more or less in them is not lost", () => {
+  const model = { provider: "p", modelId: "m" };
+  const result = { output: { type: "text", text: "x" }, isError: false } as const;
+  const call = { callId: "c", toolName: "t", result, durationMs: 3 };
+  const drafts: EventDraft[] = [
+    eventDraft("turn_start", { turn: 2 }),
+    eventDraft("message_start", { role: "assistant", attempt: 1, model }),
+    eventDraft("message_start", { role: "assistant", attempt: 1, model, modelRole: "judge" }),
+    eventDraft("message_start", { role: "assistant", attempt: 1 }),
+    eventDraft("message_end", { ...reply, durationMs: 5 }),
+    eventDraft("message_end", { ...reply }),
+    eventDraft("tool_execution_end", { ...call, status: "ok" }),
+    eventDraft("tool_execution_end", { ...call, status: "ok", metadata: { a: 1 } }),
+    eventDraft("tool_execution_end", { ...call, status: "ok", result: { ...result, isError: true } }),
+    eventDraft("turn_end", { turn: 2, stopReason: "stop", toolCalls: 0 }),
+    { type: "turn_end", data: { turn: 2, stopReason: "stop", toolCalls: 0, more: true } } as EventDraft,
+  ];
+  const events = drafts.map((draft, index) => eventAt(5 + index, draft));
+  const commit: Commit = {
+    number: 1,
+    at: 9,
+    steps: [recordOf("llm", reply), recordOf("tool", result)],
+    events,
+  };
+  const body = encodeCommit(commit, run, hash);
+  expect(body).toContain('["turn_start",2],["message_start","assistant",1,');
+  expect(body.split("toolCalls").length - 1).toBe(1);
+  expect(through(commit)).toEqual(commit);
+});
+
+test("a model call's value comes back as it was, whatever it is", () => {
+  const values = [
+    reply,
+    { ...reply, more: 1 },
+    { ...reply, usage: { ...usage, costUsd: 0.5 } },
+    { message },
+    [reply],
+    [],
+    null,
+    "x",
+  ];
+  for (const value of values) {
+    const commit: Commit = { number: 1, at: 9, steps: [recordOf("llm", value)] };
+    expect(through(commit)).toEqual(commit);
+  }
+  expect(encodeCommit({ number: 1, at: 9, steps: [recordOf("llm", reply)] }, run, hash)).not.toContain(
+    "inputTokens",
+  );
+});
+
+test("entries that follow each other are named together, in a commit of any size", () => {
+  const { runId, sessionId, agentId } = run;
+  const append = (index: number): SessionChange => ({
+    type: "append",
+    sessionId,
+    agentId,
+    visibility: "visible",
+    entry: {
+      type: "message",
+      id: index === 0 ? runId : `${runId}/t0/${index}`,
+      parentId: index === 0 ? null : index === 1 ? runId : `${runId}/t0/${index - 1}`,
+      at: index,
+      runId,
+      taskId: formatTaskId(0),
+      message: userMessage(`${index}`),
+    },
+  });
+  const sessions = Array.from({ length: 600 }, (_, index) => append(index));
+  const commit: Commit = { number: 1, at: 9, sessions: [...sessions, { type: "reveal", sessionId, runId }] };
+  expect(encodeCommit(commit, run, hash).length).toBeLessThan(400);
+  expect(through(commit)).toEqual(commit);
 });
 
 test("an entry that was removed from its session since is left out", () => {
@@ -290,7 +367,7 @@ test("an entry that was removed from its session since is left out", () => {
     sessions: [{ type: "append", sessionId, agentId, visibility: "visible", entry }],
   };
   const frame = { ...run, number: 1, at: 9, nextEvent: 0 };
-  expect(decodeCommit(encodeCommit(commit, run, hash), frame, () => undefined).sessions).toEqual([]);
+  expect(decodeCommit(encodeCommit(commit, run, hash), frame, () => []).sessions).toEqual([]);
 });
 
 test("folding leaves nothing twice, and unfolding gives back what was folded", () => {

@@ -32,7 +32,11 @@ async function headOf({ store, runId }: Setup): Promise<string> {
 }
 
 const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
-  ["an edited event", `UPDATE commits SET body = replace(body, '"turn":3', '"turn":9') WHERE number = 3`, 3],
+  [
+    "an edited event",
+    `UPDATE commits SET body = replace(body, '"turn_start",3', '"turn_start",9') WHERE number = 3`,
+    3,
+  ],
   ["an edited time", "UPDATE commits SET at = at + 1 WHERE number = 3", 3],
   ["a removed event", `UPDATE commits SET body = '{"steps":[]}' WHERE number = 3`, 3],
   ["a removed commit", "DELETE FROM commits WHERE number = 3", 3],
@@ -45,7 +49,7 @@ const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
   ],
   [
     "two events that changed places",
-    `UPDATE commits SET body = json_set(body, '$.events[0].data.turn', 5, '$.events[1].data.turn', 4) WHERE number = 4`,
+    `UPDATE commits SET body = json_set(body, '$.events[1][1]', 5, '$.events[2][1]', 4) WHERE number = 4`,
     4,
   ],
   ["an edited record", `UPDATE commits SET body = replace(body, '"x"', '"z"') WHERE number = 2`, 3],
@@ -53,7 +57,7 @@ const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
   ["a body that is not JSON", "UPDATE commits SET body = '{' WHERE number = 4", 4],
   [
     "a reference to nothing",
-    `UPDATE commits SET body = '{"events":[{"type":"message_end","from":[0],"data":{}}]}' WHERE number = 3`,
+    `UPDATE commits SET body = '{"events":[["message_end",{},[0]]]}' WHERE number = 3`,
     3,
   ],
 ];

@@ -1,0 +1,105 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  formatRunId,
+  formatTaskId,
+  userMessage,
+  type SessionChange,
+  type SessionEntry,
+} from "../../../../src/kernel/index.ts";
+import { memoryStore } from "../../../../src/runtime/index.ts";
+import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { agentId, sessionId } from "../../../../src/testing/store-fixtures.ts";
+import { connect, newPath, openStore } from "./store-files.ts";
+
+const runId = formatRunId("a");
+
+function entry(id: string, parentId: string | null, task = 0): SessionEntry {
+  return {
+    type: "message",
+    id,
+    parentId,
+    at: 1,
+    runId,
+    taskId: formatTaskId(task),
+    message: userMessage(id),
+  };
+}
+
+function append(which: SessionEntry, visibility: "hidden" | "visible" = "visible"): SessionChange {
+  return { type: "append", sessionId, agentId, entry: which, visibility };
+}
+
+/** One under the other, from one number up to another. */
+function chain(stem: string, from: number, end: number): SessionChange[] {
+  const parentOf = (number: number): string | null => (number === 0 ? null : `${stem}/${number - 1}`);
+  return Array.from({ length: end - from }, (_, index) =>
+    append(entry(`${stem}/${from + index}`, parentOf(from + index))),
+  );
+}
+
+test("what is said at one go is kept in few rows, and read, listed and gone on from as one by one", async () => {
+  const path = await newPath();
+  const { sessions } = await openStore(path);
+  await sessions.apply(chain("run_a/t0", 0, 600));
+  expect(connect(path).prepare("SELECT count(*) AS rows FROM entries").get()).toEqual({ rows: 3 });
+  const read = await sessions.read(sessionId);
+  expect(read.map((each) => each.entry)).toEqual(
+    chain("run_a/t0", 0, 600).map((change) => (change.type === "append" ? change.entry : undefined)),
+  );
+  expect((await sessions.list())[0]?.entries).toBe(600);
+  await sessions.apply([append(entry("under one in the middle", "run_a/t0/300"))]);
+  await sessions.apply([{ ...append(entry("at the leaf", null)), atLeaf: true } as SessionChange]);
+  expect((await sessions.read(sessionId)).at(-1)?.entry.parentId).toBe("under one in the middle");
+  const orphan = append(entry("orphan", "run_a/t0/600"));
+  await expect(sessions.apply([orphan])).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("S2: of what is appended again only what is new is added, wherever it was cut", async () => {
+  const { sessions } = await openStore(await newPath());
+  await sessions.apply(chain("run_a/t0", 0, 5));
+  await sessions.apply(chain("run_a/t0", 3, 9));
+  await sessions.apply(chain("run_a/t0", 0, 12));
+  const read = await sessions.read(sessionId);
+  expect(read.map((each) => each.entry.id)).toEqual(
+    Array.from({ length: 12 }, (_, index) => `run_a/t0/${index}`),
+  );
+  expect(read.map((each) => each.entry.parentId).slice(1)).toEqual(
+    read.map((each) => each.entry.id).slice(0, -1),
+  );
+});
+
+const id = fc.constantFrom("a", "a/", "a/0", "a/1", "a/2", "a/3", "a/01", "a/-1", "b/2", "b/3", "7", "8");
+const change = fc.record({
+  id,
+  parent: fc.option(id),
+  task: fc.nat(1),
+  isVisible: fc.boolean(),
+  kind: fc.constantFrom("append", "append", "append", "leaf", "reveal", "remove"),
+});
+
+test("whatever is appended in whatever order, it is as in memory", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.array(change, { maxLength: 6 }), { maxLength: 4 }), async (lists) => {
+      const stores = [memoryStore({ hash: sha256 }), await openStore(await newPath())];
+      const told = await Promise.all(
+        stores.map(async ({ sessions }) => {
+          const outcomes: unknown[] = [];
+          for (const list of lists) {
+            const changes = list.map(({ id: name, parent, task, isVisible, kind }): SessionChange => {
+              const taskId = formatTaskId(task);
+              if (kind === "reveal" || kind === "remove") return { type: kind, sessionId, runId, taskId };
+              const added = append(entry(name, parent, task), isVisible ? "visible" : "hidden");
+              return kind === "leaf" ? ({ ...added, atLeaf: true } as SessionChange) : added;
+            });
+            outcomes.push(await sessions.apply(changes).catch(({ code }: { code: string }) => code));
+            outcomes.push(await sessions.read(sessionId, { hiddenToo: true }));
+          }
+          return outcomes;
+        }),
+      );
+      expect(told[1]).toEqual(told[0]);
+    }),
+    { numRuns: 60 },
+  );
+});
