@@ -1,4 +1,3 @@
-import { setImmediate as turnOver } from "node:timers/promises";
 import { priorities, Priority } from "../kernel/index.ts";
 import { LoopTurn } from "./loop-turn.ts";
 
@@ -41,7 +40,7 @@ export class Slots {
   take(priority: Priority, tenantId: TenantId = null): Promise<void> {
     if (this.tryTake()) return Promise.resolve();
     if (this.#taken < this.#capacity && this.#waiting.size === 0)
-      return turnOver().then(() => this.take(priority, tenantId));
+      return this.#turn.over().then(() => this.take(priority, tenantId));
     return new Promise((start) => {
       this.#level(priority);
       let queues = this.#waiting.get(priority);
