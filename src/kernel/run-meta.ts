@@ -32,7 +32,6 @@ interface Fields {
   readonly supervision: Supervision | null;
   readonly deadline: number | null;
   readonly traceId: string;
-  readonly spanId: string;
   readonly tenantId: string | null;
 }
 
@@ -46,11 +45,10 @@ export class RunMeta {
   readonly deadline: number | null;
   /** One for the whole run. */
   readonly traceId: string;
-  /** New for each child. */
-  readonly spanId: string;
   readonly tenantId: string | null;
   readonly #clock: Clock;
   readonly #ids: IdSource;
+  #spanId: string | undefined;
 
   private constructor(fields: Fields) {
     if (fields.deadline !== null && !Number.isFinite(fields.deadline)) {
@@ -64,7 +62,6 @@ export class RunMeta {
     this.supervision = fields.supervision;
     this.deadline = fields.deadline;
     this.traceId = fields.traceId;
-    this.spanId = fields.spanId;
     this.tenantId = fields.tenantId;
     this.#clock = fields.clock;
     this.#ids = fields.ids;
@@ -82,9 +79,13 @@ export class RunMeta {
       supervision,
       deadline,
       traceId: options.traceId ?? ids.next(),
-      spanId: ids.next(),
       tenantId,
     });
+  }
+
+  /** New for each child. Minted when first asked for. */
+  get spanId(): string {
+    return (this.#spanId ??= this.#ids.next());
   }
 
   /** The badge of a call made under this one: same trace, a new span, a token this one's cancel reaches. */
@@ -97,7 +98,6 @@ export class RunMeta {
       supervision: supervision ?? this.supervision,
       deadline: earlier(this.deadline, deadline),
       traceId: this.traceId,
-      spanId: this.#ids.next(),
       tenantId: this.tenantId,
     });
   }
