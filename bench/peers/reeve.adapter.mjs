@@ -55,7 +55,9 @@ export async function create({ openRuntime, Agent, tool }, script, store = "memo
     instructions: INSTRUCTIONS,
     maxTurns: 1_000_000,
   });
-  const runtime = await openRuntime({ store });
+  // In memory, as the peers do, nobody keeps for long what has ended.
+  const kept = store === "memory:" ? { keepEndedRunsMs: 1_000 } : {};
+  const runtime = await openRuntime({ store, ...kept });
   runtime.register(agent);
   return {
     async run(onFirst) {

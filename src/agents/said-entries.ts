@@ -1,5 +1,6 @@
 import {
   formatTaskId,
+  saidId,
   toolCallsOf,
   toolMessage,
   toolResultPart,
@@ -41,7 +42,7 @@ export function saidEntries(
   if (sessionId === null) return { changes: [], leafId: null };
   const { runId } = facts;
   const opensRun = taskId === root && place === 0;
-  const stem = place === 0 ? `${runId}/${taskId}/` : `${runId}/${taskId}.${place}/`;
+  const stem = place === 0 ? `${runId}/${taskId}` : `${runId}/${taskId}.${place}`;
   const changes: SessionChange[] = [];
   let leafId = before;
   const append = (id: string, message: ChatMessage): void => {
@@ -49,17 +50,19 @@ export function saidEntries(
     changes.push({ type: "append", sessionId, agentId, entry, visibility: "visible" });
     leafId = id;
   };
-  for (const [index, message] of messages.entries()) {
-    const isOpening = index === 0 && opensRun;
-    if (!isOpening || message.role !== "user") {
-      append(isOpening ? runId : `${stem}${index}`, message);
-      continue;
-    }
-    changes.push(userEntry({ sessionId, agentId, runId, at, message }, "visible"));
+  const [first] = messages;
+  if (opensRun && first?.role === "user") {
+    changes.push(userEntry({ sessionId, agentId, runId, at, message: first }, "visible"));
     leafId = runId;
+  } else if (opensRun && first !== undefined) append(runId, first);
+  const from = opensRun ? 1 : 0;
+  if (messages.length > from) {
+    const said = { runId, taskId, at, parentId: leafId, stem, from, messages: messages.slice(from) };
+    changes.push({ type: "say", sessionId, agentId, said, visibility: "visible" });
+    leafId = saidId(said, messages.length - from - 1);
   }
   const closing = stopped === undefined ? undefined : unanswered(messages.at(-1), stopped);
-  if (closing !== undefined) append(`${stem}${messages.length}/stopped`, closing);
+  if (closing !== undefined) append(`${stem}/${messages.length}/stopped`, closing);
   return { changes, leafId };
 }
 

@@ -254,10 +254,11 @@ export class RunState {
   }
 
   #noteEntries(change: SessionChange): void {
-    if (change.type === "append" && change.entry.taskId !== null) {
+    if (change.type === "append" || change.type === "say") {
       const { sessionId } = change;
-      const { taskId } = change.entry;
-      if (!this.#hasWritten(taskId, sessionId)) this.#wrote = this.#wrote.concat({ taskId, sessionId });
+      const { taskId } = change.type === "say" ? change.said : change.entry;
+      if (taskId !== null && !this.#hasWritten(taskId, sessionId))
+        this.#wrote = this.#wrote.concat({ taskId, sessionId });
     }
     if (change.type === "remove") {
       const { sessionId, taskId } = change;
