@@ -143,7 +143,14 @@ export {
   type ToolReturn,
   type UsdPerMillion,
 } from "./capabilities/index.ts";
-export { BudgetExhaustedError, Fault, HookEvent, Priority, RetryPolicy } from "./kernel/index.ts";
+export {
+  BudgetExhaustedError,
+  Fault,
+  HistoryRetention,
+  HookEvent,
+  Priority,
+  RetryPolicy,
+} from "./kernel/index.ts";
 export {
   contextMessages,
   isSummary,

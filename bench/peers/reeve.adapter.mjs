@@ -7,7 +7,7 @@ export async function load() {
   return import("reeve");
 }
 
-export async function create({ openRuntime, Agent, tool }, script, store = "memory:") {
+export async function create({ openRuntime, Agent, HistoryRetention, tool }, script, store = "memory:") {
   const usage = {
     inputTokens: 10,
     outputTokens: 5,
@@ -55,11 +55,14 @@ export async function create({ openRuntime, Agent, tool }, script, store = "memo
     instructions: INSTRUCTIONS,
     maxTurns: 1_000_000,
   });
-  const runtime = await openRuntime({ store });
+  // In memory, as with the peers, nothing is kept of what has ended: no run, and no conversation to go on with.
+  const isKept = store !== "memory:";
+  const runtime = await openRuntime({ store, ...(isKept ? {} : { keepEndedRunsMs: 100 }) });
+  const once = isKept ? {} : { retention: HistoryRetention.RUN };
   runtime.register(agent);
   return {
     async run(onFirst) {
-      const run = await runtime.submit(agent, PROMPT);
+      const run = await runtime.submit(agent, PROMPT, once);
       if (onFirst === undefined) return (await run.result()).output;
       for await (const event of run.events()) {
         onFirst?.();
@@ -69,7 +72,7 @@ export async function create({ openRuntime, Agent, tool }, script, store = "memo
       return undefined;
     },
     async stream(onEvent) {
-      const run = await runtime.submit(agent, PROMPT, { streaming: true });
+      const run = await runtime.submit(agent, PROMPT, { ...once, streaming: true });
       let text = "";
       for await (const event of run.events()) {
         onEvent(event.type === "message_update" ? "delta" : "event");

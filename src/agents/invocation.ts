@@ -56,14 +56,15 @@ export interface InvocationPlan extends Pick<
 const maxContinuations = 15;
 
 /** One invocation, from what is asked to what is said. `place` tells those of one task apart. */
-export async function invokeIn(
+export function invokeIn(
   plan: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place = { number: 0, kept: [] },
 ): Promise<JsonValue> {
-  const turn = await beginTurn(plan, ctx, given, place);
-  return new Invocation(plan, ctx, given, turn, place).run();
+  return beginTurn(plan, ctx, given, place).then((turn) =>
+    new Invocation(plan, ctx, given, turn, place).run(),
+  );
 }
 
 class Invocation {
@@ -190,13 +191,19 @@ class Invocation {
   /** An architecture may leave the conversation to its agent: then it was a question and an answer. */
   #say(prompt: string, answer: string = this.#session.output): void {
     const session = this.#session;
-    const said = session.messages.slice(this.#roundFrom);
-    const isAnswered = answer === "" || said.some(({ role }) => role === "assistant");
-    session.messages = session.messages.append(
-      ...(said.length > 0 ? [] : [opening(prompt, session.attachments)]),
-      ...(isAnswered ? [] : [assistantMessage(answer)]),
-    );
-    session.attachments = [];
+    if (session.messages.length === this.#roundFrom)
+      session.messages = session.messages.append(opening(prompt, session.attachments));
+    if (answer !== "" && !this.#isAnswered)
+      session.messages = session.messages.append(assistantMessage(answer));
+    session.attachments = none;
+  }
+
+  /** The last to speak is looked at first: most often that was the answer. */
+  get #isAnswered(): boolean {
+    const { messages } = this.#session;
+    for (let index = messages.length - 1; index >= this.#roundFrom; index--)
+      if (messages.at(index)?.role === "assistant") return true;
+    return false;
   }
 
   /** What a layer made of the answer is what was said. */

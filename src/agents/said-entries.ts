@@ -1,5 +1,6 @@
 import {
   formatTaskId,
+  saidId,
   toolCallsOf,
   toolMessage,
   toolResultPart,
@@ -49,14 +50,16 @@ export function saidEntries(
     changes.push({ type: "append", sessionId, agentId, entry, visibility: "visible" });
     leafId = id;
   };
-  for (const [index, message] of messages.entries()) {
-    const isOpening = index === 0 && opensRun;
-    if (!isOpening || message.role !== "user") {
-      append(isOpening ? runId : `${stem}/${index}`, message);
-      continue;
-    }
-    changes.push(userEntry({ sessionId, agentId, runId, at, message }, "visible"));
+  const [first] = messages;
+  if (opensRun && first?.role === "user") {
+    changes.push(userEntry({ sessionId, agentId, runId, at, message: first }, "visible"));
     leafId = runId;
+  } else if (opensRun && first !== undefined) append(runId, first);
+  const from = opensRun ? 1 : 0;
+  if (messages.length > from) {
+    const said = { runId, taskId, at, parentId: leafId, stem, from, messages: messages.slice(from) };
+    changes.push({ type: "say", sessionId, agentId, said, visibility: "visible" });
+    leafId = saidId(said, messages.length - from - 1);
   }
   const closing = stopped === undefined ? undefined : unanswered(messages.at(-1), stopped);
   if (closing !== undefined) append(`${stem}/${messages.length}/stopped`, closing);

@@ -1,4 +1,5 @@
 import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
+import type { Said } from "./said.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
 /** A change to a session. Inside a run it rides in a commit; from outside it is applied by itself. */
@@ -12,6 +13,14 @@ export type SessionChange =
       readonly visibility: EntryVisibility;
       /** N2: its parent is the session's leaf, as it is when this is applied. */
       readonly atLeaf?: true;
+    }
+  /** The same for many that follow each other, all or those that are not there yet. */
+  | {
+      readonly type: "say";
+      readonly sessionId: SessionId;
+      readonly agentId: AgentId;
+      readonly said: Said;
+      readonly visibility: EntryVisibility;
     }
   /** S1: the invocation is closed; everything it wrote is visible. Of one task of the run, or of all. */
   | {

@@ -12,7 +12,7 @@ import {
   type ModelRequest,
 } from "../kernel/index.ts";
 import { boundRequest } from "./call-reservation.ts";
-import { DeltaStream } from "./delta-stream.ts";
+import { shownAnswer } from "./filtered-deltas.ts";
 import { layerContext } from "./layer-context.ts";
 import {
   Attempts,
@@ -99,7 +99,7 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
 function showWhole(open: OpenStep, { result, filters }: ChatContext): void {
   const text = result === undefined ? "" : messageText(result.message);
   if (text === "") return;
-  const deltas = new DeltaStream(open, 1, filters);
+  const deltas = shownAnswer(open, 1, filters);
   deltas.begin();
   deltas.push({ type: "text_delta", text });
   deltas.flush();

@@ -9,7 +9,7 @@ export interface EndedRunsOptions {
 }
 
 /** It is looked for runs to collect this often, at most and at least. */
-const [mostOftenMs, leastOftenMs] = [1_000, 60_000];
+const [mostOftenMs, leastOftenMs] = [100, 60_000];
 
 /** Collects runs that ended long enough ago, from time to time. */
 export class EndedRuns {

@@ -28,20 +28,22 @@ export function closingChanges(
   if (record.taskId !== root) return sessions;
   // It would go with the run's end, and may be resumed without it.
   if (retention === HistoryRetention.RUN) return [];
-  if (!state.wrote.has(root)) return sessions;
+  if (state.sessionsOf(root).length === 0) return sessions;
   return [...sessions, { type: "reveal", sessionId, runId, taskId: root } as SessionChange];
 }
 
-/** R14: what goes when the run ends, however it ended; in the commit that says so. */
-export function forgottenHistory(state: RunState): Addition {
+/** R14: what goes when the run ends, however it ended; in the commit that says so. `undefined`: nothing does. */
+export function forgottenHistory(state: RunState): Addition | undefined {
   const sessions: SessionChange[] = [];
   const erases: Erasure[] = [];
   for (const { record } of state.tasks.values()) {
     const { taskId, agentId, supervision } = record;
     const { retention, runId } = supervision;
-    for (const sessionId of retention === HistoryRetention.PERMANENT ? [] : (state.wrote.get(taskId) ?? []))
+    if (retention === HistoryRetention.PERMANENT) continue;
+    for (const sessionId of state.sessionsOf(taskId))
       sessions.push({ type: "remove", sessionId, runId, taskId } as SessionChange);
     if (retention === HistoryRetention.NONE) erases.push({ taskId, agentId });
   }
+  if (sessions.length + erases.length === 0) return undefined;
   return { ...(sessions.length > 0 && { sessions }), ...(erases.length > 0 && { erases }) };
 }

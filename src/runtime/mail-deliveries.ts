@@ -18,7 +18,7 @@ export class MailDeliveries {
   }
 
   async #load({ record, drained }: TaskState): Promise<void> {
-    const given = record.messages.length + drained.size;
+    const given = record.messages.length + drained.length;
     this.note(await this.#inbox.peek(record.agentId, given + ahead));
   }
 
@@ -38,7 +38,7 @@ export class MailDeliveries {
 }
 
 function isGiven({ record, drained, outcome }: TaskState): boolean {
-  return outcome === null && record.messages.length + drained.size > 0;
+  return outcome === null && record.messages.length + drained.length > 0;
 }
 
 /** Messages that another run of the agent is at may stand before them. */

@@ -17,7 +17,7 @@ import {
   type Usage,
 } from "../kernel/index.ts";
 import { reserveCall, type Grant } from "./call-reservation.ts";
-import { DeltaStream } from "./delta-stream.ts";
+import { shownAnswer } from "./filtered-deltas.ts";
 import { ModelLine, type FailedAttempt } from "./model-line.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
@@ -155,10 +155,24 @@ class Asking {
 
   #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
     const { runner, strand } = this.#open;
-    if (!runner.task.record.streaming)
-      return Promise.resolve(model.generate(request, { signal: strand.signal }));
-    const { filters } = this.#outgoing;
-    return stream(this.#open, model, request, filters, this.#attempts.count, () => this.#parts++);
+    if (runner.task.record.streaming) return this.#stream(model, request);
+    return Promise.resolve(model.generate(request, { signal: strand.signal }));
+  }
+
+  async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
+    const { signal } = this.#open.strand;
+    const shown = shownAnswer(this.#open, this.#attempts.count, this.#outgoing.filters);
+    shown.begin();
+    for await (const part of model.stream(request, { signal })) {
+      this.#parts++;
+      if (part.type === "finish") {
+        shown.flush();
+        const { type: _type, ...response } = part;
+        return response;
+      }
+      shown.push(part);
+    }
+    throw new Error("the stream ended without a finish: the connection was cut");
   }
 
   #answered(model: Model, grant: Grant, response: ModelResponse): Answer | Promise<never> {
@@ -298,29 +312,6 @@ export function cutShort(
   const reason = "the answer was cut at what was left of the budget";
   const details = { taskId: of, reason, [partialOutput]: partial };
   return new BudgetExhaustedError({ dimension, limit: most, used, details });
-}
-
-async function stream(
-  open: OpenStep,
-  model: Model,
-  request: ModelRequest,
-  filters: readonly DeltaFilter[],
-  attempt: number,
-  onPart: () => void,
-): Promise<ModelResponse> {
-  const { signal } = open.strand;
-  const deltas = new DeltaStream(open, attempt, filters);
-  deltas.begin();
-  for await (const part of model.stream(request, { signal })) {
-    onPart();
-    if (part.type === "finish") {
-      deltas.flush();
-      const { type: _type, ...response } = part;
-      return response;
-    }
-    deltas.push(part);
-  }
-  throw new Error("the stream ended without a finish: the connection was cut");
 }
 
 /** B3: it may have cost all that was held. */

@@ -29,6 +29,7 @@ import { activate } from "./activation.ts";
 import { CallTimers } from "./call-timers.ts";
 import { ContentNames } from "./content-names.ts";
 import { EndedRuns } from "./ended-runs.ts";
+import { IdleWrites } from "./idle-writes.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
@@ -159,6 +160,7 @@ class LocalRuntime implements Runtime {
       runRetry: { ...defaultRunRetry, ...options.runRetry },
       slots: new Slots(concurrency),
       callTimers: new CallTimers(clock),
+      idleWrites: new IdleWrites(),
       contentNames: new ContentNames(hash),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),

@@ -12,6 +12,7 @@ import type {
   UnknownPrice,
 } from "../kernel/index.ts";
 import type { CallTimers } from "./call-timers.ts";
+import type { IdleWrites } from "./idle-writes.ts";
 import type { ContentNames } from "./content-names.ts";
 import type { RunRetry } from "./run-retry.ts";
 import type { Slots } from "./slots.ts";
@@ -37,6 +38,7 @@ export interface OwnerContext {
   readonly runRetry: RunRetry;
   readonly slots: Slots;
   readonly callTimers: CallTimers;
+  readonly idleWrites: IdleWrites;
   readonly contentNames: ContentNames;
   /** How long a run that only waits is kept in memory. */
   readonly suspendAfterMs: number;

@@ -2,9 +2,10 @@ import type { StepAddress, StepKind } from "../kernel/index.ts";
 
 /** What an earlier owner has begun and recorded, as far as a replay has not come by it yet, counted for every scope. */
 export class RecordedSteps {
-  readonly #left = new Map<string, number>();
+  /** Made with the first of them: most tasks are begun here. */
+  #left: Map<string, number> | undefined;
   /** The last index that was begun in a scope. */
-  readonly #last = new Map<string, number>();
+  #last: Map<string, number> | undefined;
   #remaining = 0;
 
   /** `opened`: those that were begun and not recorded. */
@@ -22,12 +23,12 @@ export class RecordedSteps {
 
   /** Also in scopes below. */
   remainIn(scope: string): boolean {
-    return (this.#left.get(scope) ?? 0) > 0;
+    return (this.#left?.get(scope) ?? 0) > 0;
   }
 
   /** Whether a step that comes after this one was begun: then this one was over by then. */
   wentPast(address: StepAddress): boolean {
-    if (this.#last.size === 0) return false;
+    if (this.#last === undefined) return false;
     const end = address.lastIndexOf("/");
     const last = this.#last.get(end === -1 ? "" : address.slice(0, end));
     return last !== undefined && last > Number(address.slice(end + 1));
@@ -35,7 +36,7 @@ export class RecordedSteps {
 
   /** The record was used: nothing inside the step will run (J7). What is below a model call are its tools, and they come after it. */
   visit(address: StepAddress, kind: StepKind): void {
-    const left = this.#left.get(address) ?? 0;
+    const left = this.#left?.get(address) ?? 0;
     if (left > 0) this.#count(address, kind === "llm" ? -1 : -left);
   }
 
@@ -51,17 +52,19 @@ export class RecordedSteps {
 
   /** In the scope of the address and in every one around it. Names of branches are no numbers. */
   #pass(address: StepAddress): void {
+    const passed = (this.#last ??= new Map<string, number>());
     for (let start = 0; start <= address.length;) {
       const found = address.indexOf("/", start);
       const end = found === -1 ? address.length : found;
       const index = Number(address.slice(start, end));
       const scope = start === 0 ? "" : address.slice(0, start - 1);
-      if (index > (this.#last.get(scope) ?? -1)) this.#last.set(scope, index);
+      if (index > (passed.get(scope) ?? -1)) passed.set(scope, index);
       start = end + 1;
     }
   }
 
   #add(scope: string, by: number): void {
+    this.#left ??= new Map();
     this.#left.set(scope, (this.#left.get(scope) ?? 0) + by);
   }
 }

@@ -11,6 +11,7 @@ import {
   type Event,
   type IdSource,
   type JsonValue,
+  type Mail,
   type MailBody,
   type Priority,
   type RunHandle,
@@ -52,6 +53,11 @@ const endingEvents = 16;
 interface Ending {
   end?: Event<"run_end">;
   task?: Event<"task_end">;
+}
+
+/** Orders by which a run that has ended may go on. */
+function mayGoOn(mail: readonly Mail[]): boolean {
+  return mail.some(({ body }) => body.type === "resume" || body.type === "top_up");
 }
 
 export class StoredRunHandle implements RunHandle {
@@ -112,13 +118,8 @@ export class StoredRunHandle implements RunHandle {
         if (event.type === "run_end") ending.end = event;
         if (event.type === "task_end" && event.taskId === root) ending.task = event;
       }
-    } while ((await this.#ordersObeyed()) || (await this.#wentOn(next)));
+    } while (await this.#goesOn(next));
     return ending;
-  }
-
-  /** Something was told since: an order was obeyed before anyone looked for it. */
-  async #wentOn(next: number): Promise<boolean> {
-    return (await this.#options.store.events.lastSeq(this.runId)) >= next;
   }
 
   async standing(): Promise<Standing> {
@@ -171,22 +172,28 @@ export class StoredRunHandle implements RunHandle {
     return new StoredRunHandle({ ...this.#options, record: fork });
   }
 
-  /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. */
-  async #ordersObeyed(): Promise<boolean> {
-    if (!(await this.#hasOrders())) return false;
-    for (;;) {
-      const changed = Promise.withResolvers<void>();
-      const forget = this.#options.store.onChange(() => changed.resolve());
-      // It may have changed before anyone listened.
-      if (await this.#hasOrders()) await changed.promise;
-      forget();
-      if (!(await this.#hasOrders())) return true;
+  /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. `next`: after the last event that was seen. */
+  async #goesOn(next: number): Promise<boolean> {
+    const { mailbox, events } = this.#options.store;
+    if (!mayGoOn(await mailbox.read(this.runId))) {
+      // One may have been obeyed before anyone looked for it.
+      return (await events.lastSeq(this.runId)) >= next;
     }
+    await this.#ordersObeyed();
+    return true;
   }
 
-  async #hasOrders(): Promise<boolean> {
-    const mail = await this.#options.store.mailbox.read(this.runId);
-    return mail.some(({ body }) => body.type === "resume" || body.type === "top_up");
+  async #ordersObeyed(): Promise<void> {
+    const { store } = this.#options;
+    const { mailbox } = store;
+    for (let isLeft = true; isLeft;) {
+      const changed = Promise.withResolvers<void>();
+      const forget = store.onChange(() => changed.resolve());
+      // It may have changed before anyone listened.
+      if (mayGoOn(await mailbox.read(this.runId))) await changed.promise;
+      forget();
+      isLeft = mayGoOn(await mailbox.read(this.runId));
+    }
   }
 
   async #order(body: MailBody, claimed = unnamed): Promise<void> {

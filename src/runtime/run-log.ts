@@ -15,6 +15,7 @@ import {
   type Submission,
   type TaskId,
 } from "../kernel/index.ts";
+import type { IdleWrites, WaitingLog } from "./idle-writes.ts";
 import type { RunState } from "./run-state.ts";
 
 /** What may be added to the next commit. */
@@ -37,6 +38,7 @@ export interface RunLogOptions {
   readonly lease: Lease;
   readonly state: RunState;
   readonly clock: Clock;
+  readonly idleWrites: IdleWrites;
   /** These are durable, and were not before. */
   readonly onDurable: (events: readonly Event[]) => void;
   /** The run cannot be written to any more: the lease is lost, or the store fails. */
@@ -47,11 +49,12 @@ export interface RunLogOptions {
  * The one way an owner writes. What is added changes the state at once and goes into the next commit; `flush` makes it durable. One
  * commit per step comes out of that: a record waits for the next effect, whose reservation rides with it (B3).
  */
-export class RunLog {
+export class RunLog implements WaitingLog {
   readonly lease: Lease;
   readonly #store: Store;
   readonly #state: RunState;
   readonly #clock: Clock;
+  readonly #idleWrites: IdleWrites;
   readonly #onDurable: (events: readonly Event[]) => void;
   readonly #onBroken: (fault: Fault) => void;
   #draft = newDraft();
@@ -68,11 +71,12 @@ export class RunLog {
   #broken: Fault | undefined;
   #isClosed = false;
 
-  constructor({ store, lease, state, clock, onDurable, onBroken }: RunLogOptions) {
+  constructor({ store, lease, state, clock, idleWrites, onDurable, onBroken }: RunLogOptions) {
     this.lease = lease;
     this.#store = store;
     this.#state = state;
     this.#clock = clock;
+    this.#idleWrites = idleWrites;
     this.#onDurable = onDurable;
     this.#onBroken = onBroken;
   }
@@ -163,6 +167,7 @@ export class RunLog {
   /** The run was let go of. Most often nobody asks for more, so the fault is made for who does. */
   close(): void {
     this.#isClosed = true;
+    if (this.#watched !== undefined) this.#idleWrites.remove(this);
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {
@@ -187,16 +192,16 @@ export class RunLog {
 
   /** Nothing may follow for long: then it is written by itself, after a turn of the event loop in which nobody wrote it. */
   #watch(): void {
-    const draft = this.#draft;
-    this.#watched = draft;
-    const look = (): void => {
-      this.#watched = undefined;
-      if (!this.#dirty || this.#isClosed || this.#broken !== undefined) return;
-      if (this.#draft === draft) this.flush()?.catch(() => undefined);
-      else this.#watch();
-    };
-    // The first comes in the turn that is under way: a task that comes to rest in it says so in the same commit.
-    setImmediate(() => setImmediate(look));
+    this.#watched = this.#draft;
+    this.#idleWrites.add(this);
+  }
+
+  writeIfIdle(): void {
+    const watched = this.#watched;
+    this.#watched = undefined;
+    if (!this.#dirty || this.#isClosed || this.#broken !== undefined) return;
+    if (this.#draft === watched) this.flush()?.catch(() => undefined);
+    else this.#watch();
   }
 
   #write(): Promise<void> | undefined {

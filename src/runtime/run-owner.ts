@@ -21,6 +21,7 @@ import { RunTree } from "./run-tree.ts";
 import { submittedAs } from "./submission.ts";
 import { taskOfApproval } from "./tool-approval.ts";
 import { approvalWait, queueWait, signalOf } from "./wait-name.ts";
+import type { TreeRest } from "./tree-rest.ts";
 import { Waits } from "./waits.ts";
 
 const root = formatTaskId(0);
@@ -33,7 +34,7 @@ function missing({ runId }: Lease): Fault {
 }
 
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
-export class RunOwner {
+export class RunOwner implements TreeRest {
   readonly #owner: OwnerContext;
   readonly #lease: Lease;
   readonly #record: RunRecord;
@@ -72,20 +73,16 @@ export class RunOwner {
       lease,
       state,
       clock,
+      idleWrites: owner.idleWrites,
       onDurable: (events) => this.#observers.show(events),
       onBroken: (fault) => {
         if (refusals.has(fault.code)) this.#refusal = fault;
-        this.#abandon(fault);
+        this.fail(fault);
       },
     });
     const { tenantId } = record;
-    const rest = {
-      noteIdle: () => this.#noteIdle(),
-      stayAwake: () => this.#stayAwake(),
-      finish: () => this.#finish(),
-      fail: (fault: Fault) => this.#abandon(fault),
-    };
-    this.#tree = new RunTree({ owner, lease, tenantId, state, log: this.#log, waits: this.#waits, rest });
+    const [log, waits] = [this.#log, this.#waits];
+    this.#tree = new RunTree({ owner, lease, tenantId, state, log, waits, rest: this });
   }
 
   /** Costs O(commits of the run). At once, where nothing has to be waited for. */
@@ -116,20 +113,24 @@ export class RunOwner {
    * Works on the run until it rests. Rejects when the run was lost or its store fails; with `version_mismatch` when it is for a worker
    * of another version (J9). `refusal`: what the store refused of it the last time; it fails by that.
    */
-  async drive(refusal?: Fault): Promise<Rest> {
+  drive(refusal?: Fault): Promise<Rest> {
+    this.#start(refusal).catch((error: unknown) => this.fail(Fault.from(error)));
+    return this.#rest.promise;
+  }
+
+  async #start(refusal: Fault | undefined): Promise<void> {
     const mismatch = this.#findVersionMismatch();
     if (mismatch !== undefined && this.#owner.versionPolicy === "pin") throw mismatch;
     const loading = this.#tree.load();
     if (loading !== undefined) await loading;
     if (!this.#state.ended) this.#tree.recover();
     await this.#pump();
-    if (this.#over) return this.#rest.promise;
+    if (this.#over) return;
     if (mismatch !== undefined && this.#owner.versionPolicy === "refuse") this.#tree.failAll(mismatch);
     if (refusal !== undefined) this.#tree.failAll(refusal);
     this.#tree.startAll();
     this.#isStarted = true;
-    this.#noteIdle();
-    return this.#rest.promise;
+    this.noteIdle();
   }
 
   /** What the store will not take of it, however often it is tried: the run is to end by it. */
@@ -151,7 +152,7 @@ export class RunOwner {
 
   /** There may be mail, or another owner. */
   poke(): void {
-    this.#look().catch((error: unknown) => this.#abandon(Fault.from(error)));
+    this.#look().catch((error: unknown) => this.fail(Fault.from(error)));
   }
 
   /** Lets everything go; what is durable stays. Calls that are open get `graceMs` to settle; those that do not are repeated. */
@@ -195,7 +196,7 @@ export class RunOwner {
   }
 
   /** If all there is to do is wait, the run is let go after a while. */
-  #noteIdle(): void {
+  noteIdle(): void {
     if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#tree.idle) return;
     const { clock, suspendAfterMs } = this.#owner;
     this.#restTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
@@ -204,7 +205,7 @@ export class RunOwner {
     });
   }
 
-  #stayAwake(): void {
+  stayAwake(): void {
     this.#restTimer?.();
     this.#restTimer = undefined;
   }
@@ -216,7 +217,7 @@ export class RunOwner {
   }
 
   /** What can be gone on with waits for an order; what cannot has ended for good. */
-  #finish(): void {
+  finish(): void {
     const completed = this.#state.task(root).outcome?.status === "completed";
     void this.#let(
       completed ? { kind: "ended" } : { kind: "suspended", wakeAt: null },
@@ -240,26 +241,26 @@ export class RunOwner {
     try {
       while (this.#pumpAgain && !this.#over) {
         this.#pumpAgain = false;
-        await this.#readOnce();
+        const mail = await this.#owner.store.mailbox.read(this.#lease.runId);
+        if (mail.length > 0) await this.#deal(mail);
+        this.noteIdle();
       }
     } finally {
       this.#pumping = undefined;
     }
   }
 
-  async #readOnce(): Promise<void> {
-    const mail = await this.#owner.store.mailbox.read(this.#lease.runId);
+  async #deal(mail: readonly PlacedMail[]): Promise<void> {
     for (const each of mail) {
       if (this.#over || each.place <= this.#state.mailThrough) continue;
       // What a task ended on is durable before it is taken back: a void is of an earlier commit.
       if (each.body.type === "resume" || each.body.type === "top_up") await this.#log.flush();
       this.#log.add({ mailThrough: each.place });
-      this.#stayAwake();
+      this.stayAwake();
       this.#obey(each);
     }
     // An order to a run that has ended does not keep it here.
-    if (mail.length > 0) this.#tree.finishIfDone();
-    this.#noteIdle();
+    this.#tree.finishIfDone();
   }
 
   #obey({ id, body, from }: PlacedMail): void {
@@ -339,7 +340,7 @@ export class RunOwner {
   }
 
   /** The run cannot be written to: nothing of it may run on here. */
-  #abandon(fault: Fault): void {
+  fail(fault: Fault): void {
     if (this.#over) return;
     this.#close();
     // Whoever drives may not be listening yet.
@@ -353,7 +354,7 @@ export class RunOwner {
       const flushed = this.#log.flush();
       if (flushed !== undefined) await flushed;
     } catch (error) {
-      this.#abandon(Fault.from(error));
+      this.fail(Fault.from(error));
     }
     if (this.#over || !stillSo()) return;
     this.#close();
@@ -362,7 +363,7 @@ export class RunOwner {
 
   #close(): void {
     this.#over = true;
-    this.#stayAwake();
+    this.stayAwake();
     this.#waits.forget();
     this.#log.close();
     this.#tree.close();

@@ -34,6 +34,7 @@ import {
   type Usage,
 } from "../kernel/index.ts";
 import { OpenedSteps } from "./opened-steps.ts";
+import { HeldContents } from "./held-contents.ts";
 import type { TurnRecord } from "./turn-step.ts";
 import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-name.ts";
 
@@ -50,10 +51,10 @@ export interface TaskState {
   /** Of its present journal. */
   readonly steps: Map<StepAddress, StepRecord>;
   readonly opened: OpenedSteps;
-  /** Messages that drains gave it, by id. */
-  readonly drained: Map<string, Message>;
+  /** Messages that drains gave it. */
+  readonly drained: Message[];
   /** The ids of messages it has answered. */
-  readonly replied: Set<string>;
+  readonly replied: string[];
   /** Which of its journals this is, from 0 (J8), and what it started from. */
   journal: number;
   input: JsonValue;
@@ -78,6 +79,11 @@ export interface TaskState {
 
 type Held = Pick<TurnRecord, "contents">;
 
+interface Writing {
+  readonly taskId: TaskId;
+  readonly sessionId: SessionId;
+}
+
 /** What came for a wait: a value, and of an input that was submitted the run it would have started (S5). */
 export type Came = Pick<Resolution, "value" | "runId">;
 
@@ -86,15 +92,13 @@ const nothing: readonly Came[] = [];
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
-  /** What records name by hash (J4). */
-  readonly contents = new Map<string, JsonValue>();
-  /** Those that a record holds which retention will not erase: others may go by it. */
-  readonly lastingContents = new Set<string>();
-  readonly #resolutions = new Map<string, Came[]>();
+  readonly contents = new HeldContents();
+  /** By task and name; made with the first. */
+  #resolutions: Map<string, readonly Came[]> | undefined;
   #headcount: Headcount | undefined;
   readonly #ledger: Ledger;
-  /** Tasks that have entries in sessions, and in which. */
-  readonly wrote = new Map<TaskId, Set<SessionId>>();
+  /** Which tasks have entries in which sessions. */
+  #wrote: readonly Writing[] = [];
   nextCommit = 0;
   nextSeq = 0;
   nextTask = 0;
@@ -186,6 +190,7 @@ export class RunState {
   #keep({ taskId, wait, value, runId }: Resolution): void {
     const key = `${taskId} ${wait}`;
     const came = runId === undefined ? { value } : { value, runId };
+    this.#resolutions ??= new Map();
     this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
   }
 
@@ -209,10 +214,9 @@ export class RunState {
     if (taken !== undefined) this.#take(step.taskId, taken.wait, taken.count);
     if (outcome.kind === "failed") return;
     if (kind === "turn") this.#hold(task.record, outcome.value as unknown as Held | null);
-    if (kind === "send" && name.startsWith("reply ")) task.replied.add(name.slice("reply ".length));
+    if (kind === "send" && name.startsWith("reply ")) task.replied.push(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
-    for (const message of outcome.value as unknown as readonly Message[])
-      task.drained.set(message.id, message);
+    for (const message of outcome.value as unknown as readonly Message[]) task.drained.push(message);
   }
 
   #use(task: TaskState, { usage }: { readonly usage: Usage }): void {
@@ -228,7 +232,7 @@ export class RunState {
 
   /** All of them, in the order in which they came. */
   resolutions(taskId: TaskId, wait: string): readonly Came[] {
-    if (this.#resolutions.size === 0) return nothing;
+    if (this.#resolutions === undefined || this.#resolutions.size === 0) return nothing;
     return this.#resolutions.get(`${taskId} ${wait}`) ?? nothing;
   }
 
@@ -250,12 +254,26 @@ export class RunState {
   }
 
   #noteEntries(change: SessionChange): void {
-    if (change.type === "append" && change.entry.taskId !== null) {
-      const { taskId } = change.entry;
-      this.wrote.set(taskId, (this.wrote.get(taskId) ?? new Set()).add(change.sessionId));
+    if (change.type === "append" || change.type === "say") {
+      const { sessionId } = change;
+      const { taskId } = change.type === "say" ? change.said : change.entry;
+      if (taskId !== null && !this.#hasWritten(taskId, sessionId))
+        this.#wrote = this.#wrote.concat({ taskId, sessionId });
     }
-    if (change.type === "remove" && change.taskId !== undefined)
-      this.wrote.get(change.taskId)?.delete(change.sessionId);
+    if (change.type === "remove") {
+      const { sessionId, taskId } = change;
+      this.#wrote = this.#wrote.filter((each) => each.taskId !== taskId || each.sessionId !== sessionId);
+    }
+  }
+
+  #hasWritten(taskId: TaskId, sessionId: SessionId): boolean {
+    for (const each of this.#wrote) if (each.taskId === taskId && each.sessionId === sessionId) return true;
+    return false;
+  }
+
+  /** In which it has entries. */
+  sessionsOf(taskId: TaskId): readonly SessionId[] {
+    return this.#wrote.flatMap((each) => (each.taskId === taskId ? [each.sessionId] : []));
   }
 
   #change(change: TaskChange, at: number): void {
@@ -302,8 +320,8 @@ export class RunState {
       startedAt: at,
       steps: new Map(),
       opened: new OpenedSteps(),
-      drained: new Map(),
-      replied: new Set(),
+      drained: [],
+      replied: [],
       journal: 0,
       input: record.input,
       outcome: null,
@@ -337,16 +355,14 @@ export class RunState {
   /** Of a turn that retention erased, nothing is left. */
   #hold({ supervision }: TaskRecord, held: Held | null): void {
     const lasts = supervision.retention !== HistoryRetention.NONE;
-    for (const [hash, content] of Object.entries(held?.contents ?? {})) {
-      this.contents.set(hash, content);
-      if (lasts) this.lastingContents.add(hash);
-    }
+    const contents = held?.contents ?? {};
+    for (const name in contents) this.contents.hold(name, contents[name] as JsonValue, lasts);
   }
 
   #take(taskId: TaskId, wait: string, count: number): void {
     const key = `${taskId} ${wait}`;
-    const rest = (this.#resolutions.get(key) ?? []).slice(count);
-    if (rest.length > 0) this.#resolutions.set(key, rest);
-    else this.#resolutions.delete(key);
+    const rest = this.#resolutions?.get(key)?.slice(count) ?? nothing;
+    if (rest.length > 0) this.#resolutions?.set(key, rest);
+    else this.#resolutions?.delete(key);
   }
 }

@@ -269,7 +269,8 @@ export class RunTree implements TaskTree, SeatMoves {
     for (const { outcome } of state.tasks.values()) if (outcome === null) return;
     if (!state.ended) {
       carryOver({ owner: this.#owner, log: this.#log, state, tenantId: this.tenantId });
-      this.#log.add(forgottenHistory(state));
+      const forgotten = forgottenHistory(state);
+      if (forgotten !== undefined) this.#log.add(forgotten);
       this.#log.tell(root, runEnd(state));
     }
     this.#rest.finish();
@@ -315,7 +316,8 @@ export class RunTree implements TaskTree, SeatMoves {
     const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
     this.#watchDeadline(task);
-    this.#follow(runner).catch((error: unknown) => this.#rest.fail(Fault.from(error)));
+    const followed = runner.begin().then(() => this.#follow(runner));
+    followed.catch((error: unknown) => this.#rest.fail(Fault.from(error)));
   }
 
   /** Once, by whoever owns the run then, so that its observers are told. */

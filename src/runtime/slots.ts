@@ -1,4 +1,8 @@
 import { priorities, Priority } from "../kernel/index.ts";
+import { LoopTurn } from "./loop-turn.ts";
+
+/** So long at most, and one task more, does everything else in the process wait. */
+const longestTurnMs = 100;
 
 type TenantId = string | null;
 
@@ -8,9 +12,11 @@ type Queues = Map<TenantId, (() => void)[]>;
 /**
  * How many tasks of a worker may be active at once, and who is next: by stride over priority weights, BACKGROUND only when nobody else
  * is ready; among equals tenants in turn, and for one tenant first come first served. A task that waits for something gives its slot back.
+ * Where models answer at once, a turn of the event loop would last as long as there is work: nobody starts in one that has lasted long.
  */
 export class Slots {
   readonly #capacity: number;
+  readonly #turn = new LoopTurn(longestTurnMs);
   #taken = 0;
   /** By priority; none is empty. */
   readonly #waiting = new Map<Priority, Queues>();
@@ -25,15 +31,17 @@ export class Slots {
 
   /** Whether there was one to be had at once. */
   tryTake(): boolean {
-    if (this.#taken >= this.#capacity || this.#waiting.size > 0) return false;
+    if (this.#taken >= this.#capacity || this.#waiting.size > 0 || this.#turn.isLong) return false;
     this.#taken++;
     return true;
   }
 
   /** Resolves with a slot. */
-  async take(priority: Priority, tenantId: TenantId = null): Promise<void> {
-    if (this.tryTake()) return;
-    await new Promise<void>((start) => {
+  take(priority: Priority, tenantId: TenantId = null): Promise<void> {
+    if (this.tryTake()) return Promise.resolve();
+    if (this.#taken < this.#capacity && this.#waiting.size === 0)
+      return this.#turn.over().then(() => this.take(priority, tenantId));
+    return new Promise((start) => {
       this.#level(priority);
       let queues = this.#waiting.get(priority);
       if (queues === undefined) this.#waiting.set(priority, (queues = new Map<TenantId, (() => void)[]>()));
@@ -46,6 +54,7 @@ export class Slots {
   give(): void {
     const start = this.#next();
     if (start === undefined) this.#taken--;
+    else if (this.#turn.isLong) setImmediate(start);
     else start();
   }
 

@@ -81,14 +81,14 @@ export function answersOf(
 ): Addition | undefined {
   const { record, drained, replied } = task;
   const { agentId } = record;
-  if (record.messages.length + drained.size === 0) return undefined;
-  const given = [...record.messages, ...drained.values()];
+  if (record.messages.length + drained.length === 0) return undefined;
+  const given = [...record.messages, ...drained];
   const bad = outcome.status === "failed" || outcome.status === "cancelled";
   const back = given.filter(({ replyTo }) => bad && replyTo === undefined).map(({ id }) => id);
   const done = given.map(({ id }) => id).filter((id) => !back.includes(id));
   const value = whyUnanswered(agentId, outcome);
   const mail = given.flatMap(({ id, replyTo }): Mail[] => {
-    if (replyTo === undefined || replied.has(id)) return [];
+    if (replyTo === undefined || replied.includes(id)) return [];
     const { taskId, wait } = replyTo;
     const body = { type: "resolve", taskId, wait, value } as const;
     return [{ id: `end ${runId} ${id}`, runId: replyTo.runId, from: agentId, at, body }];

@@ -27,34 +27,39 @@ export type Fate = { readonly told: readonly EventDraft[] } & (
   | { readonly kind: "continues"; readonly input: JsonValue }
 );
 
-/** Runs an agent's code to its end. Never settles when the runner is dropped. */
+/** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
 export async function fateOf(
   runner: TaskRunner,
   childrenEnded: () => { readonly name: string; readonly all: Promise<unknown> } | undefined,
 ): Promise<Fate> {
-  const { agent, task, strand } = runner;
-  const ctx = new TaskContext(runner, task.journal);
-  const inbox = new TaskInboxView(ctx, runner, task.journal === 0 ? task.record.messages : []);
+  const { agent, strand } = runner;
+  const ctx = new TaskContext(runner, runner.task.journal);
   try {
-    const ending = await runner.run(() => agent.run(ctx, inbox));
+    const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
     const waited = childrenEnded();
     if (waited !== undefined) await runner.waiting(strand, waited.all, { name: waited.name });
-    const { stop } = runner;
-    const { interruption } = runner.report;
-    const completed = {
-      status: "completed",
-      output,
-      failure: null,
-      ...(interruption && { interruption }),
-    } as const;
-    const outcome = stop === undefined ? completed : cancelledOutcome(stop, output);
-    return { kind: "ended", outcome: reported(runner, outcome), endedOn: [], told: ctx.takeTold() };
+    return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: ctx.takeTold() };
   } catch (error) {
     return fateOfError(runner, error, ctx.takeTold());
   }
+}
+
+const none: readonly never[] = [];
+
+function inboxOf(runner: TaskRunner, ctx: TaskContext): TaskInboxView {
+  const { journal, record } = runner.task;
+  return new TaskInboxView(ctx, runner, journal === 0 ? record.messages : none);
+}
+
+function outcomeOf(runner: TaskRunner, output: JsonValue): TaskOutcome {
+  const { stop, report } = runner;
+  if (stop !== undefined) return reported(runner, cancelledOutcome(stop, output));
+  const completed = { status: "completed", output, failure: null } as const;
+  const { interruption } = report;
+  return reported(runner, interruption === undefined ? completed : { ...completed, interruption });
 }
 
 function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDraft[]): Fate {

@@ -16,12 +16,12 @@ export class TaskInboxView implements TaskInbox {
   drain(): Promise<readonly Message[]> {
     const { agentId, owner, task, tree } = this.#runner;
     return this.#ctx.drain(async (open) => {
-      const known = task.drained.size + task.record.messages.length;
+      const known = task.drained.length + task.record.messages.length;
       const waiting = await owner.store.inbox.peek(agentId, known + batch);
       tree.noteDeliveries(waiting);
       // In the breath of the record: two branches that drain at once share nothing.
       return () => {
-        const given = new Set([...task.drained.keys(), ...task.record.messages.map(({ id }) => id)]);
+        const given = new Set([...task.drained, ...task.record.messages].map(({ id }) => id));
         const fresh = waiting.map(({ message }) => message).filter(({ id }) => !given.has(id));
         for (const message of fresh) open.tell(mailReceived(message));
         return fresh;

@@ -146,10 +146,16 @@ export class TaskRunner {
     return false;
   }
 
+  /**
+   * Resolves when its code may begin: with a slot, and never in the breath in which it is asked, whose record is one commit with the
+   * start of the task. Never settles when dropped.
+   */
+  begin(): Promise<void> {
+    return this.#activate() ?? Promise.resolve();
+  }
+
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
   async run(code: () => Promise<unknown>): Promise<Ending> {
-    // Never in the breath in which it is started, whose record is one commit with that.
-    await this.#activate();
     const ending = await this.#endOf(code);
     this.#ended = true;
     this.#giveSlot();
@@ -165,11 +171,14 @@ export class TaskRunner {
       this.#fail = (fault) => {
         if (!this.dropped) reject(fault);
       };
-      const running = withRunFacts(this.facts, async () => code());
-      running.then(
-        (value) => end({ value }),
-        (error: unknown) => end({ error }),
-      );
+      try {
+        withRunFacts(this.facts, code).then(
+          (value) => end({ value }),
+          (error: unknown) => end({ error }),
+        );
+      } catch (error) {
+        end({ error });
+      }
     });
   }
 
@@ -430,22 +439,21 @@ export class TaskRunner {
   /** Nothing to wait for if it has a slot, or there is one to be had. */
   #activate(): Promise<void> | undefined {
     if (!this.#hasSlot && this.#slot === undefined) this.#hasSlot = this.owner.slots.tryTake();
-    return this.#hasSlot ? undefined : this.#awaitSlot();
+    return this.#hasSlot ? undefined : (this.#slot ??= this.#takeSlot());
   }
 
-  async #awaitSlot(): Promise<void> {
-    this.#slotsWanted++;
-    this.#slot ??= this.#takeSlot();
-    await this.live(this.#slot);
-    this.#slotsWanted--;
-  }
-
-  async #takeSlot(): Promise<void> {
+  /** Never settles when dropped. */
+  #takeSlot(): Promise<void> {
     const { slots } = this.owner;
-    await slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId);
-    this.#slot = undefined;
-    if (this.dropped) slots.give();
-    else this.#hasSlot = true;
+    this.#slotsWanted++;
+    return slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId).then(() => {
+      this.#slotsWanted--;
+      this.#slot = undefined;
+      this.#hasSlot = !this.dropped;
+      if (this.#hasSlot) return undefined;
+      slots.give();
+      return never();
+    });
   }
 
   #giveSlot(): void {

@@ -106,12 +106,11 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
 function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
   const { runner } = open;
   const { contentNames, clock } = runner.owner;
-  const { contents: held, lastingContents } = runner.state;
   // What goes with a task of this run that keeps no words is nothing to rely on for one that does.
-  const known = isErasedAtEnd(runner) ? held : lastingContents;
+  const lasting = !isErasedAtEnd(runner);
   let contents: Record<string, JsonValue> | undefined;
   const hold = (name: string, content: unknown): string => {
-    if (!known.has(name)) (contents ??= {})[name] = content as JsonValue;
+    if (!runner.state.contents.has(name, { lasting })) (contents ??= {})[name] = content as JsonValue;
     return name;
   };
   const { input, instructions, tools, fromCache = false } = plan;
@@ -196,7 +195,7 @@ function isErasedAtEnd({ task }: TaskRunner): boolean {
 }
 
 function contentOf({ state, facts }: TaskRunner, name: string): JsonValue {
-  const content = state.contents.get(name);
+  const content = state.contents.find(name);
   if (content === undefined)
     throw new Fault("store_corrupt", `no record of ${facts.runId} holds the content ${name}`);
   return content;

@@ -68,6 +68,37 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual(["a", "b"]);
   });
 
+  test("what was said at one go is an entry each; said again, only what is new is added", async () => {
+    const { sessions } = await open();
+    const stem = `${runId}/${rootTask}`;
+    const spoken = ["one", "two", "three", "four"].map((text) => userMessage(text));
+    const say = (count: number, parentId: string | null, from = 1): SessionChange => {
+      const said = { runId, taskId: rootTask, at: 1, parentId, stem, from, messages: spoken.slice(0, count) };
+      return { type: "say", sessionId, agentId, said, visibility: "hidden" };
+    };
+    const entries = spoken.map((message, index) => ({
+      ...entry(`${stem}/${index + 1}`, index === 0 ? "a" : `${stem}/${index}`),
+      message,
+    }));
+    const written = async (): Promise<readonly SessionEntry[]> =>
+      (await sessions.read(sessionId, { hiddenToo: true })).map((each) => each.entry);
+    await expect(sessions.apply([say(2, "a")])).rejects.toMatchObject({ code: "not_found" });
+    await sessions.apply([append(entry("a", null)), say(2, "a"), say(0, "a", 9)]);
+    expect(await written()).toEqual([entry("a", null), ...entries.slice(0, 2)]);
+    await sessions.apply([say(4, "a"), append(entry("b", `${stem}/4`))]);
+    expect(await written()).toEqual([entry("a", null), ...entries, entry("b", `${stem}/4`)]);
+    expect((await sessions.list())[0]?.entries).toBe(6);
+    expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual(["a", "b"]);
+    await sessions.apply([{ type: "reveal", sessionId, runId }]);
+    expect((await sessions.read(sessionId)).length).toBe(6);
+    await expect(sessions.apply([append(entry("c", `${stem}/5`))])).rejects.toMatchObject({
+      code: "not_found",
+    });
+    await sessions.apply([{ type: "remove", sessionId, runId }]);
+    expect(await written()).toEqual([]);
+    expect((await sessions.list())[0]?.entries ?? 0).toBe(0);
+  });
+
   test("what a run wrote can be removed, and only that", async () => {
     const { sessions } = await open();
     const kept = { ...entry("a", null), runId: null };

@@ -15,6 +15,7 @@ import { StoredRunHandle } from "../../src/runtime/run-handle.ts";
 import { RunOwner } from "../../src/runtime/run-owner.ts";
 import { defaultRunRetry } from "../../src/runtime/run-retry.ts";
 import { CallTimers } from "../../src/runtime/call-timers.ts";
+import { IdleWrites } from "../../src/runtime/idle-writes.ts";
 import { ContentNames } from "../../src/runtime/content-names.ts";
 import { Slots } from "../../src/runtime/slots.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
@@ -40,6 +41,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     runRetry: defaultRunRetry,
     slots: new Slots(8),
     callTimers: new CallTimers(clock),
+    idleWrites: new IdleWrites(),
     contentNames: new ContentNames(sha256),
     suspendAfterMs: 1_000,
     versionPolicy: policy,

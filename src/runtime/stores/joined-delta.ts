@@ -24,7 +24,8 @@ export class JoinedDelta {
       first.offset + this.#text.length === next.offset &&
       first.messageSeq === next.messageSeq &&
       first.attempt === next.attempt &&
-      first.kind === next.kind;
+      first.kind === next.kind &&
+      first.taskId === next.taskId;
     if (follows) this.#text += next.text;
     return follows;
   }

@@ -1,4 +1,4 @@
-import { Fault, type SessionChange, type SessionEntry, type SessionId } from "../../kernel/index.ts";
+import { Fault, saidId, type SessionChange, type SessionEntry, type SessionId } from "../../kernel/index.ts";
 
 /**
  * N1: refuses a list of changes with an entry whose parent is neither in its session nor comes before it in the list. `stands`: whether
@@ -10,15 +10,32 @@ export function refuseOrphans(
 ): void {
   const coming = new ComingEntries(changes);
   for (const [index, change] of changes.entries()) {
-    if (change.type !== "append" || change.atLeaf === true) continue;
-    const { sessionId, entry } = change;
-    const { parentId } = entry;
+    const first = firstOf(change);
+    if (first === undefined) continue;
+    const { sessionId } = change;
+    const { parentId } = first;
     if (parentId === null || coming.has(index, sessionId, parentId) || stands(sessionId, parentId)) continue;
-    throw orphaned(sessionId, entry);
+    throw orphaned(sessionId, first);
   }
 }
 
-export function orphaned(sessionId: SessionId, { id, parentId }: SessionEntry): Fault {
+/** The entry whose parent has to be there, unless it is to be under the leaf. */
+function firstOf(change: SessionChange): Pick<SessionEntry, "id" | "parentId"> | undefined {
+  if (change.type === "append") return change.atLeaf === true ? undefined : change.entry;
+  if (change.type !== "say" || change.said.messages.length === 0) return undefined;
+  return { id: saidId(change.said, 0), parentId: change.said.parentId };
+}
+
+/** Of all that it brings. */
+function idsIn(change: SessionChange): readonly string[] {
+  if (change.type === "append") return [change.entry.id];
+  return change.type === "say" ? change.said.messages.map((_each, index) => saidId(change.said, index)) : [];
+}
+
+export function orphaned(
+  sessionId: SessionId,
+  { id, parentId }: Pick<SessionEntry, "id" | "parentId">,
+): Fault {
   return new Fault(
     "not_found",
     `entry ${id} names a parent that session ${sessionId} does not have: ${parentId}`,
@@ -29,7 +46,7 @@ export function orphaned(sessionId: SessionId, { id, parentId }: SessionEntry): 
 class ComingEntries {
   readonly #changes: readonly SessionChange[];
   /** Of the first so many changes, counted when it was first asked for another than the one before. */
-  readonly #ids = new Map<SessionId, Set<string>>();
+  #ids: Map<SessionId, Set<string>> | undefined;
   #counted = 0;
 
   constructor(changes: readonly SessionChange[]) {
@@ -41,13 +58,14 @@ class ComingEntries {
     const before = this.#changes[count - 1];
     if (before?.type === "append" && before.entry.id === entryId && before.sessionId === sessionId)
       return true;
+    const known = (this.#ids ??= new Map<SessionId, Set<string>>());
     for (; this.#counted < count; this.#counted++) {
       const change = this.#changes[this.#counted];
-      if (change?.type !== "append") continue;
-      const ids = this.#ids.get(change.sessionId);
-      if (ids === undefined) this.#ids.set(change.sessionId, new Set([change.entry.id]));
-      else ids.add(change.entry.id);
+      if (change === undefined) continue;
+      let ids = known.get(change.sessionId);
+      if (ids === undefined) known.set(change.sessionId, (ids = new Set()));
+      for (const id of idsIn(change)) ids.add(id);
     }
-    return this.#ids.get(sessionId)?.has(entryId) ?? false;
+    return known.get(sessionId)?.has(entryId) ?? false;
   }
 }

@@ -2,18 +2,17 @@ import type { Event, EventType } from "../../kernel/index.ts";
 
 /** Which events someone who tails a log is to see. */
 export class TailFilter {
-  readonly #types: ReadonlySet<EventType> | undefined;
+  /** Few. */
+  readonly #types: readonly EventType[] | undefined;
+  readonly showsDeltas: boolean;
 
   constructor(types: readonly EventType[] | undefined) {
-    this.#types = types === undefined ? undefined : new Set(types);
-  }
-
-  get showsDeltas(): boolean {
-    return this.#types === undefined;
+    this.#types = types;
+    this.showsDeltas = types === undefined;
   }
 
   shows({ type }: Event): boolean {
-    return this.#types?.has(type) ?? true;
+    return this.#types?.includes(type) ?? true;
   }
 
   /** Whether a commit with these events is worth waking for: something to see, or the end. */
@@ -21,7 +20,7 @@ export class TailFilter {
     if (this.#types === undefined) return true;
     for (let index = 0; index < events.length; index++) {
       const { type } = events[index] as Event;
-      if (type === "run_end" || this.#types.has(type)) return true;
+      if (type === "run_end" || this.#types.includes(type)) return true;
     }
     return false;
   }

@@ -24,6 +24,8 @@ export interface LocalEngineOptions {
   readonly onError: (error: unknown) => void;
 }
 
+const none: readonly Lease[] = [];
+
 /** How long a run that could not be driven is kept from being tried again. */
 const retryMs = 1_000;
 
@@ -37,8 +39,8 @@ export class LocalEngine implements Engine {
   #host: RunHost | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
-  /** There was no room for all that could be claimed. */
-  #isFull = false;
+  /** There may have been no room for all that could be claimed. */
+  #wasFull = false;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: LocalEngineOptions) {
@@ -83,7 +85,9 @@ export class LocalEngine implements Engine {
     while (this.#claimAgain && this.#host !== undefined) {
       this.#claimAgain = false;
       try {
-        await this.#claim();
+        const claimed = await this.#claim();
+        for (const lease of claimed) this.#driven.set(lease, this.#drive(lease));
+        this.#wasFull = this.#room <= 0;
       } catch (error) {
         this.#options.onError(error);
       }
@@ -91,15 +95,16 @@ export class LocalEngine implements Engine {
     this.#claiming = undefined;
   }
 
-  async #claim(): Promise<void> {
-    const { leases, clock, workerId, concurrency, agents } = this.#options;
-    const limit = concurrency - this.#driven.size;
-    this.#isFull = limit <= 0;
-    if (this.#isFull) return;
+  #claim(): Promise<readonly Lease[]> | readonly Lease[] {
+    const { leases, clock, workerId, agents } = this.#options;
+    const limit = this.#room;
+    if (limit <= 0) return none;
     const except = [...this.#pinned];
-    const claimed = await leases.claim({ workerId, limit, now: clock.now(), agents: agents(), except });
-    this.#isFull = claimed.length === limit;
-    for (const lease of claimed) this.#driven.set(lease, this.#drive(lease));
+    return leases.claim({ workerId, limit, now: clock.now(), agents: agents(), except });
+  }
+
+  get #room(): number {
+    return this.#options.concurrency - this.#driven.size;
   }
 
   async #drive(lease: Lease): Promise<void> {
@@ -116,7 +121,7 @@ export class LocalEngine implements Engine {
     } finally {
       this.#driven.delete(lease);
       // If it is to be driven again, its release has said so; another may have waited for its place.
-      if (this.#isFull) this.wake();
+      if (this.#wasFull) this.wake();
     }
   }
 

@@ -129,7 +129,7 @@ export class MemoryJournal implements Journal {
     this.#write(row, commit);
     if (submissions !== undefined)
       for (const { run, first, flight } of submissions) this.#createNow(run, first, flight);
-    for (const watcher of row.watchers) watcher.seeCommit(commit.events ?? nothing);
+    if (commit.events !== undefined) for (const watcher of row.watchers) watcher.seeCommit(commit.events);
     return commit;
   }
 

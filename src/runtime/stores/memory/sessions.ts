@@ -1,24 +1,16 @@
-import {
-  deepFreeze,
-  rootLeafOf,
-  type AgentId,
-  type PlacedEntry,
-  type RunId,
-  type SessionChange,
-  type SessionEntry,
-  type SessionId,
-  type Sessions,
-  type SessionSummary,
+import type {
+  AgentId,
+  PlacedEntry,
+  RunId,
+  SessionChange,
+  SessionId,
+  Sessions,
+  SessionSummary,
 } from "../../../kernel/index.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
+import { SessionRow } from "./session-row.ts";
 
-type Append = Extract<SessionChange, { readonly type: "append" }>;
-
-interface SessionRow {
-  readonly agentId: AgentId;
-  readonly entries: Map<string, PlacedEntry>;
-  updatedAt: number;
-}
+const none: readonly PlacedEntry[] = [];
 
 export class MemorySessions implements Sessions {
   readonly #rows = new Map<SessionId, SessionRow>();
@@ -31,10 +23,7 @@ export class MemorySessions implements Sessions {
     sessionId: SessionId,
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
   ): Promise<readonly PlacedEntry[]> {
-    const entries = [...(this.#rows.get(sessionId)?.entries.values() ?? [])];
-    const seen = hiddenToo ? entries : entries.filter(({ visibility }) => visibility === "visible");
-    // Nobody who is handed an entry can change it for the others.
-    return seen.map(({ entry, visibility }) => ({ entry: deepFreeze(entry), visibility }));
+    return this.#rows.get(sessionId)?.entries(hiddenToo) ?? none;
   }
 
   async list(
@@ -46,7 +35,7 @@ export class MemorySessions implements Sessions {
       .map(([sessionId, row]) => ({
         sessionId,
         agentId: row.agentId,
-        entries: row.entries.size,
+        entries: row.size,
         updatedAt: row.updatedAt,
       }))
       .toSorted((one, other) => other.updatedAt - one.updatedAt)
@@ -59,65 +48,34 @@ export class MemorySessions implements Sessions {
 
   /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
   applyNow(changes: readonly SessionChange[]): void {
-    refuseOrphans(changes, (sessionId, entryId) => this.#rows.get(sessionId)?.entries.has(entryId) ?? false);
+    refuseOrphans(changes, (sessionId, entryId) => this.#rows.get(sessionId)?.has(entryId) ?? false);
     for (const change of changes) this.#apply(change);
-  }
-
-  #create({ sessionId, agentId }: Append): SessionRow {
-    const row = { agentId, entries: new Map<string, PlacedEntry>(), updatedAt: 0 };
-    this.#rows.set(sessionId, row);
-    return row;
   }
 
   /** What a run wrote that never became visible. For those who delete it. */
   removeHiddenNow(sessionId: SessionId, runId: RunId): void {
-    const entries = this.#rows.get(sessionId)?.entries;
-    for (const [id, { entry, visibility }] of entries ?? []) {
-      if (entry.runId === runId && visibility !== "visible") entries?.delete(id);
-    }
+    this.#rows.get(sessionId)?.remove({ runId }, (visibility) => visibility !== "visible");
   }
 
   #apply(change: SessionChange): void {
-    const row = this.#rows.get(change.sessionId);
     switch (change.type) {
-      case "append": {
-        const kept = row ?? this.#create(change);
-        const { id, at } = change.entry;
-        if (kept.entries.has(id)) return;
-        kept.entries.set(id, change.atLeaf === true ? placedAtLeaf(change, kept) : change);
-        kept.updatedAt = Math.max(kept.updatedAt, at);
+      case "append":
+        this.#row(change).append(change);
         return;
-      }
+      case "say":
+        this.#row(change).say(change);
+        return;
       case "reveal":
-        for (const [id, { entry, visibility }] of row?.entries ?? []) {
-          if (visibility !== "visible" && isOf(entry, change))
-            row?.entries.set(id, { entry, visibility: "visible" });
-        }
+        this.#rows.get(change.sessionId)?.reveal(change);
         return;
       case "remove":
-        for (const [id, { entry }] of row?.entries ?? []) {
-          if (isOf(entry, change)) row?.entries.delete(id);
-        }
+        this.#rows.get(change.sessionId)?.remove(change);
     }
   }
-}
 
-/** The change that brought an entry stands for it, where it says all there is to say: a session has many. */
-function placedAtLeaf({ entry, visibility }: Append, row: SessionRow): PlacedEntry {
-  const parentId = leafIn(row);
-  return { entry: parentId === entry.parentId ? entry : { ...entry, parentId }, visibility };
-}
-
-function isOf(
-  { runId, taskId }: SessionEntry,
-  change: Extract<SessionChange, { readonly runId: RunId }>,
-): boolean {
-  return runId === change.runId && (change.taskId === undefined || taskId === change.taskId);
-}
-
-/** N2. */
-function leafIn({ entries }: SessionRow): string | null {
-  if (entries.size === 0) return null;
-  const visible = [...entries.values()].filter(({ visibility }) => visibility === "visible");
-  return rootLeafOf(visible.map(({ entry }) => entry));
+  #row({ sessionId, agentId }: { readonly sessionId: SessionId; readonly agentId: AgentId }): SessionRow {
+    let row = this.#rows.get(sessionId);
+    if (row === undefined) this.#rows.set(sessionId, (row = new SessionRow(agentId)));
+    return row;
+  }
 }

@@ -5,17 +5,28 @@ import { JoinedDelta } from "../joined-delta.ts";
 /** E2: what was shown of a run and is not recorded yet, for watchers who come late. */
 export class ShownDeltas {
   #byAbout: Map<string, JoinedDelta[]> | undefined;
+  /** Where the last one went: as a rule the next follows on. */
+  #last: JoinedDelta | undefined;
 
   add(delta: Delta): void {
+    if (this.#last?.join(delta) !== true) this.#last = this.#put(delta);
+  }
+
+  #put(delta: Delta): JoinedDelta {
     const byAbout = (this.#byAbout ??= new Map());
     const about = aboutDelta(delta);
     const shown = byAbout.get(about);
-    if (shown === undefined) byAbout.set(about, [new JoinedDelta(delta)]);
-    else if (shown.at(-1)?.join(delta) !== true) shown.push(new JoinedDelta(delta));
+    const last = shown?.at(-1);
+    if (last?.join(delta) === true) return last;
+    const joined = new JoinedDelta(delta);
+    if (shown === undefined) byAbout.set(about, [joined]);
+    else shown.push(joined);
+    return joined;
   }
 
   recorded(events: readonly Event[]): void {
     if (this.#byAbout === undefined) return;
+    this.#last = undefined;
     for (const event of events) {
       const about = aboutEvent(event);
       if (about !== undefined) this.#byAbout.delete(about);

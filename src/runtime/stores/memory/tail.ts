@@ -17,7 +17,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   readonly #signal: TailOptions["signal"];
   /** Who waits, and those who asked while somebody did: a reader in a loop is alone. */
   #waiting: ((shown: Shown) => void) | undefined;
-  readonly #behind: ((shown: Shown) => void)[] = [];
+  #behind: ((shown: Shown) => void)[] | undefined;
   #deltas: ComingDeltas | undefined;
   #seq: number;
   #hasBegun = false;
@@ -39,7 +39,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
 
   next(): Promise<Shown> {
     const shown = this.#isThrough ? undefined : this.#take();
-    return shown === undefined ? new Promise(this.#wait) : Promise.resolve(shown);
+    return shown === undefined ? new Promise((resolve) => this.#wait(resolve)) : Promise.resolve(shown);
   }
 
   /** A watcher that leaves never stops a run (E3). */
@@ -75,7 +75,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     }
     // E2: what was there before the watcher.
     if (this.#filter.showsDeltas) for (const delta of row.deltas) this.#put(delta);
-    row.watchers = [...row.watchers, this];
+    row.watchers = row.watchers.concat(this);
     this.#signal?.addEventListener("abort", this.#end);
   }
 
@@ -84,14 +84,14 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     (this.#deltas ??= new ComingDeltas()).add(delta, this.#row.events.length);
   }
 
-  readonly #wait = (resolve: (shown: Shown) => void): void => {
+  #wait(resolve: (shown: Shown) => void): void {
     if (this.#waiting === undefined) this.#waiting = resolve;
-    else this.#behind.push(resolve);
-  };
+    else (this.#behind ??= []).push(resolve);
+  }
 
   #answer(shown: Shown): void {
     const answer = this.#waiting;
-    this.#waiting = this.#behind.shift();
+    this.#waiting = this.#behind?.shift();
     answer?.(shown);
   }
 

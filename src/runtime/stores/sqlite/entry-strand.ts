@@ -1,6 +1,7 @@
-import type { SessionChange, SessionEntry } from "../../../kernel/index.ts";
+import { saidEntries, type SessionChange, type SessionEntry } from "../../../kernel/index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
+type Say = Extract<SessionChange, { readonly type: "say" }>;
 
 /** An entry's id in two parts: most are a stem and a number, so that those which follow each other can be named together. */
 export interface EntryName {
@@ -19,19 +20,20 @@ export interface EntryStrand extends EntryName {
 }
 
 /** A change to sessions with appends that belong together put together. */
-export type StrandedChange = EntryStrand | Exclude<SessionChange, Append>;
+export type StrandedChange = EntryStrand | Exclude<SessionChange, Append | Say>;
 
 /** A longer one is cut: it is read, and found, as a whole. */
 const mostEntries = 256;
 
 /** The same changes, in the same order. */
-export function strandsOf(changes: readonly SessionChange[]): readonly StrandedChange[] {
+export function strandsOf(whole: readonly SessionChange[]): readonly StrandedChange[] {
+  const changes = whole.some(({ type }) => type === "say") ? whole.flatMap(spelledOut) : whole;
   const strands: StrandedChange[] = [];
   for (let index = 0; index < changes.length;) {
     const change = changes[index++];
     if (change === undefined) continue;
     if (change.type !== "append") {
-      strands.push(change);
+      if (change.type !== "say") strands.push(change);
       continue;
     }
     const name = nameOf(change.entry.id);
@@ -40,6 +42,12 @@ export function strandsOf(changes: readonly SessionChange[]): readonly StrandedC
     strands.push({ ...name, first: change, entries });
   }
   return strands;
+}
+
+function spelledOut(change: SessionChange): SessionChange | readonly SessionChange[] {
+  if (change.type !== "say") return change;
+  const { sessionId, agentId, visibility, said } = change;
+  return saidEntries(said).map((entry) => ({ type: "append", sessionId, agentId, entry, visibility }));
 }
 
 export function isStrand(change: StrandedChange): change is EntryStrand {

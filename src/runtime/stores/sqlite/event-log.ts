@@ -29,6 +29,13 @@ export interface SqliteEventLogOptions {
   readonly watch: ChangeWatch;
 }
 
+interface JoinedFeed {
+  readonly feed: RunFeed;
+  /** Rings when there may be something to see. */
+  readonly bell: Bell;
+  readonly leave: () => void;
+}
+
 export class SqliteEventLog implements EventLog {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
@@ -54,27 +61,67 @@ export class SqliteEventLog implements EventLog {
     yield* this.#between(run, fromSeq, end);
   }
 
-  async *tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
-    const { types, signal } = options;
-    if (signal?.aborted === true) return;
-    const bell = new Bell();
+  /** One generator from the feed to its reader: each that another hands on to would wait three times more for every item. */
+  async *tail(runId: RunId, { fromSeq = 0, types, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
+    const isStopped = (): boolean => signal?.aborted === true;
+    if (isStopped()) return;
     const filter = new TailFilter(types);
+    const { feed, bell, leave } = await this.#join(runId, filter, signal);
+    try {
+      let next = fromSeq;
+      let shown = 0;
+      for (;;) {
+        // Cleared before looking, so that what comes while the consumer is busy rings again.
+        bell.clear();
+        if (feed.fault !== undefined) throw feed.fault;
+        while (next < feed.end && !feed.isGone) {
+          if (next > fromSeq && isStopped()) return;
+          if (next < feed.oldest) {
+            for await (const event of this.#between(feed.run, next, feed.oldest))
+              if (filter.shows(event)) yield event;
+          }
+          next = Math.max(next, feed.oldest);
+          for (const event of feed.from(next)) {
+            next = event.seq + 1;
+            if (filter.shows(event)) yield event;
+          }
+        }
+        if (feed.isOver || feed.isGone || isStopped()) return;
+        if (filter.showsDeltas) {
+          for (const { id, delta } of this.#deltas.after(feed.run.runId, shown)) {
+            shown = id;
+            yield delta;
+          }
+        }
+        await bell.rung();
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  async #join(runId: RunId, filter: TailFilter, signal: TailOptions["signal"]): Promise<JoinedFeed> {
+    const bell = new Bell();
     const watcher: Watcher = (events) => {
       if (events === undefined || filter.wakesFor(events)) bell.ring();
     };
     // Before reading, so that what is written meanwhile is noticed.
     const unwatch = this.#watch.hold();
     signal?.addEventListener("abort", bell.ring);
-    try {
-      const feed = await this.#tables.read(() => this.#feeds.join(runId, watcher));
-      try {
-        yield* this.#follow(feed, bell, filter, options);
-      } finally {
-        this.#feeds.leave(feed, watcher);
-      }
-    } finally {
+    const forget = (): void => {
       signal?.removeEventListener("abort", bell.ring);
       unwatch();
+    };
+    try {
+      const feed = await this.#tables.read(() => this.#feeds.join(runId, watcher));
+      const leave = (): void => {
+        this.#feeds.leave(feed, watcher);
+        forget();
+      };
+      return { feed, bell, leave };
+    } catch (error) {
+      forget();
+      throw error;
     }
   }
 
@@ -111,43 +158,6 @@ export class SqliteEventLog implements EventLog {
       return broken(seq, "the log does not come to the head kept elsewhere");
     const sinceHead = headSeq === null ? null : seq - headSeq;
     return { ok: true, events: seq, head: last, keyed: this.#chain.keyed, sinceHead };
-  }
-
-  async *#follow(
-    feed: RunFeed,
-    bell: Bell,
-    filter: TailFilter,
-    { fromSeq = 0, signal }: TailOptions,
-  ): AsyncIterable<Event | Delta> {
-    let next = fromSeq;
-    let shown = 0;
-    for (;;) {
-      // Cleared before looking, so that what comes while the consumer is busy rings again.
-      bell.clear();
-      if (feed.fault !== undefined) throw feed.fault;
-      while (next < feed.end && !feed.isGone) {
-        if (signal?.aborted === true && next > fromSeq) return;
-        if (next < feed.oldest) {
-          for await (const event of this.#between(feed.run, next, feed.oldest))
-            if (filter.shows(event)) yield event;
-        }
-        next = Math.max(next, feed.oldest);
-        for (const event of feed.from(next)) {
-          next = event.seq + 1;
-          if (filter.shows(event)) yield event;
-        }
-      }
-      if (feed.isOver || feed.isGone || signal?.aborted === true) return;
-      if (!filter.showsDeltas) {
-        await bell.rung();
-        continue;
-      }
-      for (const { id, delta } of this.#deltas.after(feed.run.runId, shown)) {
-        shown = id;
-        yield delta;
-      }
-      await bell.rung();
-    }
   }
 
   async *#between(known: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {

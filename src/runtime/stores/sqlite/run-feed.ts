@@ -8,7 +8,7 @@ import type { Tables } from "./tables.ts";
 /** So many of the newest events are kept for those who tail; who is further behind reads the file. */
 const mostRecent = 1_024;
 
-/** Told of the events of a commit; of a delta with none, and with nothing of all else. */
+/** Told of the events of a commit, if it has any; of a delta with none, and with nothing of all else. */
 export type Watcher = (events?: readonly Event[]) => void;
 
 /** What this process shows of one run to those who tail it: read once, however many they are. */
@@ -107,7 +107,7 @@ export class RunFeeds {
     if (feed === undefined) return;
     if (number === feed.number) {
       feed.add(events);
-      feed.ring(events);
+      if (events.length > 0) feed.ring(events);
       return;
     }
     this.#catchUp(feed);

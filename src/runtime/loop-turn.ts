@@ -1,0 +1,29 @@
+/** The turn of the event loop that is under way, as far as it is ours. */
+export class LoopTurn {
+  readonly #longestMs: number;
+  #began: number | undefined;
+
+  constructor(longestMs: number) {
+    this.#longestMs = longestMs;
+  }
+
+  /** Whether timers and sockets have waited long enough. */
+  get isLong(): boolean {
+    const now = performance.now();
+    if (this.#began !== undefined) return now - this.#began >= this.#longestMs;
+    this.#began = now;
+    setImmediate(this.#end);
+    return false;
+  }
+
+  /** Resolves in the next. */
+  over(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+
+  readonly #end = (): void => {
+    this.#began = undefined;
+  };
+}

@@ -1,0 +1,122 @@
+import {
+  deepFreeze,
+  indexInSaid,
+  rootLeafOf,
+  saidEntries,
+  saidEntry,
+  type AgentId,
+  type EntryVisibility,
+  type PlacedEntry,
+  type RunId,
+  type Said,
+  type SessionChange,
+  type SessionEntry,
+  type TaskId,
+} from "../../../kernel/index.ts";
+
+type Append = Extract<SessionChange, { readonly type: "append" }>;
+type Say = Extract<SessionChange, { readonly type: "say" }>;
+
+/** Entries said at one go, which are made out when they are read. */
+interface PlacedSaid {
+  readonly said: Said;
+  readonly visibility: EntryVisibility;
+}
+
+type Placed = PlacedEntry | PlacedSaid;
+
+/** Whose entries: a run's, or those of one of its tasks. */
+type Writer = { readonly runId: RunId; readonly taskId?: TaskId };
+
+/** One session. */
+export class SessionRow {
+  readonly agentId: AgentId;
+  updatedAt = 0;
+  size = 0;
+  /** In the order of appending. */
+  #placed: Placed[] = [];
+  readonly #ids = new Set<string>();
+
+  constructor(agentId: AgentId) {
+    this.agentId = agentId;
+  }
+
+  has(id: string): boolean {
+    if (this.#ids.has(id)) return true;
+    for (const placed of this.#placed) if ("said" in placed && indexInSaid(placed.said, id) >= 0) return true;
+    return false;
+  }
+
+  /** The change that brought an entry stands for it, where it says all there is to say: a session has many. */
+  append(change: Append): void {
+    const { entry, atLeaf } = change;
+    if (this.has(entry.id)) return;
+    this.#ids.add(entry.id);
+    this.#place(atLeaf === true ? this.#atLeaf(change) : change, 1, entry.at);
+  }
+
+  say({ said, visibility, ...change }: Say): void {
+    const { messages } = said;
+    let known = 0;
+    while (known < messages.length && this.has(saidEntry(said, known).id)) known++;
+    if (known === 0) this.#place({ said, visibility }, messages.length, said.at);
+    // Said before, up to here: whoever goes on with a run says it all again.
+    else
+      for (const entry of saidEntries(said).slice(known))
+        this.append({ ...change, type: "append", entry, visibility });
+  }
+
+  /** Nobody who is handed an entry can change it for the others. */
+  entries(hiddenToo: boolean): readonly PlacedEntry[] {
+    const shown: PlacedEntry[] = [];
+    for (const placed of this.#placed) {
+      const { visibility } = placed;
+      if (visibility !== "visible" && !hiddenToo) continue;
+      if ("entry" in placed) shown.push({ entry: deepFreeze(placed.entry), visibility });
+      else for (const entry of saidEntries(placed.said)) shown.push({ entry: deepFreeze(entry), visibility });
+    }
+    return shown;
+  }
+
+  reveal(writer: Writer): void {
+    this.#placed = this.#placed.map((placed) =>
+      placed.visibility === "visible" || !isOf(placed, writer)
+        ? placed
+        : { ...bare(placed), visibility: "visible" },
+    );
+  }
+
+  remove(writer: Writer, isGoing: (visibility: EntryVisibility) => boolean = () => true): void {
+    this.#placed = this.#placed.filter((placed) => {
+      if (!isOf(placed, writer) || !isGoing(placed.visibility)) return true;
+      this.size -= "said" in placed ? placed.said.messages.length : 1;
+      if ("entry" in placed) this.#ids.delete(placed.entry.id);
+      return false;
+    });
+  }
+
+  #place(placed: Placed, count: number, at: number): void {
+    this.#placed.push(placed);
+    this.size += count;
+    this.updatedAt = Math.max(this.updatedAt, at);
+  }
+
+  /** N2. */
+  #atLeaf({ entry, visibility }: Append): PlacedEntry {
+    const parentId = this.#placed.length === 0 ? null : this.#leaf();
+    return { entry: parentId === entry.parentId ? entry : { ...entry, parentId }, visibility };
+  }
+
+  #leaf(): string | null {
+    return rootLeafOf(this.entries(false).map(({ entry }) => entry));
+  }
+}
+
+function bare(placed: Placed): { readonly entry: SessionEntry } | { readonly said: Said } {
+  return "said" in placed ? { said: placed.said } : { entry: placed.entry };
+}
+
+function isOf(placed: Placed, { runId, taskId }: Writer): boolean {
+  const written = "said" in placed ? placed.said : placed.entry;
+  return written.runId === runId && (taskId === undefined || written.taskId === taskId);
+}
