@@ -148,7 +148,11 @@ export class MemoryJournal implements Journal {
   }
 
   async delete(runId: RunId): Promise<void> {
-    await this.#neighbours.blobs.delete(runId);
+    this.#deleteNow(runId);
+  }
+
+  #deleteNow(runId: RunId): void {
+    this.#neighbours.blobs.deleteNow(runId);
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
       this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
@@ -168,7 +172,7 @@ export class MemoryJournal implements Journal {
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
     const ended: RunRow[] = [];
     for (const row of this.#tables.ended) if (isOver(row, endedBefore)) ended.push(row);
-    for (const { record } of ended) await this.delete(record.runId);
+    for (const { record } of ended) this.#deleteNow(record.runId);
     return ended.length;
   }
 
