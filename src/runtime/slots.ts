@@ -24,6 +24,7 @@ export class Slots {
   /** When each tenant was last served, by count. */
   readonly #served = new Map<TenantId, number>();
   #serves = 0;
+  #servesSoon = false;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -39,8 +40,7 @@ export class Slots {
   /** Resolves with a slot. */
   take(priority: Priority, tenantId: TenantId = null): Promise<void> {
     if (this.tryTake()) return Promise.resolve();
-    if (this.#taken < this.#capacity && this.#waiting.size === 0)
-      return this.#turn.over().then(() => this.take(priority, tenantId));
+    if (this.#taken < this.#capacity) this.#serveSoon();
     return new Promise((start) => {
       this.#level(priority);
       let queues = this.#waiting.get(priority);
@@ -56,6 +56,19 @@ export class Slots {
     if (start === undefined) this.#taken--;
     else if (this.#turn.isLong) setImmediate(start);
     else start();
+  }
+
+  /** In the next turn of the event loop: there are slots, and this one has lasted long. */
+  #serveSoon(): void {
+    if (this.#servesSoon) return;
+    this.#servesSoon = true;
+    setImmediate(() => {
+      this.#servesSoon = false;
+      for (let free = this.#capacity - this.#taken; free > 0; free--) {
+        this.#taken++;
+        this.give();
+      }
+    });
   }
 
   /** A class that nobody waits in starts level with the one served next: idle time earns no credit. */
