@@ -57,7 +57,7 @@ export async function create({ openRuntime, Agent, HistoryRetention, tool }, scr
   });
   // In memory, as with the peers, nothing is kept of what has ended: no run, and no conversation to go on with.
   const isKept = store !== "memory:";
-  const runtime = await openRuntime({ store, ...(isKept ? {} : { keepEndedRunsMs: 100 }) });
+  const runtime = await openRuntime({ store, ...(isKept ? {} : { keepEndedRunsMs: 0 }) });
   const once = isKept ? {} : { retention: HistoryRetention.RUN };
   runtime.register(agent);
   return {

@@ -11,12 +11,19 @@ export interface EndedRunsOptions {
 /** It is looked for runs to collect this often, at most and at least. */
 const [mostOftenMs, leastOftenMs] = [100, 60_000];
 
+/** At least so many times as long as a sweep takes does the next one wait that nobody has to wait for. */
+const restsPerSweep = 20;
+
 /** Collects runs that ended long enough ago, from time to time. */
 export class EndedRuns {
   readonly #options: EndedRunsOptions;
   #stopTimer: (() => void) | undefined;
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
+  #looksSoon = false;
+  /** Of the last sweep: when it was over, and how long it took. */
+  #sweptAt = 0;
+  #sweepMs = 0;
 
   constructor(options: EndedRunsOptions) {
     const { keepMs } = options;
@@ -31,6 +38,21 @@ export class EndedRuns {
       this.#wait();
     });
   }
+
+  /** A run has ended. Where none is to be kept for long, it goes with the turn of the event loop, unless that would be all there is to do. */
+  note(): void {
+    if (this.#looksSoon || this.#options.keepMs >= mostOftenMs) return;
+    if (performance.now() - this.#sweptAt < this.#sweepMs * restsPerSweep) return;
+    this.#looksSoon = true;
+    setImmediate(this.#look);
+  }
+
+  readonly #look = (): void => {
+    this.#looksSoon = false;
+    if (this.#isStopped) return;
+    this.#stopTimer?.();
+    this.start();
+  };
 
   /** Resolves when what was begun is done. */
   async stop(): Promise<void> {
@@ -48,10 +70,13 @@ export class EndedRuns {
 
   async #sweep(): Promise<void> {
     const { journal, clock, keepMs, onError } = this.#options;
+    const began = performance.now();
     try {
       await journal.collect({ endedBefore: clock.now() - keepMs });
     } catch (error) {
       onError(error);
     }
+    this.#sweptAt = performance.now();
+    this.#sweepMs = this.#sweptAt - began;
   }
 }

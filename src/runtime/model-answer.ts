@@ -21,9 +21,11 @@ import { shownAnswer } from "./filtered-deltas.ts";
 import { ModelLine, type FailedAttempt } from "./model-line.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
+import { readUntil } from "./read-until.ts";
 import { Settling } from "./settling.ts";
 import { partialOutput } from "./task-end.ts";
 import type { TaskRunner } from "./task-runner.ts";
+import { putTogether } from "./whole-text.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
 export interface CalledModel {
@@ -163,16 +165,18 @@ class Asking {
     const { signal } = this.#open.strand;
     const shown = shownAnswer(this.#open, this.#attempts.count, this.#outgoing.filters);
     shown.begin();
-    for await (const part of model.stream(request, { signal })) {
+    const finish = await readUntil(model.stream(request, { signal }), (part) => {
       this.#parts++;
-      if (part.type === "finish") {
-        shown.flush();
-        const { type: _type, ...response } = part;
-        return response;
+      if (part.type !== "finish") {
+        shown.push(part);
+        return undefined;
       }
-      shown.push(part);
-    }
-    throw new Error("the stream ended without a finish: the connection was cut");
+      shown.flush();
+      return part;
+    });
+    if (finish === undefined) throw new Error("the stream ended without a finish: the connection was cut");
+    const { type: _type, ...response } = finish;
+    return response;
   }
 
   #answered(model: Model, grant: Grant, response: ModelResponse): Answer | Promise<never> {
@@ -292,6 +296,7 @@ export function conclude(
   const { name } = open.runner.nameOf(model);
   const named =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
+  putTogether(message);
   open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
   const cut = cutShort(open, grant, stopReason, messageText(message));
   if (cut !== undefined) throw cut;

@@ -30,6 +30,7 @@ import { CallTimers } from "./call-timers.ts";
 import { ContentNames } from "./content-names.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { IdleWrites } from "./idle-writes.ts";
+import { LoopTurn } from "./loop-turn.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
@@ -83,6 +84,9 @@ export interface RuntimeOptions {
   /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
 }
+
+/** So long, and one run more, does everything else in the process wait where models answer at once. */
+const longestTurnMs = 10;
 
 /** Opens a runtime on a store and goes on with whatever was left there. */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
@@ -161,6 +165,7 @@ class LocalRuntime implements Runtime {
       slots: new Slots(concurrency),
       callTimers: new CallTimers(clock),
       idleWrites: new IdleWrites(),
+      loopTurn: new LoopTurn(longestTurnMs),
       contentNames: new ContentNames(hash),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
@@ -270,7 +275,10 @@ class LocalRuntime implements Runtime {
     this.#owned.set(lease.runId, owner);
     try {
       const rest = await owner.drive(this.#refused.get(lease.runId));
-      if (rest.kind === "ended") this.#casts.delete(lease.runId);
+      if (rest.kind === "ended") {
+        this.#casts.delete(lease.runId);
+        this.#endedRuns?.note();
+      }
       return rest;
     } finally {
       if (owner.refusal === undefined) this.#refused.delete(lease.runId);

@@ -1,8 +1,4 @@
 import { priorities, Priority } from "../kernel/index.ts";
-import { LoopTurn } from "./loop-turn.ts";
-
-/** So long at most, and one task more, does everything else in the process wait. */
-const longestTurnMs = 100;
 
 type TenantId = string | null;
 
@@ -12,11 +8,9 @@ type Queues = Map<TenantId, (() => void)[]>;
 /**
  * How many tasks of a worker may be active at once, and who is next: by stride over priority weights, BACKGROUND only when nobody else
  * is ready; among equals tenants in turn, and for one tenant first come first served. A task that waits for something gives its slot back.
- * Where models answer at once, a turn of the event loop would last as long as there is work: nobody starts in one that has lasted long.
  */
 export class Slots {
   readonly #capacity: number;
-  readonly #turn = new LoopTurn(longestTurnMs);
   #taken = 0;
   /** By priority; none is empty. */
   readonly #waiting = new Map<Priority, Queues>();
@@ -24,7 +18,6 @@ export class Slots {
   /** When each tenant was last served, by count. */
   readonly #served = new Map<TenantId, number>();
   #serves = 0;
-  #servesSoon = false;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -32,7 +25,7 @@ export class Slots {
 
   /** Whether there was one to be had at once. */
   tryTake(): boolean {
-    if (this.#taken >= this.#capacity || this.#waiting.size > 0 || this.#turn.isLong) return false;
+    if (this.#taken >= this.#capacity || this.#waiting.size > 0) return false;
     this.#taken++;
     return true;
   }
@@ -40,7 +33,6 @@ export class Slots {
   /** Resolves with a slot. */
   take(priority: Priority, tenantId: TenantId = null): Promise<void> {
     if (this.tryTake()) return Promise.resolve();
-    if (this.#taken < this.#capacity) this.#serveSoon();
     return new Promise((start) => {
       this.#level(priority);
       let queues = this.#waiting.get(priority);
@@ -54,21 +46,7 @@ export class Slots {
   give(): void {
     const start = this.#next();
     if (start === undefined) this.#taken--;
-    else if (this.#turn.isLong) setImmediate(start);
     else start();
-  }
-
-  /** In the next turn of the event loop: there are slots, and this one has lasted long. */
-  #serveSoon(): void {
-    if (this.#servesSoon) return;
-    this.#servesSoon = true;
-    setImmediate(() => {
-      this.#servesSoon = false;
-      for (let free = this.#capacity - this.#taken; free > 0; free--) {
-        this.#taken++;
-        this.give();
-      }
-    });
   }
 
   /** A class that nobody waits in starts level with the one served next: idle time earns no credit. */

@@ -1,6 +1,5 @@
 import {
   CancellationToken,
-  digestOf,
   Fault,
   RunMeta,
   Supervision,
@@ -26,6 +25,7 @@ import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { factsOf, withRunFacts } from "./run-facts-storage.ts";
+import { findDifference } from "./step-difference.ts";
 import { Strand, type OpenCall } from "./strand.ts";
 import type { TaskTree } from "./task-tree.ts";
 import type { AwaitedName } from "./waits.ts";
@@ -151,7 +151,15 @@ export class TaskRunner {
    * start of the task. Never settles when dropped.
    */
   begin(): Promise<void> {
-    return this.#activate() ?? Promise.resolve();
+    const activated = this.#activate();
+    if (activated !== undefined) return activated.then(() => this.#inGoodTime());
+    return this.#inGoodTime() ?? Promise.resolve();
+  }
+
+  /** Where models answer at once, a turn of the event loop would last as long as there are runs: none begins in one that has lasted long. */
+  #inGoodTime(): Promise<void> | undefined {
+    const { loopTurn } = this.owner;
+    return this.task.record.parentId === null && loopTurn.isLong ? this.live(loopTurn.over()) : undefined;
   }
 
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
@@ -187,7 +195,7 @@ export class TaskRunner {
     // What is recorded here and now is not come by again.
     const recorded = this.#recorded.remain ? this.task.steps.get(step.address) : undefined;
     if (recorded === undefined) return undefined;
-    const differs = findDifference(recorded, step, this.owner);
+    const differs = findDifference(recorded, step, this.owner.hash);
     if (differs !== undefined) {
       this.#fail?.(differs);
       throw differs;
@@ -484,20 +492,4 @@ function unlessStopped<Value>(work: Promise<Value>, token: CancellationToken): P
     const forget = token.onCancel(reject);
     work.then(resolve, reject).finally(forget);
   });
-}
-
-function findDifference(recorded: StepRecord, step: StepIdentity, { hash }: OwnerContext): Fault | undefined {
-  if (recorded.kind !== step.kind) return mismatch(step, "kind", recorded.kind, step.kind);
-  if (recorded.name !== step.name) return mismatch(step, "name", recorded.name, step.name);
-  const before = digestOf(recorded, hash);
-  const now = digestOf(step, hash);
-  return before === now ? undefined : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
-}
-
-function mismatch({ address }: StepIdentity, field: string, recorded: string, now: string): Fault {
-  return new Fault(
-    "journal_mismatch",
-    `step ${address} was recorded with another ${field}: ${recorded}, now ${now}. The agent's code or input has changed since this run began`,
-    { details: { address, field, recorded, now } },
-  );
 }

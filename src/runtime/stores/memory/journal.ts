@@ -153,6 +153,7 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) {
       this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.live.delete(row);
+      this.#tables.ended.delete(row);
       this.#tables.ready.remove(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
       const siblings = this.#tables.ofSession.get(row.record.sessionId) ?? [];
@@ -165,9 +166,8 @@ export class MemoryJournal implements Journal {
   }
 
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
-    const ended = [...this.#tables.runs.values()].filter(
-      ({ end, owner, mail }) => end !== null && end.at < endedBefore && owner === null && mail.length === 0,
-    );
+    const ended: RunRow[] = [];
+    for (const row of this.#tables.ended) if (isOver(row, endedBefore)) ended.push(row);
     for (const { record } of ended) await this.delete(record.runId);
     return ended.length;
   }
@@ -200,7 +200,7 @@ export class MemoryJournal implements Journal {
     if (events !== undefined)
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
     const end = endIn(commit);
-    if (end !== undefined) row.end = end;
+    if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
@@ -232,6 +232,11 @@ export class MemoryJournal implements Journal {
     );
     return { ...commit, steps };
   }
+}
+
+/** Nobody works on it, nobody has anything to say to it, and nobody is reading it. */
+function isOver({ end, owner, mail, watchers }: RunRow, endedBefore: number): boolean {
+  return end !== null && end.at < endedBefore && owner === null && mail.length === 0 && watchers.length === 0;
 }
 
 function refuseGap(events: readonly Event[], from: number): void {

@@ -49,7 +49,8 @@ export class MemoryLeases implements Leases {
     row.owner = null;
     row.rest = rest;
     if (rest.kind === "ended" && row.mail.length === 0) this.#tables.live.delete(row);
-    if (rest.kind === "ended") row.end ??= { status: "completed", at: row.commits.at(-1)?.at ?? 0 };
+    if (rest.kind === "ended" && row.end === null)
+      this.#tables.setEnd(row, { status: "completed", at: row.commits.at(-1)?.at ?? 0 });
     row.readyAt = this.#tables.tick();
     this.#tables.place(row);
     this.#tables.announce(lease.runId);

@@ -52,6 +52,8 @@ export class Tables {
   readonly runs = new Map<RunId, RunRow>();
   /** Those that have not ended, or have mail. */
   readonly live = new Set<RunRow>();
+  /** Those that have, in the order in which they did: whoever collects looks at no others. */
+  readonly ended = new Set<RunRow>();
   readonly ready = new ReadyRuns();
   /** In the order of their creation. */
   readonly ofSession = new Map<SessionId, RunRow[]>();
@@ -63,6 +65,13 @@ export class Tables {
   #ticks = 0;
   /** Changed since listeners were last told. */
   #changed = new Set<RunId | undefined>();
+
+  /** K1. */
+  setEnd(row: RunRow, end: RunEnd | null): void {
+    row.end = end;
+    if (end === null) this.ended.delete(row);
+    else this.ended.add(row);
+  }
 
   tick(): number {
     return ++this.#ticks;
