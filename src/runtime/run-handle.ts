@@ -87,9 +87,13 @@ export class StoredRunHandle implements RunHandle {
     const last = await this.#options.store.events.lastSeq(this.runId);
     const ending = await this.#readEnding(Math.max(0, last - endingEvents));
     // Unless its root ended long before: a log need not be read from its beginning.
-    const { end, task } = ending.task === undefined ? await this.#readEnding(0) : ending;
+    const whole = ending.task === undefined ? await this.#readEnding(0) : ending;
     const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
+    return this.#resultOf(whole);
+  }
+
+  #resultOf({ end, task }: Ending): RunResult<JsonValue> {
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
     const { lost = { tokens: 0, costUsd: 0 } } = end?.data ?? {};
     const failure = task?.data.failure ?? null;

@@ -71,6 +71,18 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect((await all(store.journal.read(lease.runId))).length).toBe(3);
   });
 
+  test("a store that can read a run at once reads what it reads otherwise", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const { journal } = store;
+    await journal.append(lease, { number: 1, at: 2, events: [turnStart(lease.runId, 1)] });
+    if (journal.readNow === undefined) return;
+    const { run, commits } = journal.readNow(lease.runId) ?? {};
+    expect(run).toEqual(await journal.find(lease.runId));
+    expect(commits).toEqual(await all(journal.read(lease.runId)));
+    expect(journal.readNow(runRecord("nobody").runId)).toBeUndefined();
+  });
+
   for (const way of ways)
     test(`J1: the first writer wins, and the second gets what stands (${way})`, async () => {
       const store = await open();

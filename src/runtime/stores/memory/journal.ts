@@ -83,7 +83,8 @@ export class MemoryJournal implements Journal {
       readyAt: this.#tables.tick(),
       watchers: nobody,
     };
-    // What it tells of the input and the metadata is the caller's own.
+    // Input, metadata and messages are their callers' own.
+    deepFreeze(first.tasks);
     for (const { data } of first.events ?? nothing) deepFreeze(data);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { tool } from "../../src/index.ts";
+import type { Tool } from "../../src/kernel/index.ts";
+import { ToolSpecs } from "../../src/agents/tool-specs.ts";
+
+function named(name: string, description = name): Tool {
+  return tool({ name, description, input: { type: "object" }, execute: () => "" });
+}
+
+it("is one and the same list for as long as it says the same", () => {
+  const specs = new ToolSpecs();
+  const [look, write] = [named("look"), named("write")];
+  const first = specs.of([look, write]);
+  expect(first).toEqual(
+    [look, write].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+  );
+  expect(specs.of([look, write])).toBe(first);
+});
+
+it.each([
+  ["a tool that came", (tools: Tool[]) => [...tools, named("fetch")]],
+  ["a tool that went", (tools: Tool[]) => tools.slice(1)],
+  ["another order", (tools: Tool[]) => tools.toReversed()],
+  ["another description", ([look, ...tools]: Tool[]) => [named(look?.name ?? "", "looks again"), ...tools]],
+])("is another list with %s", (_, change) => {
+  const specs = new ToolSpecs();
+  const tools = [named("look"), named("write")];
+  const first = specs.of(tools);
+  const changed = change(tools);
+  expect(specs.of(changed)).not.toBe(first);
+  expect(specs.of(changed).map(({ name, description }) => `${name}: ${description}`)).toEqual(
+    changed.map(({ name, description }) => `${name}: ${description}`),
+  );
+});
