@@ -167,6 +167,7 @@ export class RunLog implements WaitingLog {
   /** The run was let go of. Most often nobody asks for more, so the fault is made for who does. */
   close(): void {
     this.#isClosed = true;
+    this.#told.length = 0;
     if (this.#watched !== undefined) this.#idleWrites.remove(this);
   }
 

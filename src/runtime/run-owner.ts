@@ -367,5 +367,6 @@ export class RunOwner implements TreeRest {
     this.#waits.forget();
     this.#log.close();
     this.#tree.close();
+    this.#state.letGo();
   }
 }

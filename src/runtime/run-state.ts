@@ -129,6 +129,11 @@ export class RunState {
     return task;
   }
 
+  /** Nobody goes by it any more. What refers to it for a while yet is not to keep all there was in the run. */
+  letGo(): void {
+    for (const { steps } of this.tasks.values()) steps.clear();
+  }
+
   /** Applies a stored commit. */
   fold(commit: Commit): void {
     const { number, at, events, tasks, headcount, ledger } = commit;

@@ -168,6 +168,8 @@ export class MemoryJournal implements Journal {
     }
     this.#tables.runs.delete(runId);
     for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
+    // A `Map` that was made anew still knows what was in it before: until the next full collection that would keep all a run held.
+    if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
