@@ -31,6 +31,25 @@ it("collects by itself what ended longer ago than it is to be kept", async () =>
   await runtime.close();
 });
 
+it("keeps none where it is to keep none: who waits for the result has it, and a reader is left to read", async () => {
+  const { runtime, clock } = await setUp({ keepEndedRunsMs: 0 });
+  const read = await runtime.submit(clerk, "answer");
+  const reader = read.events()[Symbol.asyncIterator]();
+  await reader.next();
+  expect((await read.result()).output).toBe("done");
+  const run = await runtime.submit(clerk, "answer");
+  expect((await run.result()).output).toBe("done");
+  await clock.advance(101);
+  await settle();
+  expect(await runtime.find(run.runId)).toBeUndefined();
+  expect(await runtime.find(read.runId)).toBeDefined();
+  await reader.return?.();
+  await clock.advance(100);
+  await settle();
+  expect(await runtime.find(read.runId)).toBeUndefined();
+  await runtime.close();
+});
+
 it("refuses to keep for a time that is none", async () => {
   await expect(setUp({ keepEndedRunsMs: -1 })).rejects.toMatchObject({ code: "invalid_argument" });
 });

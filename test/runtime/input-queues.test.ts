@@ -40,6 +40,36 @@ describe("what is said to a run under way", () => {
     expect((await run.result()).output).toEqual(["a"]);
   });
 
+  it("is not heard before a model call that was in flight when the owner went: the drain before it found nothing (J4)", async () => {
+    const { runtime, open, store, clock } = await setUp({ closeGraceMs: 0 });
+    const asked: string[][] = [];
+    const model = scriptedModel([{ text: "never comes", delayMs: 1_000_000 }, "fine", "done"], { clock });
+    const worker = agent(
+      "worker",
+      async (ctx) => {
+        const said: JsonValue[] = ["begin"];
+        for (let turn = 0; turn < 2; turn++) {
+          said.push(...(await ctx.steering({ mode: "all" })));
+          asked.push(said.map(String));
+          await ctx.llm({ transcript: Transcript.of(said.map((each) => userMessage(String(each)))) });
+        }
+        return said;
+      },
+      { models: { main: model } },
+    );
+    const { runId } = await runtime.submit(worker, null);
+    await until(() => model.calls.length === 1);
+    await runtime.close();
+    for await (const { steps } of store.journal.read(runId)) expect(steps ?? []).toEqual([]);
+    const other = await open();
+    const run = await other.find(runId);
+    await run?.steer("now");
+    other.register(worker);
+    expect((await run?.result())?.output).toEqual(["begin", "now"]);
+    expect(asked).toEqual([["begin"], ["begin"], ["begin", "now"]]);
+    await other.close();
+  });
+
   it("is drained alike on replay, also where a drain found nothing: what came since is for the next one (J4)", async () => {
     const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
     const lives: JsonValue[][] = [];
