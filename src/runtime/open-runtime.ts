@@ -79,7 +79,10 @@ export interface RuntimeOptions {
   /** Signals of the process on which it closes by itself, such as `["SIGTERM"]`. None unless told. */
   readonly closeOn?: readonly NodeJS.Signals[];
   readonly workerId?: string;
-  /** How long a run is kept after its end; then it is collected, with all it holds, and its session stays. For ever unless told. */
+  /**
+   * How long a run is kept after its end; then it is collected, with all it holds, and its session stays. For ever unless told. With 0 only
+   * who waits for its result by then has it.
+   */
   readonly keepEndedRunsMs?: number;
   /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
