@@ -54,7 +54,15 @@ export class MemorySessions implements Sessions {
 
   /** What a run wrote that never became visible. For those who delete it. */
   removeHiddenNow(sessionId: SessionId, runId: RunId): void {
-    this.#rows.get(sessionId)?.remove({ runId }, (visibility) => visibility !== "visible");
+    this.#remove(sessionId, (row) => row.remove({ runId }, (visibility) => visibility !== "visible"));
+  }
+
+  /** One that has nothing in it any more goes: whoever says nothing that lasts leaves nothing behind. */
+  #remove(sessionId: SessionId, remove: (row: SessionRow) => void): void {
+    const row = this.#rows.get(sessionId);
+    if (row === undefined) return;
+    remove(row);
+    if (row.size === 0) this.#rows.delete(sessionId);
   }
 
   #apply(change: SessionChange): void {
@@ -69,7 +77,7 @@ export class MemorySessions implements Sessions {
         this.#rows.get(change.sessionId)?.reveal(change);
         return;
       case "remove":
-        this.#rows.get(change.sessionId)?.remove(change);
+        this.#remove(change.sessionId, (row) => row.remove(change));
     }
   }
 
