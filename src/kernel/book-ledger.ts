@@ -46,7 +46,7 @@ import { spendOfTopUp } from "./top-up.ts";
 export function bookLedger(ledger: Ledger, command: LedgerCommand): LedgerOutcome {
   const booking = new Booking(ledger);
   if (!apply(booking, command)) return refused;
-  booking.serve();
+  if (ledger.waiting.length > 0) booking.serve();
   return booking.outcome;
 }
 

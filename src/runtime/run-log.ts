@@ -16,7 +16,7 @@ import {
   type TaskId,
 } from "../kernel/index.ts";
 import type { IdleWrites, WaitingLog } from "./idle-writes.ts";
-import type { RunState } from "./run-state.ts";
+import type { RunState, TaskState } from "./run-state.ts";
 
 /** What may be added to the next commit. */
 export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headcount" | "ledger">;
@@ -89,25 +89,30 @@ export class RunLog implements WaitingLog {
   }
 
   /** A step has begun. */
-  open(opening: StepOpening, at: number): void {
+  open(opening: StepOpening, at: number, task: TaskState): void {
     if (at > this.#addedAt) this.#addedAt = at;
-    this.#state.open(opening, at);
+    this.#state.open(opening, at, task);
     if (this.#draft.opens === undefined) this.#draft.opens = [opening];
     else this.#draft.opens.push(opening);
     if (!this.#dirty) this.#touch();
   }
 
-  record(step: StepRecord, at: number): void {
+  record(step: StepRecord, at: number, task: TaskState): void {
     if (at > this.#addedAt) this.#addedAt = at;
-    this.#state.record(step, at);
+    this.#state.record(step, at, task);
     if (this.#draft.steps === undefined) this.#draft.steps = [step];
     else this.#draft.steps.push(step);
     if (!this.#dirty) this.#touch();
   }
 
   /** Gives the event its place; the seq is its own from now on. */
-  tell(taskId: TaskId, { type, data }: EventDraft, at = this.#clock.now()): Event {
-    const { agentId, parentId } = this.#state.task(taskId).record;
+  tell(
+    taskId: TaskId,
+    { type, data }: EventDraft,
+    at = this.#clock.now(),
+    task = this.#state.task(taskId),
+  ): Event {
+    const { agentId, parentId } = task.record;
     const { runId } = this.lease;
     const seq = this.#state.nextSeq;
     if (at > this.#addedAt) this.#addedAt = at;

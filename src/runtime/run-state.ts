@@ -199,14 +199,12 @@ export class RunState {
     this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
   }
 
-  open({ taskId, address, seq }: StepOpening, at: number): void {
-    const task = this.task(taskId);
+  open({ taskId, address, seq }: StepOpening, at: number, task = this.task(taskId)): void {
     task.opened.set(address, seq);
     if (asksPerson(address)) this.#setClock(task, at);
   }
 
-  record(step: StepRecord, at: number): void {
-    const task = this.task(step.taskId);
+  record(step: StepRecord, at: number, task = this.task(step.taskId)): void {
     const { kind, name, address, outcome } = step;
     task.steps.set(address, step);
     if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);

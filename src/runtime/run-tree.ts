@@ -118,7 +118,7 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   settle(taskId: TaskId): void {
-    this.#seats.settle(taskId);
+    if (this.#state.headcount.tasks[taskId]?.status === "pausing") this.#seats.settle(taskId);
   }
 
   suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void {

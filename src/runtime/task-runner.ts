@@ -221,7 +221,7 @@ export class TaskRunner {
     let seq = -1;
     for (let index = 0; index < told.length; index++) seq = this.tell(told[index] as EventDraft, at);
     if (start !== undefined) seq = this.tell(start, at);
-    if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at);
+    if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at, this.task);
     return new OpenStep(this, strand, address, seq, false, at);
   }
 
@@ -234,14 +234,14 @@ export class TaskRunner {
     for (let index = 0; index < told.length; index++) this.tell(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
-    this.log.record(record, at);
+    this.log.record(record, at, this.task);
     this.tree.recorded(record);
     if (this.task.steps.size === longJournal)
       this.tell({ type: "journal_warning", data: { steps: longJournal } });
   }
 
   tell(draft: EventDraft, at?: number): number {
-    return this.log.tell(this.taskId, draft, at).seq;
+    return this.log.tell(this.taskId, draft, at, this.task).seq;
   }
 
   /** One and the same for a model that is asked again: what is kept of each call refers to it. */
@@ -272,7 +272,8 @@ export class TaskRunner {
 
   /** C2: throws once the task, or this strand of it, was told to stop or is past its deadline. */
   check(strand: Strand): void {
-    strand.token.check();
+    const { error } = strand.token;
+    if (error !== undefined) throw error;
     if (this.task.record.budget.deadlineMs !== null) this.meta.check();
   }
 
@@ -293,8 +294,9 @@ export class TaskRunner {
 
   /** Also with a slot, so that a call may begin. */
   ready(strand: Strand): Promise<void> | undefined {
-    if (this.#hasSlot && this.isSeated) return this.seated(strand);
-    return this.#getReady(strand);
+    if (!this.#hasSlot || !this.isSeated) return this.#getReady(strand);
+    this.check(strand);
+    return undefined;
   }
 
   /** After a wait: whether it has kept its seat and was not stopped; it gets a slot again first. */
