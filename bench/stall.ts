@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { openRuntime, sha256 } from "reeve";
 import { formatAgentId, type Agent } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
+import { StallWatch } from "./stall-watch.ts";
 
 const writer = fileURLToPath(new URL("writer.ts", import.meta.url));
 
@@ -13,7 +13,8 @@ const writer = fileURLToPath(new URL("writer.ts", import.meta.url));
  * processor busy, and what is measured is how the machine shares too few of them, not how long the store holds up an event loop.
  */
 const restMs = 2;
-const steps = 1_000;
+/** Enough for the log to be written back in between. */
+const steps = 2_500;
 
 export interface WriterOptions {
   readonly path: string;
@@ -53,12 +54,12 @@ export async function longestStallMs(path: string, processes: number): Promise<n
       startWriter({ path, name: `writer-${index}`, steps, restMs }),
     ),
   );
-  const delay = monitorEventLoopDelay({ resolution: 1 });
+  const watch = new StallWatch();
   const run = await runtime.submit(agent, null);
-  delay.enable();
+  watch.start();
   await run.result();
-  delay.disable();
+  const longestMs = watch.stop();
   await Promise.all(writers.map(({ done }) => done));
   await runtime.close();
-  return delay.max / 1e6;
+  return longestMs;
 }

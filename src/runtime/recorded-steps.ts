@@ -1,20 +1,24 @@
 import type { StepAddress, StepKind } from "../kernel/index.ts";
+import type { TaskState } from "./run-state.ts";
 
-/** What an earlier owner has begun and recorded, as far as a replay has not come by it yet, counted for every scope. */
+/** What an earlier owner has begun and recorded, as far as a replay has not come by it yet. */
 export class RecordedSteps {
-  /** Made with the first of them: most tasks are begun here. */
-  #left: Map<string, number> | undefined;
-  /** The last index that was begun in a scope. */
-  #last: Map<string, number> | undefined;
+  readonly #task: Pick<TaskState, "steps" | "opened">;
+  /** Whether there was an earlier owner. */
+  readonly #isReplay: boolean;
   #remaining = 0;
+  /** Of those that remain, how many are in a scope or further down; for scopes in which there were some. */
+  #inside: Map<string, number> | undefined;
+  /** The last index that was begun in a scope; made when somebody first asks. */
+  #last: Map<string, number> | undefined;
 
-  /** `opened`: those that were begun and not recorded. */
-  constructor(recorded: Iterable<StepAddress>, opened: Iterable<StepAddress>) {
-    for (const address of recorded) {
+  constructor(task: Pick<TaskState, "steps" | "opened">) {
+    this.#task = task;
+    this.#isReplay = task.steps.size > 0 || task.opened.size > 0;
+    for (const address of task.steps.keys()) {
+      this.#remaining++;
       this.#count(address, 1);
-      this.#pass(address);
     }
-    for (const address of opened) this.#pass(address);
   }
 
   get remain(): boolean {
@@ -23,48 +27,53 @@ export class RecordedSteps {
 
   /** Also in scopes below. */
   remainIn(scope: string): boolean {
-    return (this.#left?.get(scope) ?? 0) > 0;
+    return scope === "" ? this.remain : (this.#inside?.get(scope) ?? 0) > 0;
   }
 
   /** Whether a step that comes after this one was begun: then this one was over by then. */
   wentPast(address: StepAddress): boolean {
-    if (this.#last === undefined) return false;
+    if (!this.#isReplay) return false;
     const end = address.lastIndexOf("/");
-    const last = this.#last.get(end === -1 ? "" : address.slice(0, end));
+    const last = this.#begun().get(end === -1 ? "" : address.slice(0, end));
     return last !== undefined && last > Number(address.slice(end + 1));
   }
 
   /** The record was used: nothing inside the step will run (J7). What is below a model call are its tools, and they come after it. */
   visit(address: StepAddress, kind: StepKind): void {
-    const left = this.#left?.get(address) ?? 0;
-    if (left > 0) this.#count(address, kind === "llm" ? -1 : -left);
+    const inside = kind === "llm" ? 0 : (this.#inside?.get(address) ?? 0);
+    if (inside > 0) this.#inside?.set(address, 0);
+    this.#remaining -= 1 + inside;
+    this.#count(address, -1 - inside);
   }
 
-  /** For the task's own scope, every one on the way down, and the address itself. */
+  /** For every scope around the address but the task's own. */
   #count(address: StepAddress, by: number): void {
-    this.#remaining += by;
-    this.#add("", by);
     for (let end = address.indexOf("/"); end !== -1; end = address.indexOf("/", end + 1)) {
-      this.#add(address.slice(0, end), by);
-    }
-    this.#add(address, by);
-  }
-
-  /** In the scope of the address and in every one around it. Names of branches are no numbers. */
-  #pass(address: StepAddress): void {
-    const passed = (this.#last ??= new Map<string, number>());
-    for (let start = 0; start <= address.length;) {
-      const found = address.indexOf("/", start);
-      const end = found === -1 ? address.length : found;
-      const index = Number(address.slice(start, end));
-      const scope = start === 0 ? "" : address.slice(0, start - 1);
-      if (index > (passed.get(scope) ?? -1)) passed.set(scope, index);
-      start = end + 1;
+      const scope = address.slice(0, end);
+      const inside = (this.#inside ??= new Map<string, number>());
+      inside.set(scope, (inside.get(scope) ?? 0) + by);
     }
   }
 
-  #add(scope: string, by: number): void {
-    this.#left ??= new Map();
-    this.#left.set(scope, (this.#left.get(scope) ?? 0) + by);
+  /** What was begun here since is behind whoever asks, so it changes nothing. */
+  #begun(): ReadonlyMap<string, number> {
+    if (this.#last !== undefined) return this.#last;
+    const { steps, opened } = this.#task;
+    const last = (this.#last = new Map<string, number>());
+    for (const address of steps.keys()) pass(last, address);
+    for (const address of opened.keys()) pass(last, address);
+    return last;
+  }
+}
+
+/** In the scope of the address and in every one around it. Names of branches are no numbers. */
+function pass(last: Map<string, number>, address: StepAddress): void {
+  for (let start = 0; start <= address.length;) {
+    const found = address.indexOf("/", start);
+    const end = found === -1 ? address.length : found;
+    const index = Number(address.slice(start, end));
+    const scope = start === 0 ? "" : address.slice(0, start - 1);
+    if (index > (last.get(scope) ?? -1)) last.set(scope, index);
+    start = end + 1;
   }
 }

@@ -102,10 +102,10 @@ export class TaskRunner {
     this.state = state;
     this.tree = tree;
     this.task = state.task(taskId);
-    const { record, cancelled, steps, opened } = this.task;
+    const { record, cancelled } = this.task;
     const supervision = Supervision.fromJSON(record.supervision);
     this.facts = factsOf(record, supervision);
-    this.#recorded = new RecordedSteps(steps.keys(), opened.keys());
+    this.#recorded = new RecordedSteps(this.task);
     this.#meta = this.#newMeta(supervision);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
   }

@@ -47,11 +47,11 @@ describe("what is said to a run under way", () => {
     const worker = agent(
       "worker",
       async (ctx) => {
-        const said: JsonValue[] = ["begin"];
+        const said: string[] = ["begin"];
         for (let turn = 0; turn < 2; turn++) {
-          said.push(...(await ctx.steering({ mode: "all" })));
-          asked.push(said.map(String));
-          await ctx.llm({ transcript: Transcript.of(said.map((each) => userMessage(String(each)))) });
+          for (const each of await ctx.steering({ mode: "all" })) said.push(JSON.stringify(each));
+          asked.push([...said]);
+          await ctx.llm({ transcript: Transcript.of(said.map((each) => userMessage(each))) });
         }
         return said;
       },
@@ -65,8 +65,8 @@ describe("what is said to a run under way", () => {
     const run = await other.find(runId);
     await run?.steer("now");
     other.register(worker);
-    expect((await run?.result())?.output).toEqual(["begin", "now"]);
-    expect(asked).toEqual([["begin"], ["begin"], ["begin", "now"]]);
+    expect((await run?.result())?.output).toEqual(["begin", '"now"']);
+    expect(asked).toEqual([["begin"], ["begin"], ["begin", '"now"']]);
     await other.close();
   });
 
