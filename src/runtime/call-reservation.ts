@@ -47,6 +47,9 @@ export interface Grant {
   readonly priceOf: (inputTokens: number) => ModelPrice | null;
 }
 
+/** Of a model that is not listed, however much was sent. */
+const unknownPrice = (): null => null;
+
 /** An output limit for models that do not say theirs. */
 const defaultOutputTokens = 8_192;
 
@@ -115,9 +118,11 @@ function reservationOf(call: CallReservation): AskedReservation {
   const { taskId, owner } = open.runner;
   const { provider, modelId } = model;
   const at = attempt === 1 ? open.at : owner.clock.now();
-  const priceOf = (inputTokens: number): ModelPrice | null =>
-    owner.prices.find({ provider, modelId, inputTokens, at });
-  const price = priceOf(tokens);
+  const price = owner.prices.find({ provider, modelId, inputTokens: tokens, at });
+  const priceOf =
+    price === null
+      ? unknownPrice
+      : (inputTokens: number): ModelPrice | null => owner.prices.find({ provider, modelId, inputTokens, at });
   const command: ReserveCommand = {
     type: "reserve",
     id: `${taskId} ${open.address} ${attempt}`,

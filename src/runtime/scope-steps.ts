@@ -125,7 +125,7 @@ export class ScopeSteps {
     const { runner, strand } = this;
     if (this.#isOver || this.#open !== undefined || runner.task.steps.has(step.address))
       return this.breath(step, read);
-    if (runner.wentPast(step.address)) return Promise.resolve(none);
+    if (runner.wentPast(step.address)) return foundNothing;
     if (read().length > 0) return this.breath(step, read);
     try {
       runner.check(strand);
@@ -135,7 +135,7 @@ export class ScopeSteps {
     }
     if (this.#looked === undefined) this.#looked = [step];
     else this.#looked.push(step);
-    return Promise.resolve(none);
+    return foundNothing;
   }
 
   /** J2: one journaled call at a time in a scope, at the first run already. */
@@ -382,6 +382,7 @@ function settled(done: unknown): unknown {
 
 /** What a step gives that found nothing. */
 export const none: readonly never[] = Object.freeze([]);
+const foundNothing: Promise<readonly never[]> = Promise.resolve(none);
 const noneOutcome: StepOutcome = Object.freeze({ kind: "ok", value: none });
 
 /** A stop is not an outcome of the step: whoever replays is stopped again (C2). Everything else that is thrown is recorded (J5). */

@@ -39,6 +39,7 @@ export class ReAct implements Architecture {
     const { ctx, maxTurns, history, tools, steering: hears, followUps: asksOn } = deps;
     session.messages = session.messages.append(opening(prompt, session.attachments));
     session.attachments = [];
+    const [heard, askedOn] = [hears && { mode: hears }, asksOn && { mode: asksOn }];
     let toolChoice = this.#options.initialToolChoice;
     while (session.turns < maxTurns) {
       ctx.check();
@@ -64,11 +65,10 @@ export class ReAct implements Architecture {
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
       const isHeard = session.turns < maxTurns;
-      const steering: readonly JsonValue[] =
-        isHeard && hears !== null ? await ctx.steering({ mode: hears }) : none;
+      const steering: readonly JsonValue[] = isHeard && heard !== null ? await ctx.steering(heard) : none;
       const isIdle = done && steering.length === 0;
       const inputs: readonly JsonValue[] =
-        isHeard && isIdle && asksOn !== null ? await ctx.followUps({ mode: asksOn }) : steering;
+        isHeard && isIdle && askedOn !== null ? await ctx.followUps(askedOn) : steering;
       if (inputs.length > 0) {
         session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";

@@ -37,11 +37,19 @@ export function schemaReader<Value>(
     if (reading.problems === undefined) return reading.value;
     // What fits is never touched, so it is looked at first.
     const meant = coercion(jsonSchema, input);
-    return meant === input
-      ? accepted(owner, reading)
-      : whenRead(read(meant), (again) => accepted(owner, again));
+    if (meant === input) return accepted(owner, reading);
+    const again = read(meant);
+    return again instanceof Promise ? again.then((found) => accepted(owner, found)) : accepted(owner, again);
   };
-  return { jsonSchema, parse: (input) => whenRead(read(input), (reading) => parsed(input, reading)) };
+  return {
+    jsonSchema,
+    parse: (input) => {
+      const reading = read(input);
+      return reading instanceof Promise
+        ? reading.then((found) => parsed(input, found))
+        : parsed(input, reading);
+    },
+  };
 }
 
 /** A value as its schema gives it, or what is wrong with it. */
@@ -56,14 +64,6 @@ interface ReadSchema<Value> {
 
 function accepted<Value>({ refuse }: SchemaOwner, reading: Reading<Value>): Value | Promise<Value> {
   return reading.problems === undefined ? reading.value : Promise.reject(refuse(reading.problems));
-}
-
-/** At once, where nothing has to be waited for. */
-function whenRead<Value, Result>(
-  reading: Reading<Value> | Promise<Reading<Value>>,
-  use: (reading: Reading<Value>) => Result | Promise<Result>,
-): Result | Promise<Result> {
-  return reading instanceof Promise ? reading.then(use) : use(reading);
 }
 
 function unchanged(_schema: JsonSchema, input: JsonValue): JsonValue {
