@@ -7,26 +7,43 @@ const warmUpTurns = 20_000;
 /** Turns measured at once, in as many runs as it takes: the bare loop is done before a clock has moved. */
 const measuredTurns = 2_000;
 
-/** Microseconds of processor time per turn of both, by turns: whatever else the machine does hits both alike. */
-async function timeTurns(
-  count: number,
-  bareRun: () => Promise<unknown>,
-  ownRun: () => Promise<unknown>,
-): Promise<{ bare: number; ours: number }> {
-  const repeat = async (run: () => Promise<unknown>): Promise<number> => {
+/** The same turns by hand and by us. */
+interface Pair {
+  readonly bare: () => Promise<unknown>;
+  readonly ours: () => Promise<unknown>;
+}
+
+class Times {
+  readonly bare: number[] = [];
+  readonly ours: number[] = [];
+}
+
+/** Microseconds of processor time per turn. */
+interface PairTime {
+  readonly bare: number;
+  readonly ours: number;
+}
+
+/** Of runs of each length, all by turns: whatever else the machine does, and whatever grows as the process goes on, hits all alike. */
+async function timeTurns(counts: readonly number[], runs: (turns: number) => Pair): Promise<PairTime[]> {
+  const repeat = async (count: number, run: () => Promise<unknown>): Promise<number> => {
     const took = await cpuMs(async () => {
       for (let done = 0; done < measuredTurns; done += count) await run();
     });
     return (took * 1_000) / measuredTurns;
   };
-  const bare: number[] = [];
-  const ours: number[] = [];
+  const pairs = counts.map((count) => ({ count, ...runs(count), times: new Times() }));
   const warmUp = warmUpTurns / measuredTurns;
   for (let round = 0; round < warmUp + rounds; round++) {
-    bare.push(await repeat(bareRun));
-    ours.push(await repeat(ownRun));
+    for (const { count, bare, ours, times } of pairs) {
+      times.bare.push(await repeat(count, bare));
+      times.ours.push(await repeat(count, ours));
+    }
   }
-  return { bare: median(bare.slice(warmUp)), ours: median(ours.slice(warmUp)) };
+  return pairs.map(({ times }) => ({
+    bare: median(times.bare.slice(warmUp)),
+    ours: median(times.ours.slice(warmUp)),
+  }));
 }
 
 /** Of the whole run's time, from N=100 to N=1,000; given times per turn. */
@@ -38,14 +55,10 @@ function growthExponent(early: number, late: number): number {
 export async function* turnRows(
   name: string,
   goal: number,
-  runs: (turns: number) => { readonly bare: () => Promise<unknown>; readonly ours: () => Promise<unknown> },
+  runs: (turns: number) => Pair,
 ): AsyncIterable<Row> {
-  const timed = (turns: number): ReturnType<typeof timeTurns> => {
-    const { bare, ours } = runs(turns);
-    return timeTurns(turns, bare, ours);
-  };
-  const small = await timed(100);
-  const large = await timed(1_000);
+  const [small, large] = await timeTurns([100, 1_000], runs);
+  if (small === undefined || large === undefined) throw new Error("nothing was timed");
   yield {
     name: `${name}, N=100, against the bare loop`,
     value: small.ours,
