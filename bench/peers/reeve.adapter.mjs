@@ -7,7 +7,8 @@ export async function load() {
   return import("reeve");
 }
 
-export async function create({ openRuntime, Agent, HistoryRetention, tool }, script, store = "memory:") {
+export async function create(lib, script, store = "memory:") {
+  const { openRuntime, Agent, HistoryRetention, HookEvent, HookManager, tool } = lib;
   const usage = {
     inputTokens: 10,
     outputTokens: 5,
@@ -48,12 +49,17 @@ export async function create({ openRuntime, Agent, HistoryRetention, tool }, scr
     input: { type: "object", properties: { i: { type: "number" } } },
     execute: async (input) => script.tool(input),
   });
+  // Budget, hooks and events are on: a cap that holds, and somebody who watches each answer.
+  const hooks = new HookManager();
+  hooks.on(HookEvent.LLM_END, () => undefined);
   const agent = new Agent({
     name: "bench",
     model,
     tools: [lookup],
     instructions: INSTRUCTIONS,
     maxTurns: 1_000_000,
+    budget: { maxTokens: 1_000_000_000_000 },
+    hooks,
   });
   // In memory, as with the peers, nothing is kept of what has ended: no run, and no conversation to go on with.
   const isKept = store !== "memory:";
