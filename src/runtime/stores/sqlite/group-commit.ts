@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { Fault } from "../../../kernel/index.ts";
+import { LoopTurn } from "../../loop-turn.ts";
 import { BusyWait } from "./busy-wait.ts";
 import type { Database } from "./database.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
@@ -51,8 +52,8 @@ export class GroupCommit {
   #queue: Waiting[] = [];
   #flushing = false;
   #scheduled = false;
-  /** When this turn of the event loop began, as far as it is ours. */
-  #turnBegan: number | undefined;
+  /** A loop of writes alone would keep timers and sockets waiting. */
+  readonly #turn = new LoopTurn(longestTurnMs);
   #idle: (() => void)[] = [];
 
   /** `onWritten` is told of every transaction, and about how much was written in it. */
@@ -71,7 +72,7 @@ export class GroupCommit {
 
   /** Nobody waits to write, and this turn of the event loop may go on. */
   isFree(): boolean {
-    return !this.#scheduled && !this.#flushing && this.#turnLasts();
+    return !this.#scheduled && !this.#flushing && !this.#turn.isLong;
   }
 
   /** One statement, at once, when it is free; `undefined` if the file is locked, and then nothing was done. Throws faults only. */
@@ -98,20 +99,8 @@ export class GroupCommit {
     if (this.#scheduled || this.#flushing) return;
     this.#scheduled = true;
     // From a microtask, a tick comes when all microtasks are done: whoever could write in this turn has.
-    if (this.#turnLasts()) void settled.then(this.#flushInTick);
-    else globalThis.setImmediate(this.#flush);
-  }
-
-  /** Whether this turn may go on; a loop of writes alone would otherwise keep timers and sockets waiting. */
-  #turnLasts(): boolean {
-    const now = performance.now();
-    if (this.#turnBegan === undefined) {
-      this.#turnBegan = now;
-      globalThis.setImmediate(() => {
-        this.#turnBegan = undefined;
-      });
-    }
-    return now - this.#turnBegan < longestTurnMs;
+    if (this.#turn.isLong) globalThis.setImmediate(this.#flush);
+    else void settled.then(this.#flushInTick);
   }
 
   readonly #flushInTick = (): void => process.nextTick(this.#flush);
