@@ -3,7 +3,7 @@ import { Agent, openRuntime } from "reeve";
 import type { Model, ModelResponse, Runtime } from "reeve/kernel";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
-import { bareLoop, finishRun, loopAgent, once } from "./turn-loop.ts";
+import { bareLoop, finishRun, loopAgent } from "./turn-loop.ts";
 import { turnRows } from "./turn-time.ts";
 
 const rounds = 7;
@@ -18,7 +18,7 @@ async function* turns(): AsyncIterable<Row> {
   const runtime = await openRuntime({ unknownPrice: "ignore", keepEndedRunsMs: 0 });
   yield* turnRows("turn in memory", 8, (count) => {
     const agent = loopAgent(count);
-    return { bare: () => bareLoop(count), ours: () => finishRun(runtime, agent, once) };
+    return { bare: () => bareLoop(count), ours: () => finishRun(runtime, agent) };
   });
   await runtime.close();
 }
@@ -26,14 +26,14 @@ async function* turns(): AsyncIterable<Row> {
 /** 1,000 runs of 10 turns at once. Processor time: on a shared machine the clock counts others' work too. */
 async function* concurrentRuns(): AsyncIterable<Row> {
   const runs = 1_000;
-  const runtime = await openRuntime({ unknownPrice: "ignore", keepEndedRunsMs: 0 });
+  const runtime = await openRuntime({ unknownPrice: "ignore" });
   const agent = loopAgent(10);
   const all = (run: () => Promise<void>): Promise<unknown> => Promise.all(Array.from({ length: runs }, run));
   const ours: number[] = [];
   const bare: number[] = [];
   for (let round = 0; round < rounds; round++) {
     bare.push((await cpuMs(() => all(() => bareLoop(10)))) / runs);
-    ours.push((await cpuMs(() => all(() => finishRun(runtime, agent, once)))) / runs);
+    ours.push((await cpuMs(() => all(() => finishRun(runtime, agent)))) / runs);
   }
   const { rss } = process.memoryUsage();
   await runtime.close();

@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { Agent, HistoryRetention, HookEvent, HookManager, tool } from "reeve";
+import { Agent, HookEvent, HookManager, tool } from "reeve";
 import type {
   Agent as HostedAgent,
   JsonValue,
@@ -7,7 +7,6 @@ import type {
   ModelRequest,
   ModelResponse,
   Runtime,
-  SubmitOptions,
 } from "reeve/kernel";
 
 const instructions = "You are a test agent.";
@@ -131,16 +130,9 @@ export function loopAgent(turns: number): Agent {
   });
 }
 
-/** As the bare loop is in memory: once it is over, nothing of it is kept. */
-export const once: SubmitOptions = { retention: HistoryRetention.RUN };
-
 /** From submission to result. */
-export async function finishRun(
-  runtime: Runtime,
-  agent: HostedAgent,
-  options?: SubmitOptions,
-): Promise<void> {
-  const run = await runtime.submit(agent, "go", options);
+export async function finishRun(runtime: Runtime, agent: HostedAgent): Promise<void> {
+  const run = await runtime.submit(agent, "go");
   const { output } = await run.result();
   if (output !== "done") throw new Error(`the run ended with ${JSON.stringify(output)}`);
 }

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { JsonValue } from "../../src/kernel/index.ts";
 import { agent, setUp, settle, until } from "./bench-runtime.ts";
 
 it("drops a run that only waits: no code of it runs, its resources are closed, and mail brings it back", async () => {
@@ -27,6 +28,35 @@ it("drops a run that only waits: no code of it runs, its resources are closed, a
   await run.signal("go", 7);
   expect((await run.result()).output).toBe(7);
   expect(log).toEqual(["open", "paid", "close", "open", "finally", "close"]);
+});
+
+it("drops a run that only waits after a race: the loser's call is over once it has been told to stop", async () => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  const log: string[] = [];
+  const worker = agent("worker", async (ctx) => {
+    await ctx.resource(
+      async () => log.push("open"),
+      async () => void log.push("close"),
+    );
+    await ctx.race<JsonValue>({
+      quick: (branch) => branch.step("quick", async () => 1),
+      slow: (branch) =>
+        branch.step(
+          "slow",
+          ({ signal }) =>
+            new Promise((_resolve, reject) => {
+              signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true });
+            }),
+        ),
+    });
+    return (await ctx.waitForSignal("go")) ?? null;
+  });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await clock.advance(101);
+  expect(log).toEqual(["open", "close"]);
+  await run.signal("go", 7);
+  expect((await run.result()).output).toBe(7);
 });
 
 it("poisons a dropped context: what a stray promise wakes runs into a call that never settles", async () => {

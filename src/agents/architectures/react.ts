@@ -36,10 +36,11 @@ export class ReAct implements Architecture {
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
-    const { ctx, maxTurns, history, tools, steering: hears, followUps: asksOn } = deps;
+    const { ctx, maxTurns, history, tools } = deps;
+    const steers = deps.steering && { mode: deps.steering };
+    const followsUp = deps.followUps && { mode: deps.followUps };
     session.messages = session.messages.append(opening(prompt, session.attachments));
     session.attachments = [];
-    const [heard, askedOn] = [hears && { mode: hears }, asksOn && { mode: asksOn }];
     let toolChoice = this.#options.initialToolChoice;
     while (session.turns < maxTurns) {
       ctx.check();
@@ -65,10 +66,10 @@ export class ReAct implements Architecture {
       const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
       // What nobody would answer any more is left where it is.
       const isHeard = session.turns < maxTurns;
-      const steering: readonly JsonValue[] = isHeard && heard !== null ? await ctx.steering(heard) : none;
+      const steering: readonly JsonValue[] = isHeard && steers !== null ? await ctx.steering(steers) : none;
       const isIdle = done && steering.length === 0;
       const inputs: readonly JsonValue[] =
-        isHeard && isIdle && askedOn !== null ? await ctx.followUps(askedOn) : steering;
+        isHeard && isIdle && followsUp !== null ? await ctx.followUps(followsUp) : steering;
       if (inputs.length > 0) {
         session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
