@@ -82,6 +82,7 @@ export class MemoryJournal implements Journal {
       owner: null,
       rest: ready,
       readyAt: this.#tables.tick(),
+      line: undefined,
       watchers: nobody,
     };
     for (const change of first.tasks ?? noTasks) if (change.type === "create") freezeGiven(change.task);
