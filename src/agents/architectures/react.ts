@@ -62,8 +62,9 @@ export class ReAct implements Architecture {
         session.messages = session.messages.append(answers(calls, results));
         session.settled = none;
       }
+      // Told by who runs it: an architecture around this one sees where a turn ends.
       yield eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length });
-      const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
+      const done = areLast(results);
       // What nobody would answer any more is left where it is.
       const isHeard = session.turns < maxTurns;
       const steering: readonly JsonValue[] = isHeard && steers !== null ? await ctx.steering(steers) : none;
@@ -121,6 +122,12 @@ function answers(
   results: readonly ToolResult[],
 ): ReturnType<typeof toolMessage> {
   return toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? nothing)));
+}
+
+/** No tool was called, or each said that there is nothing to go on with. */
+function areLast(results: readonly ToolResult[]): boolean {
+  for (const { terminate } of results) if (terminate !== true) return false;
+  return true;
 }
 
 const none: readonly never[] = [];
