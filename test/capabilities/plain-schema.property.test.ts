@@ -115,7 +115,7 @@ function byUs(schema: JsonSchema, some: readonly JsonValue[]): Found | undefined
   return read && some.map((value) => read.problems(value));
 }
 
-function placed({ instancePath, message }: SchemaProblem): SchemaProblem {
+function placed({ instancePath, message = "" }: SchemaProblem): SchemaProblem {
   return { instancePath, message };
 }
 

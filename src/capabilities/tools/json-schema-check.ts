@@ -15,7 +15,9 @@ export class JsonSchemaCheck {
 
   /** At once, but for the first value. */
   problems(value: unknown): readonly string[] | Promise<readonly string[]> {
-    return this.#compiled === undefined ? this.#firstProblems(value) : told(this.#compiled.problems(value));
+    if (this.#compiled === undefined) return this.#firstProblems(value);
+    const found = this.#compiled.problems(value);
+    return found.length === 0 ? none : told(found);
   }
 
   async #firstProblems(value: unknown): Promise<readonly string[]> {
@@ -31,7 +33,6 @@ interface CompiledSchema {
 const none: readonly never[] = [];
 
 function told(problems: readonly SchemaProblem[]): readonly string[] {
-  if (problems.length === 0) return none;
   return problems.map(({ instancePath, message = "is wrong" }) =>
     `${instancePath.slice(1).replaceAll("/", ".")} ${message}`.trim(),
   );

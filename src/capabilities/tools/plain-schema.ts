@@ -4,7 +4,7 @@ import { plainKeywords, type PlainKeywords, type Scalar } from "./plain-keywords
 /** What is wrong with a value, and where in it, as a JSON Pointer. */
 export interface SchemaProblem {
   readonly instancePath: string;
-  readonly message?: string | undefined;
+  readonly message?: string;
 }
 
 /**
@@ -40,6 +40,11 @@ export class PlainSchema {
 
   problems(value: unknown): readonly SchemaProblem[] {
     const found: SchemaProblem[] = [];
+    this.find(value, found);
+    return found;
+  }
+
+  find(value: unknown, found: SchemaProblem[]): void {
     const kind = kindOf(value);
     if (this.#ruledType === undefined && !this.#allows(kind, value)) this.#tellType(found);
     if (this.#constant !== undefined && value !== this.#constant) tell(found, "must be equal to constant");
@@ -50,7 +55,6 @@ export class PlainSchema {
       if (rules.kind === kind) rules.find(value as never, found);
       else if (rules.kind === this.#ruledType) this.#tellType(found);
     }
-    return found;
   }
 
   #allows(kind: string, value: unknown): boolean {
@@ -65,9 +69,14 @@ export class PlainSchema {
   }
 
   #findAmong(alternatives: readonly PlainSchema[], value: unknown, found: SchemaProblem[]): void {
-    const each = alternatives.map((alternative) => alternative.problems(value));
-    if (each.some((problems) => problems.length === 0)) return;
-    found.push(...each.flat());
+    const before = found.length;
+    for (const alternative of alternatives) {
+      const each = found.length;
+      alternative.find(value, found);
+      if (found.length > each) continue;
+      found.length = before;
+      return;
+    }
     tell(found, "must match a schema in anyOf");
   }
 }
@@ -152,7 +161,7 @@ class ListRules implements KindRules {
   find(value: readonly unknown[], found: SchemaProblem[]): void {
     if (this.#length !== undefined) tellLimits(found, this.#length, value.length);
     if (this.#items === undefined) return;
-    for (const [index, item] of value.entries()) tellInside(found, index, this.#items.problems(item));
+    for (let index = 0; index < value.length; index++) findInside(this.#items, index, value[index], found);
   }
 }
 
@@ -160,13 +169,18 @@ class ObjectRules implements KindRules {
   static readonly keywords = ["required", "additionalProperties", "properties"];
   readonly kind = "object";
   readonly #required: readonly string[];
-  readonly #known: ReadonlyMap<string, PlainSchema>;
+  readonly #members: readonly { readonly name: string; readonly schema: PlainSchema }[];
+  readonly #known: ReadonlySet<string>;
   /** For what is not known; `false`: there may be nothing else. */
   readonly #others: PlainSchema | boolean;
 
   constructor({ required = [], additionalProperties = true, properties = {} }: PlainKeywords) {
     this.#required = [...required];
-    this.#known = new Map(Object.entries(properties).map(([name, says]) => [name, new PlainSchema(says)]));
+    this.#members = Object.entries(properties).map(([name, says]) => ({
+      name,
+      schema: new PlainSchema(says),
+    }));
+    this.#known = new Set(Object.keys(properties));
     this.#others =
       typeof additionalProperties === "boolean"
         ? additionalProperties
@@ -177,9 +191,9 @@ class ObjectRules implements KindRules {
     for (const name of this.#required)
       if (value[name] === undefined) tell(found, `must have required property '${name}'`);
     if (this.#others !== true) this.#findInOthers(this.#others, value, found);
-    for (const [name, schema] of this.#known) {
+    for (const { name, schema } of this.#members) {
       const member = value[name];
-      if (member !== undefined) tellInside(found, name, schema.problems(member));
+      if (member !== undefined) findInside(schema, name, member, found);
     }
   }
 
@@ -191,7 +205,7 @@ class ObjectRules implements KindRules {
     for (const name of Object.keys(value)) {
       if (this.#known.has(name)) continue;
       if (others === false) tell(found, "must NOT have additional properties");
-      else tellInside(found, name, others.problems(value[name]));
+      else findInside(others, name, value[name], found);
     }
   }
 }
@@ -223,9 +237,14 @@ function tell(found: SchemaProblem[], message: string): void {
   found.push({ instancePath: "", message });
 }
 
-function tellInside(found: SchemaProblem[], key: string | number, problems: readonly SchemaProblem[]): void {
-  for (const { instancePath, message } of problems)
-    found.push({ instancePath: `/${escaped(key)}${instancePath}`, message });
+/** What is found in a member or item is told with its place. */
+function findInside(schema: PlainSchema, key: string | number, value: unknown, found: SchemaProblem[]): void {
+  const before = found.length;
+  schema.find(value, found);
+  for (let index = before; index < found.length; index++) {
+    const { instancePath, ...problem } = found[index] as SchemaProblem;
+    found[index] = { ...problem, instancePath: `/${escaped(key)}${instancePath}` };
+  }
 }
 
 function escaped(key: string | number): string {
