@@ -11,13 +11,6 @@ import {
 } from "./ledger.ts";
 import { fromNanoUsd, toNanoUsdLimit } from "./money.ts";
 
-/** The dimensions, as the ledger counts them and as a user names them. */
-const dimensions = [
-  { unit: "tokens", dimension: "tokens" },
-  { unit: "nanoUsd", dimension: "costUsd" },
-  { unit: "turns", dimension: "turns" },
-] as const satisfies readonly { unit: keyof Spend; dimension: SpendDimension }[];
-
 export function unitOf(dimension: SpendDimension): keyof Spend {
   return dimension === "costUsd" ? "nanoUsd" : dimension;
 }
@@ -48,33 +41,43 @@ export function capsOf({ maxTokens, maxCostUsd, maxTurns }: ExecutionBudget): Sp
 
 /** B1: the first dimension in which `used` is above the account's cap. */
 export function findExcess({ taskId, caps }: Account, used: Spend): Exhaustion | undefined {
-  for (const { unit, dimension } of dimensions) {
-    const cap = caps[unit];
-    if (cap !== null && used[unit] > cap) {
-      return { taskId, dimension, limit: shown(unit, cap), used: shown(unit, used[unit]) };
-    }
-  }
-  return undefined;
+  return (
+    excess(taskId, "tokens", caps.tokens, used.tokens) ??
+    excess(taskId, "costUsd", caps.nanoUsd, used.nanoUsd) ??
+    excess(taskId, "turns", caps.turns, used.turns)
+  );
+}
+
+function excess(
+  taskId: TaskId,
+  dimension: SpendDimension,
+  cap: number | null,
+  used: number,
+): Exhaustion | undefined {
+  return cap !== null && used > cap ? exhaustionOf(taskId, dimension, cap, used) : undefined;
 }
 
 /** The soft thresholds that `account.spent` has crossed and nobody was told of. */
 export function findWarnings(account: Account): readonly Exhaustion[] {
-  let found: Exhaustion[] | undefined;
-  for (const { unit, dimension } of dimensions) {
-    const cap = account.caps[unit];
-    if (cap === null) continue;
-    const used = account.spent[unit];
-    // A hair below, since the product of a whole number and a share may come out a hair above.
-    const threshold = cap * account.warnAt * (1 - Number.EPSILON * 4);
-    if (used === 0 || used < threshold || account.warned.includes(dimension)) continue;
-    (found ??= []).push({
-      taskId: account.taskId,
-      dimension,
-      limit: shown(unit, cap),
-      used: shown(unit, used),
-    });
-  }
-  return found ?? none;
+  const { caps, spent } = account;
+  const tokens = warning(account, "tokens", caps.tokens, spent.tokens);
+  const cost = warning(account, "costUsd", caps.nanoUsd, spent.nanoUsd);
+  const turns = warning(account, "turns", caps.turns, spent.turns);
+  if (tokens === undefined && cost === undefined && turns === undefined) return none;
+  return [tokens, cost, turns].filter((each) => each !== undefined);
+}
+
+function warning(
+  { taskId, warnAt, warned }: Account,
+  dimension: SpendDimension,
+  cap: number | null,
+  used: number,
+): Exhaustion | undefined {
+  if (cap === null || used === 0) return undefined;
+  // A hair below, since the product of a whole number and a share may come out a hair above.
+  const threshold = cap * warnAt * (1 - Number.EPSILON * 4);
+  if (used < threshold || warned.includes(dimension)) return undefined;
+  return exhaustionOf(taskId, dimension, cap, used);
 }
 
 const none: readonly Exhaustion[] = [];
@@ -86,13 +89,16 @@ export function findOverbilling(
   held: Spend,
   billed: Spend,
 ): Exhaustion | undefined {
-  for (const { unit, dimension } of dimensions) {
-    if (billed[unit] <= held[unit]) continue;
+  const over = (dimension: SpendDimension): Exhaustion | undefined => {
+    const unit = unitOf(dimension);
+    if (billed[unit] <= held[unit]) return undefined;
     const capped = cappedIn(accounts, taskId, unit);
-    if (capped === undefined) continue;
-    return { taskId: capped, dimension, limit: shown(unit, held[unit]), used: shown(unit, billed[unit]) };
-  }
-  return undefined;
+    return capped && exhaustionOf(capped, dimension, held[unit], billed[unit]);
+  };
+  // Most often there is none, and nothing to look for.
+  if (billed.tokens <= held.tokens && billed.nanoUsd <= held.nanoUsd && billed.turns <= held.turns)
+    return undefined;
+  return over("tokens") ?? over("costUsd") ?? over("turns");
 }
 
 /** The nearest, from the task up. */
@@ -121,6 +127,9 @@ export function newAccount(
   };
 }
 
-function shown(unit: keyof Spend, amount: number): number {
-  return unit === "nanoUsd" ? fromNanoUsd(amount) : amount;
+/** Amounts as the ledger counts them. */
+function exhaustionOf(taskId: TaskId, dimension: SpendDimension, limit: number, used: number): Exhaustion {
+  return dimension === "costUsd"
+    ? { taskId, dimension, limit: fromNanoUsd(limit), used: fromNanoUsd(used) }
+    : { taskId, dimension, limit, used };
 }

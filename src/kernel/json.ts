@@ -59,7 +59,7 @@ function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
     for (let index = 0; index < list.length; index++)
       if (!isMadeJson(list[index], depth + 1, freezes)) return false;
   } else {
-    if (prototype !== Object.prototype || "toJSON" in value) return false;
+    if (prototype !== Object.prototype) return false;
     for (const key in value) {
       const member = (value as Readonly<Record<string, unknown>>)[key];
       // Most members are texts and numbers: no call for those.

@@ -36,17 +36,20 @@ export function clampOutput(chain: readonly Account[], request: ReserveCommand):
   return outputTokens;
 }
 
-/** Whether the bound fits beside what is reserved now; if not, the accounts that are in the way. */
+/** The accounts in which the bound does not fit beside what is reserved now. */
 export function findTight(chain: readonly Account[], bound: Spend): readonly Account[] {
-  return chain.filter((account) => {
-    const used = addSpend(addSpend(account.spent, account.reserved), bound);
-    return findExcess(account, used) !== undefined;
-  });
+  return chain.filter((account) => !bears(account, bound));
 }
 
-/** Whether anything can be too much for it. */
-export function isCapped({ caps }: Account): boolean {
-  return caps.tokens !== null || caps.nanoUsd !== null || caps.turns !== null;
+/** Whether it fits in all of them. */
+export function isBearable(chain: readonly Account[], bound: Spend): boolean {
+  for (const account of chain) if (!bears(account, bound)) return false;
+  return true;
+}
+
+function bears(account: Account, bound: Spend): boolean {
+  const { spent, reserved } = account;
+  return findExcess(account, addSpend(addSpend(spent, reserved), bound)) === undefined;
 }
 
 /** The largest output whose bound the account can bear. The minimum is known to fit. */

@@ -1,4 +1,4 @@
-import { boundOf, clampOutput, findTight, isCapped, isPriced } from "./reservation-bound.ts";
+import { boundOf, clampOutput, findTight, isBearable, isPriced } from "./reservation-bound.ts";
 import type { Account, Decision, Ledger, ReserveCommand } from "./ledger.ts";
 import type { TaskId } from "./identity.ts";
 import { Priority } from "./priority.ts";
@@ -70,9 +70,11 @@ function decide(
   const { id } = request;
   if (ledger.overrun !== null) return { id, kind: "exhausted", exhaustion: ledger.overrun };
   const { maxTokens } = request.output;
-  if (!chain.some(isCapped)) return { id, kind: "granted", outputTokens: maxTokens, clamped: false };
   const unpriced = findUnpriced(ledger, chain, request);
   if (unpriced !== undefined) return { id, kind: "unknown_price", taskId: unpriced.taskId };
+  // Most often all of it fits beside what the others hold.
+  if (isBearable(chain, boundOf(request, maxTokens)))
+    return { id, kind: "granted", outputTokens: maxTokens, clamped: false };
   const outputTokens = clampOutput(chain, request);
   if (typeof outputTokens !== "number") return { id, kind: "exhausted", exhaustion: outputTokens };
   const tight = findTight(chain, boundOf(request, outputTokens));

@@ -11,6 +11,9 @@ export interface EndedRunsOptions {
 /** It is looked for runs to collect this often, at most and at least. */
 const [mostOftenMs, leastOftenMs] = [100, 60_000];
 
+/** Where none is to be kept for long, so many at most are there at a time: whatever lives in a turn of the event loop is moved by the collector. */
+const mostEnded = 8;
+
 /** At least so many times as long as a sweep takes does the next one wait that nobody has to wait for. */
 const restsPerSweep = 20;
 
@@ -21,6 +24,8 @@ export class EndedRuns {
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
   #looksSoon = false;
+  /** Since the last sweep. */
+  #ended = 0;
   /** Of the last sweep: when it was over, and how long it took. */
   #sweptAt = 0;
   #sweepMs = 0;
@@ -41,7 +46,9 @@ export class EndedRuns {
 
   /** A run has ended. Where none is to be kept for long, it goes with the turn of the event loop, unless that would be all there is to do. */
   note(): void {
-    if (this.#looksSoon || this.#options.keepMs >= mostOftenMs) return;
+    if (this.#options.keepMs >= mostOftenMs) return;
+    if (++this.#ended > mostEnded) this.#look();
+    if (this.#looksSoon) return;
     if (performance.now() - this.#sweptAt < this.#sweepMs * restsPerSweep) return;
     this.#looksSoon = true;
     setImmediate(this.#look);
@@ -71,6 +78,7 @@ export class EndedRuns {
   async #sweep(): Promise<void> {
     const { journal, clock, keepMs, onError } = this.#options;
     const began = performance.now();
+    this.#ended = 0;
     try {
       await journal.collect({ endedBefore: clock.now() - keepMs });
     } catch (error) {

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type {
   ChatMessage,
   ContentPart,
@@ -68,6 +69,7 @@ function boundOutput(output: ToolOutput): number {
   return output.parts.reduce((sum, part) => sum + boundPart(part), 0);
 }
 
+/** `Buffer` by its module: the global of that name is looked up at every call. */
 function bytes(text: string): number {
   return Buffer.byteLength(text);
 }

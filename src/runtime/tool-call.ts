@@ -130,12 +130,7 @@ function execute(given: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolR
   const { callPath } = open.runner.agent;
   if (asks !== false || (callPath !== undefined && (callPath.gate ?? callPath.function) !== undefined))
     return executeGated(given, tool, parsing, asks);
-  return performed(given, tool, call.input, parsing).then(
-    (result) => told(given, result),
-    (error: unknown) => {
-      throw withheld(given, error);
-    },
-  );
+  return performed(given, tool, call.input, parsing, told);
 }
 
 /** Where somebody has a say, or has to be waited for. */
@@ -162,7 +157,7 @@ async function executeGated(
         return told(given, failure(passed.refusal));
       }
       const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
-      result = await performed(options, tool, passed.input ?? call.input, input);
+      result = await performed(options, tool, passed.input ?? call.input, input, asIs);
     } catch (error) {
       result = failed(options, error);
     }
@@ -174,12 +169,13 @@ async function executeGated(
   return told(given, result);
 }
 
-/** What the body came to. T2: also where it failed. */
+/** What the body came to, handed on. T2: also where it failed. */
 function performed(
   options: ToolCallOptions,
   tool: Tool,
   raw: JsonValue,
   input: unknown,
+  handOn: (options: ToolCallOptions, result: ToolResult) => ToolResult,
 ): Promise<ToolResult> {
   let work: Promise<ToolResult>;
   try {
@@ -188,30 +184,33 @@ function performed(
     work = Promise.reject(error);
   }
   return work.then(
-    (result) => {
-      try {
-        return sealed(options, tool, result);
-      } catch (error) {
-        return failed(options, error);
-      }
-    },
-    (error: unknown) => failed(options, error),
+    (result) => handOn(options, sealed(options, tool, result)),
+    (error: unknown) => handOn(options, failed(options, error)),
   );
 }
 
-/** J1, J10. */
-function sealed({ open }: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
-  open.forgetTimer();
-  open.tellInside();
-  if (isText(result)) sealMadeJson(result, tool.name);
-  else sealJson(result, `the result of tool ${tool.name}`);
+function asIs(_options: ToolCallOptions, result: ToolResult): ToolResult {
   return result;
 }
 
-/** What the model is told went wrong. Throws what stops the task. */
-function failed({ open }: ToolCallOptions, error: unknown): ToolResult {
+/** J1, J10. */
+function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
+  const { open } = options;
   open.forgetTimer();
-  if (stopsTask(error)) throw error;
+  open.tellInside();
+  try {
+    if (isText(result)) sealMadeJson(result, tool.name);
+    else sealJson(result, `the result of tool ${tool.name}`);
+    return result;
+  } catch (error) {
+    return failed(options, error);
+  }
+}
+
+/** What the model is told went wrong. Throws what stops the task; a stop after the body has done its work says so. */
+function failed(options: ToolCallOptions, error: unknown): ToolResult {
+  options.open.forgetTimer();
+  if (stopsTask(error)) throw withheld(options, error);
   return failure(Fault.from(error).message);
 }
 

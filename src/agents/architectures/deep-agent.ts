@@ -30,7 +30,7 @@ export interface DeepAgentOptions extends Partial<DeskBounds> {
  */
 export class DeepAgent implements Architecture {
   readonly name = "deep-agent";
-  readonly base: Architecture = react();
+  readonly base = react();
   readonly #subAgents: Readonly<Record<string, SubAgent>>;
   readonly #general: boolean;
   readonly #bounds: DeskBounds;
@@ -56,7 +56,9 @@ export class DeepAgent implements Architecture {
     };
   }
 
+  // oxlint-disable-next-line require-yield -- as the protocol has it
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    const { ctx } = deps;
     const inner = deps.freshSession("deep", instructionsOf(session));
     const desk = new VirtualDesk(inner);
     const work = deps.withExtraTools(this.#tools(session, deps, desk));
@@ -65,15 +67,14 @@ export class DeepAgent implements Architecture {
     let seen = desk.now();
     show(session, seen);
     try {
-      for await (const draft of this.base.run(inner, work, prompt)) {
+      await this.base.loop(inner, work, prompt, () => {
         session.output = inner.output;
-        yield draft;
         const now = desk.now();
-        if (now.todos !== seen.todos) yield note("deep_agent", "todos_written", { todos: todosOf(now) });
+        if (now.todos !== seen.todos) ctx.tell(note("deep_agent", "todos_written", { todos: todosOf(now) }));
         if (now.files !== seen.files)
-          yield note("deep_agent", "files_changed", { files: [...now.files.keys()] });
+          ctx.tell(note("deep_agent", "files_changed", { files: [...now.files.keys()] }));
         if (now !== seen) show(session, (seen = now));
-      }
+      });
     } finally {
       adopt(session, inner);
       session.turns = inner.turns;

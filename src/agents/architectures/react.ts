@@ -35,7 +35,14 @@ export class ReAct implements Architecture {
     this.#options = options;
   }
 
+  /** Tells all there is to tell to its context, and yields nothing: what is handed on turn by turn costs as much as a turn's record. */
+  // oxlint-disable-next-line require-yield -- as the protocol has it
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    await this.loop(session, deps, prompt);
+  }
+
+  /** For an architecture that is built around it: `onTurn` is called at the end of each turn. */
+  async loop(session: AgentSession, deps: Dependencies, prompt: string, onTurn?: () => void): Promise<void> {
     const { ctx, maxTurns, history, tools } = deps;
     const steers = deps.steering && { mode: deps.steering };
     const followsUp = deps.followUps && { mode: deps.followUps };
@@ -62,8 +69,9 @@ export class ReAct implements Architecture {
         session.messages = session.messages.append(answers(calls, results));
         session.settled = none;
       }
-      yield eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length });
-      const done = calls.length === 0 || results.every(({ terminate }) => terminate === true);
+      ctx.tell(eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length }));
+      onTurn?.();
+      const done = areLast(results);
       // What nobody would answer any more is left where it is.
       const isHeard = session.turns < maxTurns;
       const steering: readonly JsonValue[] = isHeard && steers !== null ? await ctx.steering(steers) : none;
@@ -73,7 +81,7 @@ export class ReAct implements Architecture {
       if (inputs.length > 0) {
         session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
-        yield eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } });
+        ctx.tell(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
       } else if (done) return;
     }
     session.interrupted = true;
@@ -121,6 +129,12 @@ function answers(
   results: readonly ToolResult[],
 ): ReturnType<typeof toolMessage> {
   return toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? nothing)));
+}
+
+/** No tool was called, or each said that there is nothing to go on with. */
+function areLast(results: readonly ToolResult[]): boolean {
+  for (const { terminate } of results) if (terminate !== true) return false;
+  return true;
 }
 
 const none: readonly never[] = [];

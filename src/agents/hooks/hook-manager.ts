@@ -118,7 +118,7 @@ export class HookManager implements Hooks, EventObserver {
     // What was observed before has been begun with by then.
     await soon;
     for (const watching of this.#watching.values())
-      for (const { working } of watching) await working.get(runId);
+      for (const { working } of watching) if (working.has(runId)) await working.get(runId);
   }
 
   #watch(hook: HookEvent, registrations: readonly Registration[]): void {
@@ -209,11 +209,11 @@ export class HookManager implements Hooks, EventObserver {
   }
 }
 
-/** Of the payload, which is new, what is not: what is frozen must not be something that somebody else still works with. */
+/** Of the payload, which is new, what is not: an event's parts are frozen, and what is not may be something that somebody still works with. */
 function sealed<Payload extends object>(payload: Payload): Payload {
   for (const key in payload) {
     const member = payload[key];
-    if (typeof member === "object" && member !== null)
+    if (typeof member === "object" && !Object.isFrozen(member))
       payload[key] = deepFreeze(copyJson(member as unknown as JsonValue)) as unknown as typeof member;
   }
   return Object.freeze(payload);

@@ -70,13 +70,17 @@ export class HookProjection {
         break;
       case "message_start": {
         const { role, attempt, model = unnamed } = event.data;
-        if (role === "assistant") show("llm_start", { ...baseOf(event, task), ...model, attempt }, task);
+        const { provider, modelId } = model;
+        if (role === "assistant")
+          show("llm_start", { ...baseOf(event, task), provider, modelId, attempt }, task);
         break;
       }
       case "message_end": {
         const { message, model = unnamed, usage = noUsage, stopReason = null, durationMs = 0 } = event.data;
+        const { provider, modelId } = model;
         if (message.role !== "assistant") break;
-        show("llm_end", { ...baseOf(event, task), ...model, usage, stopReason, durationMs }, task);
+        const payload = { ...baseOf(event, task), provider, modelId, usage, stopReason, durationMs };
+        show("llm_end", payload, task);
         break;
       }
       case "tool_execution_start":
