@@ -34,6 +34,18 @@ const visible = visibilities.indexOf("visible");
 
 const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
+const readEntries = `SELECT ${rowColumns} FROM entries
+  WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`;
+const findEntries = `SELECT ${rowColumns} FROM entries
+  WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
+    AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
+const lastEntries = `SELECT ${rowColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
+    AND type NOT IN ('label', 'session_info')
+  ORDER BY entries.id DESC LIMIT 1`;
+const ofRun = "session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)";
+const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < 2`;
+const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
+
 /** A row is a strand of entries. */
 interface EntryRow extends EntryName {
   readonly count: number;
@@ -75,17 +87,10 @@ export class SqliteSessions implements Sessions {
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
   ): Promise<readonly PlacedEntry[]> {
     return this.#tables.read(() =>
-      this.#tables.database
-        .all<EntryRow>(
-          `SELECT ${rowColumns} FROM entries
-           WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`,
-          sessionId,
-          hiddenToo ? 0 : visible,
-        )
-        .flatMap((row) => {
-          const visibility = visibilities[row.visibility] ?? "hidden";
-          return entriesOf(row).map((entry) => ({ entry, visibility }));
-        }),
+      this.#tables.database.all<EntryRow>(readEntries, sessionId, hiddenToo ? 0 : visible).flatMap((row) => {
+        const visibility = visibilities[row.visibility] ?? "hidden";
+        return entriesOf(row).map((entry) => ({ entry, visibility }));
+      }),
     );
   }
 
@@ -123,15 +128,7 @@ export class SqliteSessions implements Sessions {
 
   /** For those who read the journal: so many from this one on, but for those that were removed since. */
   find(sessionId: SessionId, { stem, number }: EntryName, count: number): readonly SessionEntry[] {
-    const rows = this.#tables.database.all<EntryRow>(
-      `SELECT ${rowColumns} FROM entries
-       WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
-         AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`,
-      sessionId,
-      stem,
-      number,
-      count,
-    );
+    const rows = this.#tables.database.all<EntryRow>(findEntries, sessionId, stem, number, count);
     return rows.flatMap((row) =>
       entriesOf(row).slice(Math.max(0, number - row.number), number + count - row.number),
     );
@@ -167,10 +164,7 @@ export class SqliteSessions implements Sessions {
         continue;
       }
       database.run(
-        change.type === "reveal"
-          ? `UPDATE entries SET visibility = ${visible}
-             WHERE session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3) AND visibility < 2`
-          : "DELETE FROM entries WHERE session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)",
+        change.type === "reveal" ? revealEntries : removeEntries,
         session.id,
         change.runId,
         change.taskId === undefined ? null : ordinalOf(change.taskId),
@@ -248,12 +242,7 @@ export class SqliteSessions implements Sessions {
 
   /** N2. */
   #leaf(session: number): string | null {
-    const last = this.#tables.database.get<EntryRow>(
-      `SELECT ${rowColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
-         AND type NOT IN ('label', 'session_info')
-       ORDER BY entries.id DESC LIMIT 1`,
-      session,
-    );
+    const last = this.#tables.database.get<EntryRow>(lastEntries, session);
     if (last === undefined) return null;
     if (last.type !== "leaf") return idAfter(last, last.count - 1);
     const entry = entriesOf(last).at(-1);
