@@ -31,6 +31,7 @@ interface Place {
 
 type Mark = Pick<CommitRow, "number" | "nextEvent">;
 type PlacedMark = Mark & Pick<CommitRow, "id">;
+type LinkMark = Mark & Pick<CommitRow, "link">;
 
 const columns = "id, number, at, next_event AS nextEvent, link, body, seal";
 const marks = "number, next_event AS nextEvent";
@@ -51,7 +52,8 @@ class Select<Row> {
     read: (database: Database, sql: string, ...values: (number | string)[]) => Row[],
   ) {
     this.#read = read;
-    this.#late = `SELECT ${what} ${fresh} AND number >= ? AND number < ? ORDER BY id DESC LIMIT ?`;
+    // A limit that is a parameter and nothing else is planned for anew with each value.
+    this.#late = `SELECT ${what} ${fresh} AND number >= ? AND number < ? ORDER BY id DESC LIMIT ? + 0`;
     this.#between = `SELECT ${what} FROM commits WHERE id BETWEEN ? AND ? ORDER BY id`;
     this.#among = `SELECT ${what} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`;
   }
@@ -146,18 +148,16 @@ export class CommitRows {
   }
 
   position(run: RunKey): Position {
-    const last = this.#last<Pick<CommitRow, "number" | "nextEvent" | "link">>(run, lastFreshLink);
+    const last = this.#database.get<LinkMark>(lastFreshLink, run.id) ?? this.#lastPlaced(run);
     if (last === undefined) return { number: 0, seq: 0, link: chainStart(run) };
     return { number: last.number + 1, seq: last.nextEvent, link: last.link };
   }
 
   last(run: RunKey): CommitRow | undefined {
-    return this.#last<CommitRow>(run, lastFreshRow);
+    return this.#database.get<CommitRow>(lastFreshRow, run.id) ?? this.#lastPlaced(run);
   }
 
-  #last<Row extends Partial<CommitRow>>(run: RunKey, sql: string): Row | CommitRow | undefined {
-    const late = this.#database.get<Row>(sql, run.id);
-    if (late !== undefined) return late;
+  #lastPlaced(run: RunKey): CommitRow | undefined {
     const number = this.#endPlaced(run.id);
     if (number === 0) return undefined;
     const last = this.row(run, number - 1);
