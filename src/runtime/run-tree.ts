@@ -34,7 +34,7 @@ import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { Seats, type SeatMoves } from "./seats.ts";
 import { answersOf, cancelledOutcome, endEvents, runEnd } from "./task-end.ts";
-import { failedOutcome, fateOf } from "./task-fate.ts";
+import { failedOutcome, fateOf, type AwaitedEnds, type Fate } from "./task-fate.ts";
 import { mailReceived } from "./task-inbox.ts";
 import { TaskRunner } from "./task-runner.ts";
 import type { TaskTree } from "./task-tree.ts";
@@ -259,6 +259,7 @@ export class RunTree implements TaskTree, SeatMoves {
 
   close(): void {
     this.#closed = true;
+    if (this.#runners.size === 0) return;
     for (const runner of this.#runners.values()) runner.drop();
     this.#runners.clear();
   }
@@ -266,7 +267,7 @@ export class RunTree implements TaskTree, SeatMoves {
   finishIfDone(): void {
     if (this.#closed) return;
     const state = this.#state;
-    for (const { outcome } of state.tasks.values()) if (outcome === null) return;
+    if (state.live > 0) return;
     if (!state.ended) {
       carryOver({ owner: this.#owner, log: this.#log, state, tenantId: this.tenantId });
       const forgotten = forgottenHistory(state);
@@ -316,8 +317,10 @@ export class RunTree implements TaskTree, SeatMoves {
     const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
     this.#watchDeadline(task);
-    const followed = runner.begin().then(() => this.#follow(runner));
-    followed.catch((error: unknown) => this.#rest.fail(Fault.from(error)));
+    const followed = runner.begin().then(() => fateOf(runner, this));
+    followed
+      .then((fate) => this.#meet(runner, fate))
+      .catch((error: unknown) => this.#rest.fail(Fault.from(error)));
   }
 
   /** Once, by whoever owns the run then, so that its observers are told. */
@@ -339,13 +342,15 @@ export class RunTree implements TaskTree, SeatMoves {
       .came.then(() => this.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
   }
 
-  async #follow(runner: TaskRunner): Promise<void> {
+  childrenEnded(taskId: TaskId): AwaitedEnds | undefined {
+    const taskIds = childrenOf(this.#state, taskId, "wait");
+    if (taskIds.length === 0) return undefined;
+    return { name: joinWait(taskIds), all: Promise.all(taskIds.map((each) => this.whenEnded(each))) };
+  }
+
+  /** Its code has come to this. */
+  #meet(runner: TaskRunner, fate: Fate): void {
     const { taskId } = runner;
-    const fate = await fateOf(runner, () => {
-      const taskIds = childrenOf(this.#state, taskId, "wait");
-      if (taskIds.length === 0) return undefined;
-      return { name: joinWait(taskIds), all: Promise.all(taskIds.map((each) => this.whenEnded(each))) };
-    });
     if (runner.dropped) return;
     if (fate.kind === "ended") this.#end(taskId, fate.outcome, fate);
     else if (fate.kind === "continues") this.#continueAsNew(runner, fate.input, fate.told);

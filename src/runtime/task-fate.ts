@@ -5,6 +5,7 @@ import {
   type EventDraft,
   type JsonValue,
   type StepAddress,
+  type TaskId,
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { ContinueAsNew } from "./continue-as-new.ts";
@@ -27,10 +28,16 @@ export type Fate = { readonly told: readonly EventDraft[] } & (
   | { readonly kind: "continues"; readonly input: JsonValue }
 );
 
+/** The ends of children that are to be waited for. */
+export interface AwaitedEnds {
+  readonly name: string;
+  readonly all: Promise<unknown>;
+}
+
 /** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
 export async function fateOf(
   runner: TaskRunner,
-  childrenEnded: () => { readonly name: string; readonly all: Promise<unknown> } | undefined,
+  tree: { childrenEnded(taskId: TaskId): AwaitedEnds | undefined },
 ): Promise<Fate> {
   const { agent, strand } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
@@ -39,7 +46,7 @@ export async function fateOf(
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
-    const waited = childrenEnded();
+    const waited = tree.childrenEnded(runner.taskId);
     if (waited !== undefined) await runner.waiting(strand, waited.all, { name: waited.name });
     return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: ctx.takeTold() };
   } catch (error) {
