@@ -9,7 +9,7 @@ import {
   type RunUntilOptions as BareRunUntilOptions,
   type StreamOptions as BareStreamOptions,
 } from "./agents/index.ts";
-import { jsonSchemaCheck, schemaReader, toModel, type ModelLike } from "./capabilities/index.ts";
+import { JsonSchemaCheck, SchemaReader, toModel, type ModelLike } from "./capabilities/index.ts";
 import { defaultRuntime } from "./default-runtime.ts";
 import {
   Fault,
@@ -49,16 +49,16 @@ export type ValueResult<Value> =
 
 const home: AgentHome = {
   runtime: defaultRuntime,
-  check: (schema, value) => checkFor(schema)(value),
+  check: (schema, value) => checkFor(schema).problems(value),
 };
 
 /** Compiled once for each schema. */
-const checks = new WeakMap<JsonSchema, ReturnType<typeof jsonSchemaCheck>>();
+const checks = new WeakMap<JsonSchema, JsonSchemaCheck>();
 
-function checkFor(schema: JsonSchema): ReturnType<typeof jsonSchemaCheck> {
+function checkFor(schema: JsonSchema): JsonSchemaCheck {
   const known = checks.get(schema);
   if (known !== undefined) return known;
-  const check = jsonSchemaCheck("the schema of the output", schema);
+  const check = new JsonSchemaCheck("the schema of the output", schema);
   checks.set(schema, check);
   return check;
 }
@@ -89,8 +89,8 @@ export class Agent extends BareAgent {
   override async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<never> {
     const { output, ...rest } = options;
     if (output === undefined) return textual(await super.invoke(input, rest)) as never;
-    const { jsonSchema, parse } = outputReader(output);
-    return (await valued(await super.invoke(input, { ...rest, output: jsonSchema }), parse)) as never;
+    const reader = outputReader(output);
+    return (await valued(await super.invoke(input, { ...rest, output: reader.jsonSchema }), reader)) as never;
   }
 
   override stream(input: AgentInput, options?: StreamOptions<never>): AgentStream<RunResult>;
@@ -101,8 +101,9 @@ export class Agent extends BareAgent {
   override stream(input: AgentInput, options: StreamOptions = {}): never {
     const { output, ...rest } = options;
     if (output === undefined) return this.streamAs(input, rest, textual) as never;
-    const { jsonSchema, parse } = outputReader(output);
-    return this.streamAs(input, { ...rest, output: jsonSchema }, (result) => valued(result, parse)) as never;
+    const reader = outputReader(output);
+    const settings = { ...rest, output: reader.jsonSchema };
+    return this.streamAs(input, settings, (result) => valued(result, reader)) as never;
   }
 
   override runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
@@ -123,8 +124,8 @@ function withModels({ model, models, ...rest }: AgentOptions): BareAgentOptions 
   };
 }
 
-function outputReader(schema: Schema): ReturnType<typeof schemaReader<unknown>> {
-  return schemaReader<unknown>({ schemaName: "the schema of the output", refuse: refusedAnswer }, schema);
+function outputReader(schema: Schema): SchemaReader<unknown> {
+  return new SchemaReader({ schemaName: "the schema of the output", refuse: refusedAnswer }, schema);
 }
 
 function refusedAnswer(problems: readonly string[]): Fault {
@@ -134,11 +135,11 @@ function refusedAnswer(problems: readonly string[]): Fault {
 /** What a JSON Schema cannot say of an answer is seen only here, when it was paid for: how it ended is a value all the same. */
 async function valued(
   result: RunResult<JsonValue>,
-  parse: ReturnType<typeof outputReader>["parse"],
+  reader: SchemaReader<unknown>,
 ): Promise<RunResult<unknown>> {
   if (result.status !== "completed") return textual(result);
   try {
-    return { ...result, output: await parse(result.output) };
+    return { ...result, output: await reader.parse(result.output) };
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.code !== "model_format_error") throw error;

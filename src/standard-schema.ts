@@ -1,16 +1,16 @@
-import { jsonSchemaCheck } from "./capabilities/index.ts";
+import { JsonSchemaCheck } from "./capabilities/index.ts";
 import type { Schema, StandardSchema } from "./kernel/index.ts";
 
 /** A schema as one that validates: a plain JSON Schema is compiled when it is first used. `what` names it in faults. */
 export function standardSchema(what: string, schema: Schema): StandardSchema {
   if (isStandard(schema)) return schema;
-  const check = jsonSchemaCheck(what, schema);
+  const check = new JsonSchemaCheck(what, schema);
   return {
     "~standard": {
       version: 1,
       vendor: "json-schema",
       validate: async (value) => {
-        const problems = await check(value);
+        const problems = await check.problems(value);
         return problems.length === 0 ? { value } : { issues: problems.map((message) => ({ message })) };
       },
     },

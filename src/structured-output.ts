@@ -1,6 +1,6 @@
 import type { Layer } from "./agents/middleware/layer.ts";
 import { schemaValidator } from "./agents/middleware/schema-validator.ts";
-import { schemaReader } from "./capabilities/index.ts";
+import { SchemaReader } from "./capabilities/index.ts";
 import { Fault, type Infer, type JsonValue, type Schema } from "./kernel/index.ts";
 import { standardSchema } from "./standard-schema.ts";
 
@@ -32,17 +32,17 @@ export function structuredOutput<const Source extends Schema>(
   const schemaName = `the schema of the output ${name}`;
   const refuse = (problems: readonly string[]): Fault =>
     new Fault("invalid_argument", `this is not the output ${name}: ${problems.join("; ")}`);
-  const { jsonSchema, parse } = schemaReader<Infer<Source>>({ schemaName, refuse }, schema);
+  const reader = new SchemaReader<Infer<Source>>({ schemaName, refuse }, schema);
   const described = description === undefined ? {} : { description };
   return {
     ...schemaValidator({
       schema: standardSchema(schemaName, schema),
       maxRepairs,
       onInvalid: "fail",
-      format: { type: "json", schema: jsonSchema, name, ...described },
+      format: { type: "json", schema: reader.jsonSchema, name, ...described },
     }),
     name: "structured-output",
-    parse: async (answer) => parse(typeof answer === "string" ? readJson(answer, refuse) : answer),
+    parse: async (answer) => reader.parse(typeof answer === "string" ? readJson(answer, refuse) : answer),
   };
 }
 

@@ -7,7 +7,8 @@ export { namedModel, type ModelName, type NamedModelOptions } from "./models/nam
 export { route, type RouteOptions } from "./models/route.ts";
 export { toModel, type ModelLike } from "./models/to-model.ts";
 export { openTelemetry, type OpenTelemetryOptions } from "./telemetry/open-telemetry.ts";
-export { jsonSchemaCheck, schemaReader } from "./tools/schema-reader.ts";
+export { JsonSchemaCheck } from "./tools/json-schema-check.ts";
+export { SchemaReader } from "./tools/schema-reader.ts";
 export type { ToolBody, ToolProgress } from "./tools/tool-body.ts";
 export {
   errorResult,

@@ -7,7 +7,8 @@ import {
   type Tool,
   type ToolRisk,
 } from "../../kernel/index.ts";
-import { jsonSchemaCheck, toolSchema } from "../tools/schema-reader.ts";
+import { JsonSchemaCheck } from "../tools/json-schema-check.ts";
+import { toolSchema } from "../tools/schema-reader.ts";
 import type { Connection } from "./connection.ts";
 import { askInRun } from "./elicitation.ts";
 import { remoteResult } from "./remote-result.ts";
@@ -63,21 +64,19 @@ function standing(
 /** T1. A schema we cannot read is left to the server, which can. */
 function inputReader(name: string, schema: JsonSchema): (input: JsonValue) => Promise<JsonObject> {
   const owner = toolSchema(name);
-  const check = jsonSchemaCheck(owner.schemaName, schema);
+  const check = new JsonSchemaCheck(owner.schemaName, schema);
   return async (input) => {
     if (typeof input !== "object" || input === null || Array.isArray(input))
       throw owner.refuse(["it must be an object"]);
-    const problems = await problemsOf(() => check(input));
+    const problems = await problemsOf(check, input as JsonObject);
     if (problems.length > 0) throw owner.refuse(problems);
     return input as JsonObject;
   };
 }
 
-async function problemsOf(
-  check: () => readonly string[] | Promise<readonly string[]>,
-): Promise<readonly string[]> {
+async function problemsOf(check: JsonSchemaCheck, input: JsonObject): Promise<readonly string[]> {
   try {
-    return await check();
+    return await check.problems(input);
   } catch (error) {
     if (Fault.is(error)) return [];
     throw error;

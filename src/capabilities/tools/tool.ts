@@ -9,7 +9,7 @@ import {
   type ToolRisk,
 } from "../../kernel/index.ts";
 import { coerceInput } from "./coercion.ts";
-import { schemaReader, toolSchema } from "./schema-reader.ts";
+import { SchemaReader, toolSchema } from "./schema-reader.ts";
 import { runBody, type ToolBody } from "./tool-body.ts";
 
 export interface ToolOptions<Input extends Schema> {
@@ -51,7 +51,8 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       `timeoutMs of tool ${name} is ${timeoutMs}: it must be above 0, or null for none`,
     );
   }
-  const { jsonSchema, parse } = schemaReader<Infer<Input>>(toolSchema(name), options.input, coerceInput);
+  const reader = new SchemaReader<Infer<Input>>(toolSchema(name), options.input, coerceInput);
+  const { jsonSchema } = reader;
   return Object.freeze({
     name,
     description,
@@ -65,7 +66,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     needsApproval: (input: Infer<Input>) =>
       typeof needsApproval === "function" ? needsApproval(input) : needsApproval,
     coerce: (input: JsonValue) => coerceInput(jsonSchema, input),
-    parse,
+    parse: (input: JsonValue) => reader.parse(input),
     execute: (input: Infer<Input>, context: ToolContext) => runBody(name, options.execute, input, context),
   });
 }

@@ -1,0 +1,252 @@
+import type { JsonSchema } from "../../kernel/index.ts";
+import { plainKeywords, type PlainKeywords, type Scalar } from "./plain-keywords.ts";
+
+/** What is wrong with a value, and where in it, as a JSON Pointer. */
+export interface SchemaProblem {
+  readonly instancePath: string;
+  readonly message?: string;
+}
+
+/**
+ * A schema as most tools have it: types, members, items, listed values, limits, alternatives. It finds what ajv finds, in the same words
+ * and order.
+ */
+export class PlainSchema {
+  readonly #types: readonly string[];
+  readonly #constant: Scalar | undefined;
+  readonly #listed: readonly Scalar[] | undefined;
+  readonly #alternatives: readonly PlainSchema[] | undefined;
+  readonly #rules: readonly KindRules[];
+  /** The kind that a value must be, if there are rules for it: then it is told in their place that the value is none. */
+  readonly #ruledType: string | undefined;
+
+  /** `undefined` for a schema that says more, or is malformed: that is ajv's to read, or to refuse. */
+  static of(schema: JsonSchema): PlainSchema | undefined {
+    const says = plainKeywords(schema);
+    return says === undefined ? undefined : new PlainSchema(says);
+  }
+
+  constructor(says: PlainKeywords) {
+    const { type = [], const: constant, enum: listed, anyOf } = says;
+    this.#types = typeof type === "string" ? [type] : [...type];
+    this.#constant = constant;
+    this.#listed = listed && [...listed];
+    this.#alternatives = anyOf?.map((each) => new PlainSchema(each));
+    this.#rules = rulesOf(says);
+    const [only] = this.#types;
+    const isRuled = this.#types.length === 1 && this.#rules.some(({ kind }) => kind === only);
+    this.#ruledType = isRuled ? only : undefined;
+  }
+
+  problems(value: unknown): readonly SchemaProblem[] {
+    const found: SchemaProblem[] = [];
+    this.find(value, found);
+    return found;
+  }
+
+  find(value: unknown, found: SchemaProblem[]): void {
+    const kind = kindOf(value);
+    if (this.#ruledType === undefined && !this.#allows(kind, value)) this.#tellType(found);
+    if (this.#constant !== undefined && value !== this.#constant) tell(found, "must be equal to constant");
+    if (this.#listed?.includes(value as Scalar) === false)
+      tell(found, "must be equal to one of the allowed values");
+    if (this.#alternatives !== undefined) this.#findAmong(this.#alternatives, value, found);
+    for (const rules of this.#rules) {
+      if (rules.kind === kind) rules.find(value as never, found);
+      else if (rules.kind === this.#ruledType) this.#tellType(found);
+    }
+  }
+
+  #allows(kind: string, value: unknown): boolean {
+    const types = this.#types;
+    return (
+      types.length === 0 || types.includes(kind) || (types.includes("integer") && Number.isInteger(value))
+    );
+  }
+
+  #tellType(found: SchemaProblem[]): void {
+    tell(found, `must be ${this.#types.join(",")}`);
+  }
+
+  #findAmong(alternatives: readonly PlainSchema[], value: unknown, found: SchemaProblem[]): void {
+    const before = found.length;
+    for (const alternative of alternatives) {
+      const each = found.length;
+      alternative.find(value, found);
+      if (found.length > each) continue;
+      found.length = before;
+      return;
+    }
+    tell(found, "must match a schema in anyOf");
+  }
+}
+
+/** Its type in the words of a schema; for what JSON does not have, a word that no schema has. */
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (typeof value === "number") return Number.isFinite(value) ? "number" : "NaN";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+/** What holds for values of one kind. */
+interface KindRules {
+  readonly kind: string;
+  find(value: never, found: SchemaProblem[]): void;
+}
+
+/** In the order in which they are looked at. */
+function rulesOf(says: PlainKeywords): readonly KindRules[] {
+  return [NumberRules, TextRules, ListRules, ObjectRules].flatMap((Rules) =>
+    Rules.keywords.some((keyword) => Object.hasOwn(says, keyword)) ? [new Rules(says)] : [],
+  );
+}
+
+class NumberRules implements KindRules {
+  static readonly keywords = ["maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "format"];
+  readonly kind = "number";
+  readonly #most: number;
+  readonly #least: number;
+  readonly #below: number;
+  readonly #above: number;
+
+  constructor({
+    maximum = Infinity,
+    minimum = -Infinity,
+    exclusiveMaximum = Infinity,
+    exclusiveMinimum = -Infinity,
+  }: PlainKeywords) {
+    this.#most = maximum;
+    this.#least = minimum;
+    this.#below = exclusiveMaximum;
+    this.#above = exclusiveMinimum;
+  }
+
+  find(value: number, found: SchemaProblem[]): void {
+    if (value > this.#most) tell(found, `must be <= ${this.#most}`);
+    if (value < this.#least) tell(found, `must be >= ${this.#least}`);
+    if (value >= this.#below) tell(found, `must be < ${this.#below}`);
+    if (value <= this.#above) tell(found, `must be > ${this.#above}`);
+  }
+}
+
+class TextRules implements KindRules {
+  static readonly keywords = ["maxLength", "minLength", "pattern", "format"];
+  readonly kind = "string";
+  readonly #length: Limits | undefined;
+  readonly #pattern: { readonly said: string; readonly compiled: RegExp } | undefined;
+
+  constructor({ maxLength, minLength, pattern }: PlainKeywords) {
+    this.#length = limits("characters", maxLength, minLength);
+    this.#pattern = pattern === undefined ? undefined : { said: pattern, compiled: new RegExp(pattern, "u") };
+  }
+
+  find(value: string, found: SchemaProblem[]): void {
+    if (this.#length !== undefined) tellLimits(found, this.#length, charactersIn(value));
+    if (this.#pattern?.compiled.test(value) === false)
+      tell(found, `must match pattern "${this.#pattern.said}"`);
+  }
+}
+
+class ListRules implements KindRules {
+  static readonly keywords = ["maxItems", "minItems", "items"];
+  readonly kind = "array";
+  readonly #length: Limits | undefined;
+  readonly #items: PlainSchema | undefined;
+
+  constructor({ maxItems, minItems, items }: PlainKeywords) {
+    this.#length = limits("items", maxItems, minItems);
+    this.#items = items && new PlainSchema(items);
+  }
+
+  find(value: readonly unknown[], found: SchemaProblem[]): void {
+    if (this.#length !== undefined) tellLimits(found, this.#length, value.length);
+    if (this.#items === undefined) return;
+    for (let index = 0; index < value.length; index++) findInside(this.#items, index, value[index], found);
+  }
+}
+
+class ObjectRules implements KindRules {
+  static readonly keywords = ["required", "additionalProperties", "properties"];
+  readonly kind = "object";
+  readonly #required: readonly string[];
+  readonly #members: readonly { readonly name: string; readonly schema: PlainSchema }[];
+  readonly #known: ReadonlySet<string>;
+  /** For what is not known; `false`: there may be nothing else. */
+  readonly #others: PlainSchema | boolean;
+
+  constructor({ required = [], additionalProperties = true, properties = {} }: PlainKeywords) {
+    this.#required = [...required];
+    this.#members = Object.entries(properties).map(([name, says]) => ({
+      name,
+      schema: new PlainSchema(says),
+    }));
+    this.#known = new Set(Object.keys(properties));
+    this.#others =
+      typeof additionalProperties === "boolean"
+        ? additionalProperties
+        : new PlainSchema(additionalProperties);
+  }
+
+  find(value: Readonly<Record<string, unknown>>, found: SchemaProblem[]): void {
+    for (const name of this.#required)
+      if (value[name] === undefined) tell(found, `must have required property '${name}'`);
+    if (this.#others !== true) this.#findInOthers(this.#others, value, found);
+    for (const { name, schema } of this.#members) {
+      const member = value[name];
+      if (member !== undefined) findInside(schema, name, member, found);
+    }
+  }
+
+  #findInOthers(
+    others: PlainSchema | false,
+    value: Readonly<Record<string, unknown>>,
+    found: SchemaProblem[],
+  ): void {
+    for (const name of Object.keys(value)) {
+      if (this.#known.has(name)) continue;
+      if (others === false) tell(found, "must NOT have additional properties");
+      else findInside(others, name, value[name], found);
+    }
+  }
+}
+
+interface Limits {
+  readonly of: string;
+  readonly most: number;
+  readonly least: number;
+}
+
+function limits(of: string, most: number | undefined, least: number | undefined): Limits | undefined {
+  if (most === undefined && least === undefined) return undefined;
+  return { of, most: most ?? Infinity, least: least ?? 0 };
+}
+
+function tellLimits(found: SchemaProblem[], { of, most, least }: Limits, count: number): void {
+  if (count > most) tell(found, `must NOT have more than ${most} ${of}`);
+  if (count < least) tell(found, `must NOT have fewer than ${least} ${of}`);
+}
+
+/** A pair of surrogates is one. */
+function charactersIn(text: string): number {
+  let count = 0;
+  for (let index = 0; index < text.length; count++) index += (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1;
+  return count;
+}
+
+function tell(found: SchemaProblem[], message: string): void {
+  found.push({ instancePath: "", message });
+}
+
+/** What is found in a member or item is told with its place. */
+function findInside(schema: PlainSchema, key: string | number, value: unknown, found: SchemaProblem[]): void {
+  const before = found.length;
+  schema.find(value, found);
+  for (let index = before; index < found.length; index++) {
+    const { instancePath, ...problem } = found[index] as SchemaProblem;
+    found[index] = { ...problem, instancePath: `/${escaped(key)}${instancePath}` };
+  }
+}
+
+function escaped(key: string | number): string {
+  return String(key).replaceAll("~", "~0").replaceAll("/", "~1");
+}
