@@ -8,7 +8,7 @@ async function begin(beginnings: Beginnings, name: string, said: string[]): Prom
   const turn = beginnings.turn();
   if (turn !== undefined) await turn;
   said.push(`${name} begins`);
-  for (let count = 0; count < 20; count++) await undefined;
+  for (let count = 0; count < 20; count++) await Promise.resolve();
   said.push(`${name} waits`);
 }
 
@@ -32,7 +32,7 @@ test("none begins in a turn of the event loop that has lasted long", async () =>
   const beginnings = new Beginnings(turn);
   const said: string[] = [];
   const begun = begin(beginnings, "a", said);
-  for (let count = 0; count < 100; count++) await undefined;
+  for (let count = 0; count < 100; count++) await Promise.resolve();
   expect(said).toEqual([]);
   await begun;
   expect(said).toEqual(["a begins", "a waits"]);
@@ -42,9 +42,9 @@ test("where nothing has to be waited for, a run is over before the next is begun
   const { runtime } = await setUp();
   const said: string[] = [];
   const quick = agent("quick", async (ctx) => {
-    said.push(`${String(ctx.input)} begins`);
+    said.push(`${ctx.input as string} begins`);
     for (let count = 0; count < 5; count++) await ctx.step("one", async () => count);
-    said.push(`${String(ctx.input)} ends`);
+    said.push(`${ctx.input as string} ends`);
     return null;
   });
   const names = Array.from({ length: 200 }, (_, index) => `${index}`);
