@@ -215,7 +215,8 @@ class LocalRuntime implements Runtime {
     if (this.#sameName === "replace")
       return this.#handle(await this.#submitCast(agent, input, options), options.userId);
     this.register(agent);
-    return this.#handle(await submitRun(this.#owner, agent, input, options), options.userId);
+    const submitted = submitRun(this.#owner, agent, input, options);
+    return this.#handle(submitted instanceof Promise ? await submitted : submitted, options.userId);
   }
 
   /** A cast is kept for as long as a run it was submitted with: for none that was refused, became steering, or stood there before. */

@@ -24,7 +24,7 @@ import { OpenStep } from "./open-step.ts";
 import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
-import { factsOf, withRunFacts } from "./run-facts-storage.ts";
+import { factsOf } from "./run-facts-storage.ts";
 import { findDifference } from "./step-difference.ts";
 import { Strand, type OpenCall } from "./strand.ts";
 import type { TaskTree } from "./task-tree.ts";
@@ -164,7 +164,7 @@ export class TaskRunner {
       // As it is: with a function of our own around it, what ended runs held outlives them until the next full collection.
       this.#fail = reject;
       try {
-        withRunFacts(this.facts, code).then(
+        code().then(
           (value) => end({ value }),
           (error: unknown) => end({ error }),
         );

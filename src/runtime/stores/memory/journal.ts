@@ -216,7 +216,7 @@ export class MemoryJournal implements Journal {
     if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
-    if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
+    if (mailThrough !== undefined) this.#neighbours.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }
 
