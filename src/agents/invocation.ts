@@ -3,7 +3,6 @@ import {
   assistantMessage,
   eventDraft,
   modelFor,
-  parseSessionId,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -19,7 +18,7 @@ import {
   type Turn,
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
-import { fitAnswer, formatOf, withFormat, type SchemaCheck } from "./answer-format.ts";
+import { fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
 import { closeInvocation, stopOf, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
@@ -31,6 +30,7 @@ import { unanswered } from "./said-entries.ts";
 import { heardFromHooks, hookEvent, type StopHook } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 import type { ToolSpecs } from "./tool-specs.ts";
+import { historyKey, planTurn } from "./turn-plan.ts";
 
 /** What an agent goes by in each of its invocations. */
 export interface InvocationPlan extends Pick<
@@ -62,9 +62,9 @@ export function invokeIn(
   given: ReadInput,
   place: Place = { number: 0, kept: [] },
 ): Promise<JsonValue> {
-  return beginTurn(plan, ctx, given, place).then((turn) =>
-    new Invocation(plan, ctx, given, turn, place).run(),
-  );
+  return ctx
+    .turn((start) => planTurn(plan, ctx, given, place, start))
+    .then((turn) => new Invocation(plan, ctx, given, turn, place).run());
 }
 
 class Invocation {
@@ -302,47 +302,6 @@ class Invocation {
 }
 
 const none: readonly never[] = [];
-
-function beginTurn(
-  { agent, instructions, history, toolSpecs }: InvocationPlan,
-  ctx: RunContext,
-  given: ReadInput,
-  place: Place,
-): Promise<Turn> {
-  const isRoot = ctx.meta.supervision?.parentId == null;
-  return ctx.turn(async ({ input, sessionId, channel }) => {
-    const specs = toolSpecs.of(agent.tools ?? none);
-    const built =
-      typeof instructions === "string"
-        ? { text: instructions, fromCache: false }
-        : await instructions.build({ channel, sessionId, toolNames: specs.map(({ name }) => name) });
-    // A user's input is no place for orders to the agent; its employer's is.
-    const brief = isRoot ? undefined : given;
-    const text = [built.text, brief?.instructions ?? ""].filter((part) => part !== "").join("\n\n");
-    const key = history && historyKey(ctx, sessionId, place);
-    const before = brief?.history ?? (key && (await history.read(key)));
-    return {
-      input,
-      instructions: given.output === undefined ? text : withFormat(text, given.output),
-      fromCache: built.fromCache,
-      tools: specs,
-      ...(before && { history: [...before] }),
-    };
-  });
-}
-
-/**
- * Where a history of the application's own keeps a conversation: as the runtime's sessions do, so that no worker, user or asker sees what
- * another said. `undefined`: it is not to be kept.
- */
-function historyKey(
-  { agentId }: RunContext,
-  sessionId: Turn["sessionId"],
-  { number }: Place,
-): HistoryKey | undefined {
-  if (sessionId === null) return undefined;
-  return { agentId, sessionId: number === 0 ? sessionId : parseSessionId(`${sessionId}/${number}`) };
-}
 
 function tripped({ reason }: Tripped, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };

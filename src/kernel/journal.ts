@@ -67,6 +67,8 @@ export type Creation =
 export interface Journal {
   /** Without `flight` whatever else is in the session: a fork, an activation. */
   create(run: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation>;
+  /** The same, over when it returns. A store that cannot do it has none. */
+  createNow?(run: RunRecord, first: Commit, flight?: SingleFlight): Creation;
   find(runId: RunId): Promise<RunRecord | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
   /** The commit that stands under this number. With it, after all that it changes itself, what is submitted, in this order. */

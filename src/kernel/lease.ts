@@ -50,11 +50,14 @@ export interface Leases {
    */
   enlist(workerId: string): Promise<void>;
   dismiss(workerId: string): Promise<void>;
-  claim(options: ClaimOptions): Promise<readonly Lease[]>;
+  /** At once, where nothing has to be waited for. */
+  claim(options: ClaimOptions): readonly Lease[] | Promise<readonly Lease[]>;
   /** Takes a run whoever has it, if it exists and has not ended, or has mail. */
   seize(runId: RunId, workerId: string): Promise<Lease | undefined>;
   /** J3: before an effect. Throws `lease_lost`. */
   check(lease: Lease): Promise<void>;
   /** Throws `lease_lost`. */
   release(lease: Lease, rest: Rest): Promise<void>;
+  /** The same, over when it returns. A store that cannot do it has none. */
+  releaseNow?(lease: Lease, rest: Rest): void;
 }

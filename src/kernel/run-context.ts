@@ -167,7 +167,7 @@ export interface RunContext {
    * How an invocation begins: `plan` runs once, and what it comes to is frozen (J4). Instructions, tools and history are stored once
    * and referred to by hash, or by the leaf of their path; whoever replays goes by them, not by what they have become.
    */
-  turn(plan: (opening: TurnOpening) => Promise<TurnPlan>): Promise<Turn>;
+  turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn>;
   /** One turn's model call. Reserves before, retries by kind of error inside, settles after (B1, B3, J5). */
   llm(request: LlmRequest): Promise<LlmReply>;
   /** Through the gate: hooks, guardrails, permissions, a person's approval (J7). A tool that fails is a result. */

@@ -27,10 +27,13 @@ export function sessionContext(path: readonly SessionEntry[]): SessionContext {
 
 /** The messages of a path: the summary first, then what was kept and what came since. */
 export function contextMessages(path: readonly SessionEntry[]): readonly ChatMessage[] {
+  if (path.length === 0) return none;
   const { summary, shown: entries } = sessionContext(path);
   const messages = entries.map(({ message }) => message);
   return summary === null ? messages : [summaryMessage(summary), ...messages];
 }
+
+const none: readonly never[] = [];
 
 function shown(entry: SessionEntry): readonly ShownEntry[] {
   if (entry.type === "message" || entry.type === "custom_message") return [{ entry, message: entry.message }];

@@ -20,18 +20,13 @@ import { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budge
 
 /** A node as it is stored and sent. */
 export interface SupervisionJson {
-  readonly runId: string;
-  readonly sessionId: string;
-  readonly rootId: string;
-  readonly parentId: string | null;
+  readonly runId: RunId;
+  readonly sessionId: SessionId;
+  readonly rootId: AgentId;
+  readonly parentId: AgentId | null;
   readonly depth: number;
-  readonly spawnBudget: { readonly maxAgents: number; readonly allowPreempt: boolean };
-  readonly executionBudget: {
-    readonly maxTokens: number | null;
-    readonly maxCostUsd: number | null;
-    readonly maxTurns: number | null;
-    readonly deadlineMs: number | null;
-  };
+  readonly spawnBudget: SpawnBudget;
+  readonly executionBudget: ExecutionBudget;
   readonly retention: HistoryRetention;
   readonly priority: Priority;
 }

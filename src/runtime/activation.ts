@@ -11,6 +11,7 @@ import {
   type Agent,
   type Commit,
   type Event,
+  type ExecutionBudget,
   type JsonObject,
   type JsonValue,
   type Message,
@@ -39,19 +40,15 @@ export function newRun(
   const { metadata = nothing, messages = none, userId = null, channel, runId: wanted } = options;
   assertJson(input, `the input of ${agentId}`);
   if (metadata !== nothing) assertJson(metadata, `the metadata of a run of ${agentId}`);
-  const budget = tightenBudget(
-    executionBudget(agent.budget ?? unlimitedBudget),
-    options.budget ?? unlimitedBudget,
-  );
   const root = Supervision.root(agentId, {
     ids: wanted === undefined ? ids : { next: () => wanted.slice("run_".length) },
-    executionBudget: budget,
+    executionBudget: budgetOf(agent, options),
     sessionId: options.sessionId,
     spawnBudget: seatsOf(agent, options),
     priority: options.priority,
     retention: options.retention,
   });
-  const { runId, sessionId, priority } = root;
+  const { runId, sessionId, priority, executionBudget: budget } = root;
   const supervision = root.toJSON();
   const at = clock.now();
   const by = userId ?? messages[0]?.from;
@@ -100,6 +97,14 @@ export function newRun(
 const taskId = formatTaskId(0);
 const nothing: JsonObject = Object.freeze({});
 const none: readonly Message[] = Object.freeze([]);
+
+/** Looked at by whoever it goes to (B2). */
+function budgetOf(
+  { budget: own = unlimitedBudget }: Agent,
+  { budget: given }: SubmitOptions,
+): Partial<ExecutionBudget> {
+  return given === undefined ? own : tightenBudget(executionBudget(own), given);
+}
 
 function seatsOf(
   { spawnBudget: own }: Agent,

@@ -29,7 +29,7 @@ export function closingChanges(
   // It would go with the run's end, and may be resumed without it.
   if (retention === HistoryRetention.RUN) return [];
   if (state.sessionsOf(root).length === 0) return sessions;
-  return [...sessions, { type: "reveal", sessionId, runId, taskId: root } as SessionChange];
+  return [...sessions, { type: "reveal", sessionId, runId, taskId: root }];
 }
 
 /** R14: what goes when the run ends, however it ended; in the commit that says so. `undefined`: nothing does. */
@@ -41,7 +41,7 @@ export function forgottenHistory(state: RunState): Addition | undefined {
     const { retention, runId } = supervision;
     if (retention === HistoryRetention.PERMANENT) continue;
     for (const sessionId of state.sessionsOf(taskId))
-      sessions.push({ type: "remove", sessionId, runId, taskId } as SessionChange);
+      sessions.push({ type: "remove", sessionId, runId, taskId });
     if (retention === HistoryRetention.NONE) erases.push({ taskId, agentId });
   }
   if (sessions.length + erases.length === 0) return undefined;

@@ -270,25 +270,38 @@ class LocalRuntime implements Runtime {
     return new StoredRunHandle({ store, clock, ids, record, unknownPrice, observed: this.#observed, by });
   }
 
-  async #drive(lease: Lease): Promise<Rest> {
+  #drive(lease: Lease): Promise<Rest> {
     const loaded = RunOwner.load(this.#ownerOf(lease.runId), lease);
-    const owner = loaded instanceof Promise ? await loaded : loaded;
+    return loaded instanceof Promise
+      ? loaded.then((owner) => this.#driveOwned(lease, owner))
+      : this.#driveOwned(lease, loaded);
+  }
+
+  #driveOwned({ runId }: Lease, owner: RunOwner): Promise<Rest> {
     // Whoever closes lets go of what is owned by then, and waits for the rest.
-    if (this.#closing !== undefined) return { kind: "ready" };
-    this.#owned.set(lease.runId, owner);
-    try {
-      const rest = await owner.drive(this.#refused.get(lease.runId));
-      if (rest.kind === "ended") {
-        this.#casts.delete(lease.runId);
-        this.#endedRuns?.note();
-      }
-      return rest;
-    } finally {
-      if (owner.refusal === undefined) this.#refused.delete(lease.runId);
-      else this.#refused.set(lease.runId, owner.refusal);
-      this.#owned.delete(lease.runId);
-      this.#letSettle(lease.runId, owner);
-    }
+    if (this.#closing !== undefined) return Promise.resolve({ kind: "ready" });
+    this.#owned.set(runId, owner);
+    return owner.drive(this.#refused.get(runId)).then(
+      (rest) => {
+        this.#letGo(runId, owner);
+        if (rest.kind === "ended") {
+          this.#casts.delete(runId);
+          this.#endedRuns?.note();
+        }
+        return rest;
+      },
+      (fault: unknown) => {
+        this.#letGo(runId, owner);
+        throw fault;
+      },
+    );
+  }
+
+  #letGo(runId: RunId, owner: RunOwner): void {
+    if (owner.refusal === undefined) this.#refused.delete(runId);
+    else this.#refused.set(runId, owner.refusal);
+    this.#owned.delete(runId);
+    this.#letSettle(runId, owner);
   }
 
   #ownerOf(runId: RunId): OwnerContext {
@@ -298,12 +311,13 @@ class LocalRuntime implements Runtime {
   }
 
   #letSettle(runId: RunId, owner: RunOwner): void {
-    const settled = owner
-      .observed()
-      ?.catch((error: unknown) => this.#report(error))
-      .finally(() => {
-        if (this.#settling.get(runId) === settled) this.#settling.delete(runId);
-      });
+    const forget = (): void => {
+      if (this.#settling.get(runId) === settled) this.#settling.delete(runId);
+    };
+    const settled = owner.observed()?.then(forget, (error: unknown) => {
+      forget();
+      this.#report(error);
+    });
     if (settled !== undefined) this.#settling.set(runId, settled);
   }
 

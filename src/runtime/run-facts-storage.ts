@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { Supervision, type RunFacts, type TaskRecord } from "../kernel/index.ts";
+import type { RunFacts, TaskRecord } from "../kernel/index.ts";
 
 const storage = new AsyncLocalStorage<RunFacts>();
 
@@ -23,9 +23,7 @@ function areSame(one: RunFacts, other: RunFacts): boolean {
 }
 
 /** Who a task works for. */
-export function factsOf(
-  { supervision, userId, metadata }: TaskRecord,
-  { sessionId, runId } = Supervision.fromJSON(supervision),
-): RunFacts {
+export function factsOf({ supervision, userId, metadata }: TaskRecord): RunFacts {
+  const { sessionId, runId } = supervision;
   return { userId, sessionId, runId, metadata };
 }

@@ -84,13 +84,25 @@ export class StoredRunHandle implements RunHandle {
 
   /** Reads along until the run ends, and on if it has orders to go on. */
   async result(): Promise<RunResult<JsonValue>> {
-    const last = await this.#options.store.events.lastSeq(this.runId);
-    const ending = await this.#readEnding(Math.max(0, last - endingEvents));
-    // Unless its root ended long before: a log need not be read from its beginning.
-    const whole = ending.task === undefined ? await this.#readEnding(0) : ending;
+    const ending: Ending = {};
+    const last = this.#lastSeq();
+    let from = Math.max(0, (last instanceof Promise ? await last : last) - endingEvents);
+    let next = from;
+    for (;;) {
+      for await (const event of this.events({ fromSeq: next, types: endings })) {
+        if ("seq" in event) next = event.seq + 1;
+        if (event.type === "run_end") ending.end = event;
+        if (event.type === "task_end" && event.taskId === root) ending.task = event;
+      }
+      const goesOn = this.#goesOn(next);
+      if (goesOn instanceof Promise ? await goesOn : goesOn) continue;
+      if (ending.task !== undefined || from === 0) break;
+      // Its root ended long before: only then is a log read from its beginning.
+      from = next = 0;
+    }
     const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
-    return this.#resultOf(whole);
+    return this.#resultOf(ending);
   }
 
   #resultOf({ end, task }: Ending): RunResult<JsonValue> {
@@ -111,19 +123,6 @@ export class StoredRunHandle implements RunHandle {
       failure,
       metadata: task?.data.metadata ?? {},
     };
-  }
-
-  async #readEnding(fromSeq: number): Promise<Ending> {
-    const ending: Ending = {};
-    let next = fromSeq;
-    do {
-      for await (const event of this.events({ fromSeq: next, types: endings })) {
-        if ("seq" in event) next = event.seq + 1;
-        if (event.type === "run_end") ending.end = event;
-        if (event.type === "task_end" && event.taskId === root) ending.task = event;
-      }
-    } while (await this.#goesOn(next));
-    return ending;
   }
 
   async standing(): Promise<Standing> {
@@ -177,14 +176,24 @@ export class StoredRunHandle implements RunHandle {
   }
 
   /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. `next`: after the last event that was seen. */
-  async #goesOn(next: number): Promise<boolean> {
-    const { mailbox, events } = this.#options.store;
-    if (!mayGoOn(await mailbox.read(this.runId))) {
-      // One may have been obeyed before anyone looked for it.
-      return (await events.lastSeq(this.runId)) >= next;
-    }
-    await this.#ordersObeyed();
-    return true;
+  #goesOn(next: number): boolean | Promise<boolean> {
+    const { mailbox } = this.#options.store;
+    const mail = mailbox.readNow?.(this.runId);
+    return mail === undefined
+      ? mailbox.read(this.runId).then((read) => this.#goesOnAfter(read, next))
+      : this.#goesOnAfter(mail, next);
+  }
+
+  #goesOnAfter(mail: readonly Mail[], next: number): boolean | Promise<boolean> {
+    if (mayGoOn(mail)) return this.#ordersObeyed().then(() => true);
+    // One may have been obeyed before anyone looked for it.
+    const last = this.#lastSeq();
+    return last instanceof Promise ? last.then((seq) => seq >= next) : last >= next;
+  }
+
+  #lastSeq(): number | Promise<number> {
+    const { events } = this.#options.store;
+    return events.lastSeqNow?.(this.runId) ?? events.lastSeq(this.runId);
   }
 
   async #ordersObeyed(): Promise<void> {

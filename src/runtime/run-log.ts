@@ -81,8 +81,7 @@ export class RunLog implements WaitingLog {
     this.#onBroken = onBroken;
   }
 
-  add(addition: Addition): void {
-    const at = this.#clock.now();
+  add(addition: Addition, at = this.#clock.now()): void {
     if (at > this.#addedAt) this.#addedAt = at;
     this.#state.apply(addition, at);
     for (const key in addition) this.#put(key as keyof Addition, addition[key as keyof Addition]);

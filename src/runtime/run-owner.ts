@@ -124,7 +124,8 @@ export class RunOwner implements TreeRest {
     const loading = this.#tree.load();
     if (loading !== undefined) await loading;
     if (!this.#state.ended) this.#tree.recover();
-    await this.#pump();
+    const reading = this.#pump();
+    if (reading !== undefined) await reading;
     if (this.#over) return;
     if (mismatch !== undefined && this.#owner.versionPolicy === "refuse") this.#tree.failAll(mismatch);
     if (refusal !== undefined) this.#tree.failAll(refusal);
@@ -140,14 +141,10 @@ export class RunOwner implements TreeRest {
 
   /** Whoever observes its agents here has dealt with all that was told so far. At once, if nobody does. */
   observed(): Promise<void> | undefined {
+    const { runId } = this.#lease;
     const writing = this.#log.written();
-    if (writing === undefined && !this.#observers.haveSeen) return undefined;
-    return this.#observed(writing);
-  }
-
-  async #observed(writing: Promise<void> | undefined): Promise<void> {
-    await writing;
-    await this.#observers.settled(this.#lease.runId);
+    if (writing !== undefined) return writing.then(() => this.#observers.settled(runId));
+    return this.#observers.haveSeen ? this.#observers.settled(runId) : undefined;
   }
 
   /** There may be mail, or another owner. */
@@ -231,10 +228,19 @@ export class RunOwner implements TreeRest {
     if (!this.#over && this.#tree.atWork) await this.#owner.store.leases.check(this.#lease);
   }
 
-  /** Resolves when all mail there is by now was dealt with. */
-  #pump(): Promise<void> {
+  /** Resolves when all mail there is by now was dealt with. Nothing to wait for where there is none. */
+  #pump(): Promise<void> | undefined {
+    if (this.#pumping === undefined && this.#hasNoMail()) {
+      this.noteIdle();
+      return undefined;
+    }
     this.#pumpAgain = true;
     return (this.#pumping ??= this.#readMail());
+  }
+
+  /** As far as it can be told at once. */
+  #hasNoMail(): boolean {
+    return this.#owner.store.mailbox.readNow?.(this.#lease.runId).length === 0;
   }
 
   async #readMail(): Promise<void> {

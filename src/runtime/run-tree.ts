@@ -312,7 +312,7 @@ export class RunTree implements TaskTree, SeatMoves {
       return;
     }
     const agent = this.#findAgent(record.agentId);
-    this.#begin(task);
+    this.#begin(task, owner.clock.now());
     const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
     this.#watchDeadline(task);
@@ -321,10 +321,12 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   /** Once, by whoever owns the run then, so that its observers are told. */
-  #begin({ begun, record: { taskId, supervision, budget, messages } }: TaskState): void {
-    if (begun) return;
-    this.#log.tell(taskId, { type: "task_start", data: { priority: supervision.priority, budget } });
-    for (const message of messages) this.#log.tell(taskId, mailReceived(message));
+  #begin(task: TaskState, at: number): void {
+    if (task.begun) return;
+    const { taskId, supervision, budget, messages } = task.record;
+    const data = { priority: supervision.priority, budget };
+    this.#log.tell(taskId, { type: "task_start", data }, at, task);
+    for (const message of messages) this.#log.tell(taskId, mailReceived(message), at, task);
   }
 
   /** B5: a task that only waits does not look at the clock by itself. */
@@ -400,20 +402,21 @@ export class RunTree implements TaskTree, SeatMoves {
   #end(taskId: TaskId, outcome: TaskOutcome, { told = [], endedOn = [] }: EndOptions = {}): void {
     const task = this.#state.task(taskId);
     if (this.#closed || task.outcome !== null) return;
-    this.#begin(task);
-    for (const draft of told) this.#log.tell(taskId, draft);
+    const at = this.#owner.clock.now();
+    this.#begin(task, at);
+    for (const draft of told) this.#log.tell(taskId, draft, at, task);
     for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
     const sessions = closingChanges(task, outcome, runner?.report ?? {}, this.#state);
-    this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions });
-    const answers = answersOf(task, outcome, this.#lease.runId, this.#owner.clock.now());
+    this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
+    const answers = answersOf(task, outcome, this.#lease.runId, at);
     for (const each of answers?.inbox ?? none)
       if (each.type === "nack")
         for (const draft of this.#deliveries.handBack(each.messageIds)) this.#log.tell(taskId, draft);
-    for (const draft of endEvents(task, outcome)) this.#log.tell(taskId, draft);
+    for (const draft of endEvents(task, outcome)) this.#log.tell(taskId, draft, at, task);
     this.#purse.loseAll(taskId);
-    if (answers !== undefined) this.#log.add(answers);
+    if (answers !== undefined) this.#log.add(answers, at);
     if (runner !== undefined) this.#leave(runner);
     this.#ends?.get(taskId)?.resolve(outcome);
     this.#ends?.delete(taskId);

@@ -30,7 +30,10 @@ export async function submitRun(
   const { record, first } = newRun(owner, agent, input, options);
   let flight = flightOf(record, input, options);
   for (;;) {
-    const creation = await journal.create(record, first, flight);
+    const creation =
+      journal.createNow === undefined
+        ? await journal.create(record, first, flight)
+        : journal.createNow(record, first, flight);
     if (creation.kind === "created") return record;
     if (creation.kind !== "busy") {
       const runId = creation.kind === "exists" ? record.runId : creation.runId;

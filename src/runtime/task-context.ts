@@ -144,7 +144,7 @@ export class TaskContext implements RunContext {
     this.#steps.check();
   }
 
-  turn(plan: (opening: TurnOpening) => Promise<TurnPlan>): Promise<Turn> {
+  turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn> {
     return takeTurn(this.#steps, plan);
   }
 

@@ -78,7 +78,7 @@ export class TaskRunner {
   #origins: WeakMap<object, readonly StepAddress[]> | undefined;
   /** Ends the run of its code, wherever that stands. */
   #fail: ((fault: Fault) => void) | undefined;
-  #meta: RunMeta;
+  #meta: RunMeta | undefined;
   #named: (NamedModel & { readonly model: Model }) | undefined;
   /** Its code came to an end by itself. */
   #ended = false;
@@ -103,10 +103,8 @@ export class TaskRunner {
     this.tree = tree;
     this.task = state.task(taskId);
     const { record, cancelled } = this.task;
-    const supervision = Supervision.fromJSON(record.supervision);
-    this.facts = factsOf(record, supervision);
+    this.facts = factsOf(record);
     this.#recorded = new RecordedSteps(this.task);
-    this.#meta = this.#newMeta(supervision);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
   }
 
@@ -120,14 +118,14 @@ export class TaskRunner {
     return this.task.record.agentId;
   }
 
-  /** B5: a new one whenever the task's clock has stood still, for then the deadline has moved; none while it stands. */
+  /**
+   * Made when it is first asked for. B5: a new one whenever the task's clock has stood still, for then the deadline has moved; none while
+   * it stands.
+   */
   get meta(): RunMeta {
-    if (this.#meta.deadline !== this.#deadline) this.#meta = this.#newMeta(this.#meta.supervision);
+    const deadline = this.task.pausedSince === null ? deadlineOf(this.task) : null;
+    if (this.#meta?.deadline !== deadline) this.#meta = this.#newMeta(deadline);
     return this.#meta;
-  }
-
-  get #deadline(): number | null {
-    return this.task.pausedSince === null ? deadlineOf(this.task) : null;
   }
 
   /** What its code was told to stop by. */
@@ -148,12 +146,12 @@ export class TaskRunner {
 
   /**
    * Resolves when its code may begin: with a slot, and never in the breath in which it is asked, whose record is one commit with the
-   * start of the task. Never settles when dropped.
+   * start of the task; of a child, when whoever hired it has gone on. Never settles when dropped.
    */
   begin(): Promise<void> {
     const activated = this.#activate();
     if (activated !== undefined) return activated.then(() => this.#inGoodTime());
-    return this.#inGoodTime() ?? Promise.resolve();
+    return this.#inGoodTime() ?? (this.task.record.parentId === null ? now : now.then(() => undefined));
   }
 
   /** Where models answer at once, a turn of the event loop would last as long as there are runs: none begins in one that has lasted long. */
@@ -163,18 +161,13 @@ export class TaskRunner {
   }
 
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
-  async run(code: () => Promise<unknown>): Promise<Ending> {
-    const ending = await this.#endOf(code);
-    this.#ended = true;
-    this.#giveSlot();
-    if (this.#resources.length > 0) await this.live(this.#closeResources());
-    return ending;
-  }
-
-  #endOf(code: () => Promise<unknown>): Promise<Ending> {
+  run(code: () => Promise<unknown>): Promise<Ending> {
     return new Promise((resolve, reject) => {
       const end = (ending: Ending): void => {
-        if (!this.dropped) resolve(ending);
+        if (this.dropped) return;
+        this.#ended = true;
+        this.#giveSlot();
+        resolve(this.#resources.length === 0 ? ending : this.live(this.#closeResources()).then(() => ending));
       };
       // As it is: with a function of our own around it, what ended runs held outlives them until the next full collection.
       this.#fail = reject;
@@ -471,14 +464,14 @@ export class TaskRunner {
     this.owner.slots.give();
   }
 
-  #newMeta(supervision: Supervision | null): RunMeta {
+  #newMeta(deadline: number | null): RunMeta {
     const { clock, ids } = this.owner;
     return RunMeta.standalone({
       clock,
       ids,
-      supervision,
+      supervision: this.#meta?.supervision ?? Supervision.fromJSON(this.task.record.supervision),
       cancellation: this.token,
-      deadline: this.#deadline,
+      deadline,
       traceId: this.facts.runId,
       tenantId: this.tree.tenantId,
     });
@@ -487,6 +480,7 @@ export class TaskRunner {
 
 /** J8. */
 const longJournal = 5_000;
+const now = Promise.resolve();
 
 function unlessStopped<Value>(work: Promise<Value>, token: CancellationToken): Promise<Value> {
   return new Promise((resolve, reject) => {

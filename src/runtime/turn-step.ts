@@ -11,6 +11,7 @@ import {
   type ChatMessage,
   type Hash,
   type JsonValue,
+  type PlacedEntry,
   type SessionEntry,
   type SessionId,
   type ToolSpec,
@@ -48,10 +49,7 @@ class SeenHistory {
  * Runs `plan` once and freezes what it comes to. J4: the record's digest covers the history that was seen, so one that cannot be put
  * together again from the session is found here, before anything is built on it.
  */
-export function takeTurn(
-  steps: ScopeSteps,
-  plan: (opening: TurnOpening) => Promise<TurnPlan>,
-): Promise<Turn> {
+export function takeTurn(steps: ScopeSteps, plan: Plan): Promise<Turn> {
   const { runner } = steps;
   const seen = new SeenHistory();
   const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
@@ -78,25 +76,41 @@ interface Planned {
   readonly history: Transcript;
 }
 
-async function makeTurn(
+type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
+
+/** At once, where nothing has to be waited for. */
+function makeTurn(
   open: OpenStep,
-  plan: (opening: TurnOpening) => Promise<TurnPlan>,
+  plan: Plan,
   seen: SeenHistory,
-): Promise<() => TurnRecord> {
-  const { runner } = open;
-  const { input } = runner.task;
-  const sessionId = historySession(runner);
-  // What another task of this run has said there may not be stored yet.
-  if (sessionId !== null && runner.task.record.parentId !== null) await runner.log.flush();
-  const entries = await readEntries(runner, sessionId);
-  // N2: in the run's session only roots go on; in a child's own, all there is are children.
-  const leafId = runner.task.record.parentId === null ? rootLeafOf(entries) : leafOf(entries);
-  const path = pathTo(entries, leafId) ?? [];
-  const planned = await plan({ input, sessionId, path, channel: runner.task.record.channel ?? null });
-  const history = historyOf(planned.history ?? contextMessages(path));
-  seen.history = history;
-  return () => freeze(open, { plan: planned, sessionId, leafId, history });
+): (() => TurnRecord) | Promise<() => TurnRecord> {
+  const sessionId = historySession(open.runner);
+  const reading = readHistory(open.runner, sessionId);
+  return reading instanceof Promise
+    ? reading.then((entries) => planTurn(open, plan, seen, sessionId, entries))
+    : planTurn(open, plan, seen, sessionId, reading);
 }
+
+function planTurn(
+  open: OpenStep,
+  plan: Plan,
+  seen: SeenHistory,
+  sessionId: SessionId | null,
+  entries: readonly SessionEntry[],
+): (() => TurnRecord) | Promise<() => TurnRecord> {
+  const { input, record } = open.runner.task;
+  // N2: in the run's session only roots go on; in a child's own, all there is are children.
+  const leafId = record.parentId === null ? rootLeafOf(entries) : leafOf(entries);
+  const path = pathTo(entries, leafId) ?? none;
+  const see = (planned: TurnPlan): (() => TurnRecord) => {
+    seen.history = historyOf(planned.history ?? contextMessages(path));
+    return () => freeze(open, { plan: planned, sessionId, leafId, history: seen.history });
+  };
+  const planning = plan({ input, sessionId, path, channel: record.channel ?? null });
+  return planning instanceof Promise ? planning.then(see) : see(planning);
+}
+
+const none: readonly never[] = [];
 
 function historyOf(messages: readonly ChatMessage[]): Transcript {
   return messages.length === 0 ? Transcript.empty : Transcript.of(messages);
@@ -165,13 +179,30 @@ async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcri
   );
 }
 
-async function readEntries(
+/** What another task of this run has said there may not be stored yet. */
+function readHistory(
+  runner: TaskRunner,
+  sessionId: SessionId | null,
+): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
+  const flushing =
+    sessionId === null || runner.task.record.parentId === null ? undefined : runner.log.flush();
+  return flushing === undefined
+    ? readEntries(runner, sessionId)
+    : flushing.then(() => readEntries(runner, sessionId));
+}
+
+function readEntries(
   { owner }: TaskRunner,
   sessionId: SessionId | null,
-): Promise<readonly SessionEntry[]> {
-  if (sessionId === null) return [];
-  const placed = await owner.store.sessions.read(sessionId);
-  return placed.map(({ entry }) => entry);
+): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
+  if (sessionId === null) return none;
+  const { sessions } = owner.store;
+  const placed = sessions.readNow?.(sessionId);
+  return placed === undefined ? sessions.read(sessionId).then(entriesOf) : entriesOf(placed);
+}
+
+function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
+  return placed.length === 0 ? none : placed.map(({ entry }) => entry);
 }
 
 /**

@@ -4,7 +4,7 @@ import { agentId, createRun, ownRun, rootTask, runRecord } from "./store-fixture
 
 /** What every `Leases` must do. */
 export function leaseContract({ test, expect, open }: ContractHarness): void {
-  const claim = (store: Store, workerId: string, now = 0): Promise<readonly Lease[]> =>
+  const claim = async (store: Store, workerId: string, now = 0): Promise<readonly Lease[]> =>
     store.leases.claim({ workerId, limit: 10, now });
 
   const claimed = async (store: Store, workerId: string, now = 0): Promise<string[]> =>
@@ -143,7 +143,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     const store = await open();
     const runId = await createRun(store);
     await store.leases.enlist("w1");
-    const claimFor = (name: string): Promise<readonly Lease[]> =>
+    const claimFor = async (name: string): Promise<readonly Lease[]> =>
       store.leases.claim({
         workerId: "w1",
         limit: 9,

@@ -118,7 +118,7 @@ export class HookManager implements Hooks, EventObserver {
     // What was observed before has been begun with by then.
     await soon;
     for (const watching of this.#watching.values())
-      for (const { working } of watching) await working.get(runId);
+      for (const { working } of watching) if (working.has(runId)) await working.get(runId);
   }
 
   #watch(hook: HookEvent, registrations: readonly Registration[]): void {

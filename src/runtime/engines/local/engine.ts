@@ -5,6 +5,7 @@ import {
   type HostedAgent,
   type Lease,
   type Leases,
+  type Rest,
   type RunHost,
   type RunId,
 } from "../../../kernel/index.ts";
@@ -24,7 +25,8 @@ export interface LocalEngineOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const none: readonly Lease[] = [];
+const nobody: readonly RunId[] = [];
+const ready: Rest = { kind: "ready" };
 
 /** How long a run that could not be driven is kept from being tried again. */
 const retryMs = 1_000;
@@ -38,7 +40,7 @@ export class LocalEngine implements Engine {
   readonly #stopped = Promise.withResolvers<void>();
   #host: RunHost | undefined;
   #claiming: Promise<void> | undefined;
-  #claimAgain = false;
+  #claimsSoon = false;
   /** There may have been no room for all that could be claimed. */
   #wasFull = false;
   #stopTimer: (() => void) | undefined;
@@ -55,8 +57,9 @@ export class LocalEngine implements Engine {
 
   wake(runId?: RunId): void {
     if (this.#host === undefined || (runId !== undefined && this.#pinned.has(runId))) return;
-    this.#claimAgain = true;
-    this.#claiming ??= this.#claimAll();
+    if (this.#claimsSoon) return;
+    this.#claimsSoon = true;
+    if (this.#claiming === undefined) queueMicrotask(this.#claimAll);
   }
 
   /** Other agents are hosted, or other versions: what was not for this worker may be now. */
@@ -81,26 +84,37 @@ export class LocalEngine implements Engine {
     this.#stopTimer = clock.schedule(clock.now() + pollMs, () => this.#poll(), { background: !keepAlive });
   }
 
-  async #claimAll(): Promise<void> {
-    while (this.#claimAgain && this.#host !== undefined) {
-      this.#claimAgain = false;
-      try {
-        const claimed = await this.#claim();
-        for (const lease of claimed) this.#driven.set(lease, this.#drive(lease));
-        this.#wasFull = this.#room <= 0;
-      } catch (error) {
-        this.#options.onError(error);
-      }
+  /** One look for all that changed in a breath. */
+  readonly #claimAll = (): void => {
+    this.#claimsSoon = false;
+    if (this.#host === undefined) return;
+    const { leases, clock, workerId, agents, onError } = this.#options;
+    const limit = this.#room;
+    this.#wasFull = limit <= 0;
+    if (this.#wasFull) return;
+    const except = this.#pinned.size === 0 ? nobody : [...this.#pinned];
+    try {
+      const claimed = leases.claim({ workerId, limit, now: clock.now(), agents: agents(), except });
+      if (claimed instanceof Promise) this.#claiming = this.#claimLater(claimed);
+      else this.#driveAll(claimed);
+    } catch (error) {
+      onError(error);
+    }
+  };
+
+  async #claimLater(claimed: Promise<readonly Lease[]>): Promise<void> {
+    try {
+      this.#driveAll(await claimed);
+    } catch (error) {
+      this.#options.onError(error);
     }
     this.#claiming = undefined;
+    if (this.#claimsSoon) this.#claimAll();
   }
 
-  #claim(): Promise<readonly Lease[]> | readonly Lease[] {
-    const { leases, clock, workerId, agents } = this.#options;
-    const limit = this.#room;
-    if (limit <= 0) return none;
-    const except = [...this.#pinned];
-    return leases.claim({ workerId, limit, now: clock.now(), agents: agents(), except });
+  #driveAll(leases: readonly Lease[]): void {
+    for (const lease of leases) this.#driven.set(lease, this.#drive(lease));
+    this.#wasFull = this.#room <= 0;
   }
 
   get #room(): number {
@@ -111,8 +125,9 @@ export class LocalEngine implements Engine {
     const { leases, onError } = this.#options;
     const { runId } = lease;
     try {
-      const rest = await this.#host?.drive(lease);
-      await leases.release(lease, rest ?? { kind: "ready" });
+      const rest = (await this.#host?.drive(lease)) ?? ready;
+      if (leases.releaseNow === undefined) await leases.release(lease, rest);
+      else leases.releaseNow(lease, rest);
     } catch (error) {
       const fault = Fault.from(error);
       if (fault.code === "version_mismatch") this.#pinned.add(runId);

@@ -33,6 +33,10 @@ export class MemoryEventLog implements EventLog {
   }
 
   async lastSeq(runId: RunId): Promise<number> {
+    return this.lastSeqNow(runId);
+  }
+
+  lastSeqNow(runId: RunId): number {
     return this.#tables.run(runId).events.length - 1;
   }
 

@@ -22,6 +22,7 @@ import {
   type SingleFlight,
   type StepRecord,
   type Submission,
+  type TaskRecord,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import { endIn } from "../run-end.ts";
@@ -43,7 +44,7 @@ interface Neighbours {
 }
 
 /** What most runs have none of: one and the same for all of them. */
-const nothing: readonly Event[] = [];
+const noTasks: readonly never[] = [];
 const noMail: readonly never[] = [];
 const nobody: readonly never[] = [];
 const ready: Rest = { kind: "ready" };
@@ -60,10 +61,10 @@ export class MemoryJournal implements Journal {
   }
 
   async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
-    return this.#createNow(record, first, flight);
+    return this.createNow(record, first, flight);
   }
 
-  #createNow(record: RunRecord, first: Commit, flight?: SingleFlight): Creation {
+  createNow(record: RunRecord, first: Commit, flight?: SingleFlight): Creation {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return instead;
@@ -81,11 +82,10 @@ export class MemoryJournal implements Journal {
       owner: null,
       rest: ready,
       readyAt: this.#tables.tick(),
+      line: undefined,
       watchers: nobody,
     };
-    // Input, metadata and messages are their callers' own.
-    deepFreeze(first.tasks);
-    for (const { data } of first.events ?? nothing) deepFreeze(data);
+    for (const change of first.tasks ?? noTasks) if (change.type === "create") freezeGiven(change.task);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
     const siblings = this.#tables.ofSession.get(record.sessionId);
@@ -129,7 +129,7 @@ export class MemoryJournal implements Journal {
     if (standing !== undefined) return standing;
     this.#write(row, commit);
     if (submissions !== undefined)
-      for (const { run, first, flight } of submissions) this.#createNow(run, first, flight);
+      for (const { run, first, flight } of submissions) this.createNow(run, first, flight);
     if (commit.events !== undefined) for (const watcher of row.watchers) watcher.seeCommit(commit.events);
     return commit;
   }
@@ -239,6 +239,13 @@ export class MemoryJournal implements Journal {
     );
     return { ...commit, steps };
   }
+}
+
+/** What a task was given is its callers' own; the event that tells of it holds the same. */
+function freezeGiven({ input, messages, metadata }: TaskRecord): void {
+  deepFreeze(input);
+  deepFreeze(messages);
+  deepFreeze(metadata);
 }
 
 /** Nobody works on it, nobody has anything to say to it, and nobody is reading it. */

@@ -26,10 +26,10 @@ export class MemoryLeases implements Leases {
     for (const row of this.#tables.live) if (row.owner === workerId) this.#tables.place(row);
   }
 
-  async claim(options: ClaimOptions): Promise<readonly Lease[]> {
+  claim(options: ClaimOptions): readonly Lease[] {
     const { workerId, limit, now } = options;
     const rows = this.#tables.ready.take(limit, now, (row) => isWanted(row, options));
-    return rows.map((row) => this.#take(row, workerId));
+    return rows.length === 0 ? none : rows.map((row) => this.#take(row, workerId));
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
@@ -45,6 +45,10 @@ export class MemoryLeases implements Leases {
   }
 
   async release(lease: Lease, rest: Rest): Promise<void> {
+    this.releaseNow(lease, rest);
+  }
+
+  releaseNow(lease: Lease, rest: Rest): void {
     const row = this.#tables.owned(lease);
     row.owner = null;
     row.rest = rest;
@@ -66,6 +70,7 @@ export class MemoryLeases implements Leases {
 }
 
 const ready: Rest = { kind: "ready" };
+const none: readonly Lease[] = [];
 
 function isWanted({ record }: RunRow, { agents, except }: ClaimOptions): boolean {
   const { runId, agentId, agentVersion } = record;

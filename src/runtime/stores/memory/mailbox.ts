@@ -29,6 +29,10 @@ export class MemoryMailbox implements Mailbox {
   }
 
   async read(runId: RunId): Promise<readonly PlacedMail[]> {
+    return this.readNow(runId);
+  }
+
+  readNow(runId: RunId): readonly PlacedMail[] {
     return this.#tables.run(runId).mail;
   }
 }

@@ -3,17 +3,18 @@ import type { RunRow } from "./tables.ts";
 
 type TenantId = string | null;
 
-/** By priority. */
-type Lines = Map<Priority, Line>;
-
 const none: readonly RunRow[] = [];
+
+/** Tenants without a ready run are kept while there are no more: what is made anew for each run costs more than the run's claim. */
+const mostIdle = 64;
 
 /**
  * The runs that may be claimed, and those that may be once a time has come. Who looks for work looks at these alone: not at runs at work,
  * nor at those that wait for mail.
  */
 export class ReadyRuns {
-  readonly #tenants = new Map<TenantId, Lines>();
+  readonly #tenants = new Map<TenantId, TenantRuns>();
+  #size = 0;
   readonly #sleeping = new Map<RunRow, number>();
   /** None of those wakes before this. Epoch milliseconds. */
   #nextWake = Infinity;
@@ -25,11 +26,11 @@ export class ReadyRuns {
   add(row: RunRow): void {
     this.remove(row);
     const { tenantId, priority } = row.record;
-    let lines = this.#tenants.get(tenantId);
-    if (lines === undefined) this.#tenants.set(tenantId, (lines = new Map<Priority, Line>()));
-    let line = lines.get(priority);
-    if (line === undefined) lines.set(priority, (line = new Line()));
-    line.add(row);
+    let runs = this.#tenants.get(tenantId);
+    if (runs === undefined) this.#tenants.set(tenantId, (runs = new TenantRuns()));
+    row.line = runs.line(priority);
+    row.line.add(row);
+    this.#size++;
   }
 
   /** It may be claimed from then on. Epoch milliseconds. */
@@ -40,24 +41,29 @@ export class ReadyRuns {
   }
 
   remove(row: RunRow): void {
-    this.#sleeping.delete(row);
-    const { tenantId, priority } = row.record;
-    const lines = this.#tenants.get(tenantId);
-    const line = lines?.get(priority);
-    line?.remove(row);
-    if (line?.size === 0) lines?.delete(priority);
-    if (lines?.size === 0) this.#tenants.delete(tenantId);
+    if (row.line === undefined) {
+      if (this.#sleeping.size > 0) this.#sleeping.delete(row);
+      return;
+    }
+    row.line.remove(row);
+    row.line = undefined;
+    this.#size--;
   }
 
   /** L5: of those that are wanted, one of each tenant, the one served longest ago first, and so round again. */
   take(limit: number, now: number, isWanted: (row: RunRow) => boolean): readonly RunRow[] {
-    this.#wake(now);
-    if (this.#tenants.size === 0) return none;
+    if (now >= this.#nextWake) this.#wake(now);
+    if (this.#size === 0) return none;
     const taken: RunRow[] = [];
     let queues = this.#queues(isWanted);
     while (queues.length > 0 && taken.length < limit) {
-      for (const { head } of queues.slice(0, limit - taken.length)) taken.push(head);
-      queues = queues.flatMap(({ rest }) => queueOf(rest));
+      let hasEnded = false;
+      for (const queue of queues) {
+        if (taken.length === limit) break;
+        taken.push(queue.head);
+        hasEnded = !queue.advance() || hasEnded;
+      }
+      if (hasEnded) queues = queues.filter(({ isOver }) => !isOver);
     }
     for (const row of taken) {
       this.remove(row);
@@ -67,7 +73,6 @@ export class ReadyRuns {
   }
 
   #wake(now: number): void {
-    if (now < this.#nextWake) return;
     this.#nextWake = Infinity;
     for (const [row, wakeAt] of this.#sleeping) {
       if (wakeAt <= now) this.add(row);
@@ -77,7 +82,13 @@ export class ReadyRuns {
 
   /** Of each tenant that has one, those that are wanted. */
   #queues(isWanted: (row: RunRow) => boolean): readonly Queue[] {
-    const queues = [...this.#tenants.values()].flatMap((lines) => queueOf(wantedIn(lines, isWanted)));
+    const queues: Queue[] = [];
+    for (const [tenantId, runs] of this.#tenants) {
+      const queue = runs.queue(isWanted);
+      if (queue !== undefined) queues.push(queue);
+      else if (runs.isEmpty && this.#tenants.size > mostIdle) this.#tenants.delete(tenantId);
+    }
+    if (queues.length < 2) return queues;
     return queues.toSorted(
       ({ head: one }, { head: other }) =>
         this.#lastServed(one) - this.#lastServed(other) || inLine(one, other),
@@ -89,8 +100,36 @@ export class ReadyRuns {
   }
 }
 
+/** Ready runs of one tenant, by priority. */
+class TenantRuns {
+  readonly #lines = new Map<Priority, ReadyLine>();
+
+  line(priority: Priority): ReadyLine {
+    let line = this.#lines.get(priority);
+    if (line === undefined) this.#lines.set(priority, (line = new ReadyLine()));
+    return line;
+  }
+
+  get isEmpty(): boolean {
+    for (const { size } of this.#lines.values()) if (size > 0) return false;
+    return true;
+  }
+
+  queue(isWanted: (row: RunRow) => boolean): Queue | undefined {
+    const rows = this.#wanted(isWanted);
+    const { value } = rows.next();
+    return value === undefined ? undefined : new Queue(value, rows);
+  }
+
+  *#wanted(isWanted: (row: RunRow) => boolean): Generator<RunRow, undefined> {
+    for (const priority of priorities)
+      for (const row of this.#lines.get(priority)?.inOrder() ?? none) if (isWanted(row)) yield row;
+    return undefined;
+  }
+}
+
 /** Runs of one tenant and priority. */
-class Line {
+export class ReadyLine {
   #rows = new Set<RunRow>();
   #isInOrder = true;
   #newest = 0;
@@ -118,20 +157,24 @@ class Line {
   }
 }
 
-/** Runs of one tenant, the first of which is at hand. */
-interface Queue {
-  readonly head: RunRow;
-  readonly rest: Iterator<RunRow>;
-}
+/** Runs of one tenant, the first of which is at hand until it is over. */
+class Queue {
+  head: RunRow;
+  isOver = false;
+  readonly #rest: Iterator<RunRow, undefined>;
 
-function queueOf(rest: Iterator<RunRow>): readonly Queue[] {
-  const { value: head, done } = rest.next();
-  return done === true ? [] : [{ head, rest }];
-}
+  constructor(head: RunRow, rest: Iterator<RunRow, undefined>) {
+    this.head = head;
+    this.#rest = rest;
+  }
 
-function* wantedIn(lines: Lines, isWanted: (row: RunRow) => boolean): Generator<RunRow> {
-  for (const priority of priorities)
-    for (const row of lines.get(priority)?.inOrder() ?? none) if (isWanted(row)) yield row;
+  /** Whether there is another. */
+  advance(): boolean {
+    const { value } = this.#rest.next();
+    if (value === undefined) this.isOver = true;
+    else this.head = value;
+    return !this.isOver;
+  }
 }
 
 /** The higher priority first, then the longest ready. */

@@ -26,6 +26,10 @@ export class MemorySessions implements Sessions {
     return this.#rows.get(sessionId)?.entries(hiddenToo) ?? none;
   }
 
+  readNow(sessionId: SessionId): readonly PlacedEntry[] {
+    return this.#rows.get(sessionId)?.entries(false) ?? none;
+  }
+
   async list(
     options: { readonly agentId?: AgentId; readonly limit?: number } = {},
   ): Promise<readonly SessionSummary[]> {

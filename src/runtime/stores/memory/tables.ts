@@ -13,7 +13,7 @@ import {
   type SessionId,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
-import { ReadyRuns } from "./ready-runs.ts";
+import { ReadyRuns, type ReadyLine } from "./ready-runs.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";
 
 export interface RunRow {
@@ -36,6 +36,8 @@ export interface RunRow {
   rest: Rest;
   /** When it last became ready, by `Tables.tick`. */
   readyAt: number;
+  /** Where it stands while it may be claimed. */
+  line: ReadyLine | undefined;
   watchers: readonly RunWatcher[];
 }
 
@@ -63,8 +65,8 @@ export class Tables {
   readonly listeners = new Set<(runId?: RunId) => void>();
   /** Counts, to order what became ready. */
   #ticks = 0;
-  /** Changed since listeners were last told. */
-  #changed = new Set<RunId | undefined>();
+  /** Changed since listeners were last told; few times in a row the same. */
+  #changed: (RunId | undefined)[] = [];
 
   /** K1. */
   setEnd(row: RunRow, end: RunEnd | null): void {
@@ -79,13 +81,15 @@ export class Tables {
 
   /** Someone may have something to do. */
   announce(runId?: RunId): void {
-    if (this.#changed.size === 0) queueMicrotask(this.#tell);
-    this.#changed.add(runId);
+    const changed = this.#changed;
+    if (changed.length === 0) queueMicrotask(this.#tell);
+    else if (changed.at(-1) === runId) return;
+    changed.push(runId);
   }
 
   readonly #tell = (): void => {
     const changed = this.#changed;
-    this.#changed = new Set();
+    this.#changed = [];
     for (const runId of changed) for (const tell of this.listeners) tell(runId);
   };
 

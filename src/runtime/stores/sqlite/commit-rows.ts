@@ -13,11 +13,11 @@ export interface CommitRow {
   readonly at: number;
   /** The seq after its last event. */
   readonly nextEvent: number;
-  /** Of the chain, with it (E1). */
-  readonly head: string;
+  /** Of the chain (E1). */
+  readonly link: string;
   readonly body: string;
-  /** Where retention erased it: what stands for it in the chain. */
-  readonly content: string | null;
+  /** Where retention erased words: what says that the link was right. */
+  readonly seal: string | null;
 }
 
 /** What it takes to decode it. */
@@ -35,7 +35,7 @@ type PlacedMark = Mark & Pick<CommitRow, "id">;
 /** Reads of each row what such rows hold. */
 type Select<Row> = (database: Database, which: string, ...values: (number | string)[]) => Row[];
 
-const columns = "id, number, at, next_event AS nextEvent, head, body, content";
+const columns = "id, number, at, next_event AS nextEvent, link, body, seal";
 const marks = "number, next_event AS nextEvent";
 
 const wholeRows: Select<CommitRow> = (database, which, ...values) =>
@@ -108,8 +108,8 @@ export class CommitRows {
 
   position(run: RunKey): Position {
     const last = this.last(run);
-    if (last === undefined) return { number: 0, seq: 0, head: chainStart(run) };
-    return { number: last.number + 1, seq: last.nextEvent, head: last.head };
+    if (last === undefined) return { number: 0, seq: 0, link: chainStart(run) };
+    return { number: last.number + 1, seq: last.nextEvent, link: last.link };
   }
 
   last(run: RunKey): CommitRow | undefined {

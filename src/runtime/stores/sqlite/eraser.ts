@@ -4,7 +4,7 @@ import type { Chain } from "./chain.ts";
 import { Chore } from "./chore.ts";
 import { encodeCommit } from "./commit-codec.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
-import { contentOf, erasuresOf } from "./erasures.ts";
+import { erasuresOf } from "./erasures.ts";
 import { runKeyColumns, type RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -18,8 +18,8 @@ export interface EraserOptions {
 /** How far a run's commits were looked at. */
 interface Cursor {
   readonly number: number;
-  /** Of the chain before that commit. */
-  readonly head: string;
+  /** Of the chain, of the commit before. */
+  readonly link: string;
 }
 
 /** A transaction takes no more on after so long. */
@@ -84,7 +84,7 @@ export class Eraser {
   }
 
   async #eraseRun(run: RunKey): Promise<void> {
-    let cursor: Cursor | undefined = { number: 0, head: chainStart(run) };
+    let cursor: Cursor | undefined = { number: 0, link: chainStart(run) };
     while (cursor !== undefined && !this.#chore.isStopped) {
       const from: Cursor = cursor;
       cursor = await this.#tables.write({ apply: () => this.#overwriting(() => this.#slice(run, from)) });
@@ -107,18 +107,18 @@ export class Eraser {
   #slice(run: RunKey, from: Cursor): Cursor | undefined {
     const { database } = this.#tables;
     const began = performance.now();
-    let { number, head } = from;
+    let { number, link } = from;
     const end = this.#rows.endNumber(run);
     for (let before = -1; number < end && number > before;) {
       before = number;
       for (const row of this.#rows.page(run, number, end)) {
-        const next = this.#eraseRow(run, row, head);
-        if (next === undefined) {
+        if (!this.#chain.holds(link, row)) {
           this.#others.add(run.id);
           return undefined;
         }
-        [number, head] = [row.number + 1, next];
-        if (performance.now() - began > sliceMs) return { number, head };
+        this.#eraseRow(run, row, link);
+        [number, link] = [row.number + 1, row.link];
+        if (performance.now() - began > sliceMs) return { number, link };
       }
     }
     // Unless more was marked meanwhile.
@@ -126,22 +126,15 @@ export class Eraser {
     return undefined;
   }
 
-  /** The head after it; nothing when the chain does not hold here. */
-  #eraseRow(run: RunKey, row: CommitRow, head: string): string | undefined {
-    const { number, at, nextEvent: nextSeq } = row;
-    const content = contentOf(row, this.#chain);
-    const next = this.#chain.head(head, { number, at, nextSeq, content });
-    if (next !== row.head) return undefined;
+  #eraseRow(run: RunKey, row: CommitRow, before: string): void {
     const commit = this.#rows.decodeWhole(run, row);
     const erased = eraseCommit(commit, erasuresOf(run));
-    if (erased !== commit) {
-      this.#tables.database.run(
-        "UPDATE commits SET body = ?2, content = ?3 WHERE id = ?1",
-        row.id,
-        encodeCommit(erased, run, this.#hash),
-        content,
-      );
-    }
-    return next;
+    if (erased === commit) return;
+    this.#tables.database.run(
+      "UPDATE commits SET body = ?2, seal = ?3 WHERE id = ?1",
+      row.id,
+      encodeCommit(erased, run, this.#hash),
+      this.#chain.seal(before, row),
+    );
   }
 }

@@ -15,7 +15,6 @@ import type { Chain } from "./chain.ts";
 import type { ChangeWatch } from "./change-watch.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
-import { contentOf } from "./erasures.ts";
 import type { RunFeed, RunFeeds, Watcher } from "./run-feed.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
@@ -138,18 +137,18 @@ export class SqliteEventLog implements EventLog {
       const key = this.#tables.run(runId);
       return { run: key, end: this.#rows.endNumber(key) };
     });
-    let [number, seq, last] = [0, 0, chainStart(run)];
+    let [number, seq] = [0, 0];
+    let [link, last] = [chainStart(run), chainStart(run)];
     let headSeq: number | null = null;
     for await (const page of this.#rows.pages(run, 0, end)) {
       for (const row of page) {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
-        const { at, nextEvent: nextSeq } = row;
-        last = this.#chain.head(last, { number, at, nextSeq, content: contentOf(row, this.#chain) });
-        if (row.head !== last)
+        if (!this.#chain.holds(link, row))
           return broken(seq, `commit ${number} does not follow from the one before: it was changed`);
-        if (seq + this.#countEvents(run, row) !== nextSeq)
+        if (seq + this.#countEvents(run, row) !== row.nextEvent)
           return broken(seq, `commit ${number} does not hold the events it should`);
-        [number, seq] = [number + 1, nextSeq];
+        [number, seq, link] = [number + 1, row.nextEvent, row.link];
+        last = this.#chain.head(last, row);
         if (last === head) headSeq = seq;
       }
     }

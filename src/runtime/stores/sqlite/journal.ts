@@ -61,8 +61,6 @@ interface Draft {
   readonly commit: Commit;
   readonly sessions: readonly StrandedChange[];
   readonly body: string;
-  /** Stands for the body in the chain (E1). */
-  readonly content: string;
 }
 
 /** Where a commit leads, and the database's version if it is one of several. */
@@ -73,7 +71,7 @@ interface Turn {
 
 const none: readonly never[] = [];
 
-const intoCommits = "INSERT INTO commits (run, number, at, next_event, head, body)";
+const intoCommits = "INSERT INTO commits (run, number, at, next_event, link, body)";
 const plainInsert = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?)`;
 const fencedInsert = `${intoCommits} SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1 AND epoch = ?7 AND holder = ?8`;
 
@@ -227,7 +225,7 @@ export class SqliteJournal implements Journal {
     const sessions = commit.sessions === undefined ? none : strandsOf(commit.sessions);
     try {
       const body = encodeCommit(commit, run, this.#hash, sessions);
-      return { commit, sessions, body, content: this.#chain.content(body) };
+      return { commit, sessions, body };
     } catch (error) {
       const { message } = Fault.from(error);
       throw new Fault("not_json", `commit ${commit.number} of ${run.runId} cannot be stored: ${message}`, {
@@ -261,7 +259,7 @@ export class SqliteJournal implements Journal {
 
   #create(record: RunRecord, draft: Draft): void {
     const { database } = this.#tables;
-    const start: Position = { number: 0, seq: 0, head: chainStart(record) };
+    const start: Position = { number: 0, seq: 0, link: chainStart(record) };
     this.#refuse(draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const id = database.insert(
@@ -279,8 +277,8 @@ export class SqliteJournal implements Journal {
       this.#tables.tick(),
     );
     const { body, commit } = draft;
-    const { seq, head } = this.#after(start, draft);
-    database.statement(plainInsert).run(id, commit.number, commit.at, seq, head, body);
+    const { seq, link } = this.#after(start, draft);
+    database.statement(plainInsert).run(id, commit.number, commit.at, seq, link, body);
     this.#reach({ id, runId, agentId, sessionId }, draft);
     this.#rows.addedNow();
   }
@@ -323,23 +321,23 @@ export class SqliteJournal implements Journal {
     if (sessions.length > 0) this.#neighbours.sessions.refuseOrphans(sessions);
   }
 
-  #after(position: Position, { commit, content }: Draft): Position {
+  #after(position: Position, { commit, body }: Draft): Position {
     const { number, at, events } = commit;
-    const nextSeq = position.seq + (events?.length ?? 0);
-    const head = this.#chain.head(position.head, { number, at, nextSeq, content });
-    return { number: number + 1, seq: nextSeq, head };
+    const seq = position.seq + (events?.length ?? 0);
+    const link = this.#chain.link(position.link, { number, at, nextEvent: seq, body });
+    return { number: number + 1, seq, link };
   }
 
   /** False: the lease is lost, or another store holds the run. */
   #insert(run: OwnedRun, { commit, body }: Draft, { next, version }: Turn): boolean {
     const { database, holder } = this.#tables;
     const { number, at } = commit;
-    const { seq, head } = next;
+    const { seq, link } = next;
     if (version !== undefined && run.takenAt === version) {
-      database.statement(plainInsert).run(run.id, number, at, seq, head, body);
+      database.statement(plainInsert).run(run.id, number, at, seq, link, body);
       return true;
     }
-    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, head, body, run.epoch, holder);
+    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, link, body, run.epoch, holder);
     if (changes === 0) return false;
     if (version !== undefined) run.takenAt = version;
     return true;

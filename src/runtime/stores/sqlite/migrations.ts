@@ -10,8 +10,8 @@ const applicationId = 0x52656576;
  * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
  * up to date for many commits at once and says in `placed` how far it is: an index kept with every commit would write a page more
  * for each run that writes.
- * `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of keeps in `content` the
- * hash that stands for it in the chain. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
+ * `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
+ * `seal`, which says what its `link` in the chain followed from. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
  * A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`.
  * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
  * that those use who look for work mentions a run that is suspended without a time to wake.
@@ -45,7 +45,7 @@ const migrations: readonly string[] = [
     number INTEGER NOT NULL,
     at INTEGER NOT NULL,
     next_event INTEGER NOT NULL,
-    head TEXT NOT NULL,
+    link TEXT NOT NULL,
     body TEXT NOT NULL
   );
   CREATE TABLE places (
@@ -145,7 +145,7 @@ const migrations: readonly string[] = [
   ALTER TABLE runs ADD COLUMN erases TEXT;
   ALTER TABLE runs ADD COLUMN erasing INTEGER;
   CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
-  ALTER TABLE commits ADD COLUMN content TEXT;
+  ALTER TABLE commits ADD COLUMN seal TEXT;
   CREATE INDEX entries_visible ON entries (session) WHERE visibility = 2;
   CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX mail_of_submits ON mail_ids (mail_id) WHERE mail_id >= 'submit ' AND mail_id < 'submit!';

@@ -10,8 +10,8 @@ export interface Position {
   number: number;
   /** Of the next event. */
   seq: number;
-  /** Of the chain (E1). */
-  head: string;
+  /** Of the chain, of the last commit (E1). */
+  link: string;
 }
 
 /**

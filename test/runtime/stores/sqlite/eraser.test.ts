@@ -10,6 +10,9 @@ import {
   runEnd,
   stepRecord,
 } from "../../../../src/testing/store-fixtures.ts";
+import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { Chain } from "../../../../src/runtime/stores/sqlite/chain.ts";
+import type { CommitRow } from "../../../../src/runtime/stores/sqlite/commit-rows.ts";
 import { connect, count, newPath, openStore, until } from "./store-files.ts";
 
 const secret = "nobody is to know this";
@@ -89,6 +92,31 @@ test("E1: a hash put in the place of erased words is found, and so is a row that
   const lease = await speak(store, 5);
   await end(store, lease, 6);
   await until(() => marked(path) === 0, "it is erased");
-  connect(path).prepare("UPDATE commits SET content = 'forged' WHERE number = 3").run();
+  connect(path).prepare("UPDATE commits SET seal = 'forged' WHERE number = 3").run();
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 3 });
+});
+
+test("E1: what was edited before erased words and linked anew is found against a head kept elsewhere", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  await store.journal.append(lease, { number: 1, at: 1 });
+  await store.journal.append(lease, { number: 2, at: 1, steps: [stepRecord(0, secret)] });
+  await store.journal.append(lease, { number: 3, at: 1, events: [runEnd(runId, 1)], erases });
+  await until(() => marked(path) === 0, "it is erased");
+  const honest = await store.events.verify(runId);
+  const connection = connect(path);
+  const [first, edited, erased] = connection
+    .prepare("SELECT id, number, at, next_event AS nextEvent, link, body, seal FROM commits ORDER BY id")
+    .all() as unknown as CommitRow[];
+  if (first === undefined || edited === undefined || erased === undefined)
+    throw new Error("some are missing");
+  const chain = new Chain(sha256, undefined);
+  const link = chain.link(first.link, { ...edited, at: 5 });
+  connection.prepare("UPDATE commits SET at = 5, link = ? WHERE number = 1").run(link);
+  connection.prepare("UPDATE commits SET seal = ? WHERE number = 2").run(chain.seal(link, erased));
+  expect([first.seal === null, edited.seal === null, erased.seal === null]).toEqual([false, true, false]);
+  expect(await store.events.verify(runId)).toMatchObject({ ok: true });
+  expect(await store.events.verify(runId, honest.ok ? honest.head : "")).toMatchObject({ ok: false });
 });

@@ -55,7 +55,7 @@ function downgrade(path: string): void {
   for (const name of ["of_session", "of_agent", "of_tenant", "by_end", "erasing", "by_age_of_end"])
     connection.exec(`DROP INDEX runs_${name}`);
   connection.exec(
-    "DROP INDEX mail_of_submits; DROP INDEX entries_visible; ALTER TABLE commits DROP COLUMN content",
+    "DROP INDEX mail_of_submits; DROP INDEX entries_visible; ALTER TABLE commits DROP COLUMN seal",
   );
   for (const column of ["user_id", "ended", "ended_at", "erases", "erasing"])
     connection.exec(`ALTER TABLE runs DROP COLUMN ${column}`);

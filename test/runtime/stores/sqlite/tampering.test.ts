@@ -53,7 +53,7 @@ const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
     4,
   ],
   ["an edited record", `UPDATE commits SET body = replace(body, '"x"', '"z"') WHERE number = 2`, 3],
-  ["another head", "UPDATE commits SET head = 'made up' WHERE number = 4", 4],
+  ["another link", "UPDATE commits SET link = 'made up' WHERE number = 4", 4],
   ["a body that is not JSON", "UPDATE commits SET body = '{' WHERE number = 4", 4],
   [
     "a reference to nothing",
@@ -78,9 +78,9 @@ test("E1: a cut tail is found against a head kept elsewhere, and only so", async
 
 test("E1: with a key, a chain made anew without it is found", async () => {
   const [honest, forged] = await Promise.all([setup("secret"), setup("guess")]);
-  const rows = connect(forged.path).prepare("SELECT number, head FROM commits").all();
-  const change = connect(honest.path).prepare("UPDATE commits SET head = ? WHERE number = ?");
-  for (const { number, head } of rows) change.run(head ?? null, number ?? null);
+  const rows = connect(forged.path).prepare("SELECT number, link FROM commits").all();
+  const change = connect(honest.path).prepare("UPDATE commits SET link = ? WHERE number = ?");
+  for (const { number, link } of rows) change.run(link ?? null, number ?? null);
   expect(await honest.store.events.verify(honest.runId)).toMatchObject({ ok: false, seq: 0 });
 });
 
