@@ -149,15 +149,7 @@ export class TaskRunner {
    * start of the task; of a child, when whoever hired it has gone on. Never settles when dropped.
    */
   begin(): Promise<void> {
-    const activated = this.#activate();
-    if (activated !== undefined) return activated.then(() => this.#inGoodTime());
-    return this.#inGoodTime() ?? (this.task.record.parentId === null ? now : now.then(() => undefined));
-  }
-
-  /** Where models answer at once, a turn of the event loop would last as long as there are runs: none begins in one that has lasted long. */
-  #inGoodTime(): Promise<void> | undefined {
-    const { loopTurn } = this.owner;
-    return this.task.record.parentId === null && loopTurn.isLong ? this.live(loopTurn.over()) : undefined;
+    return this.#activate() ?? (this.task.record.parentId === null ? now : now.then(() => undefined));
   }
 
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */

@@ -10,8 +10,8 @@ export interface PriceCatalogOptions {
 }
 
 /**
- * Prices of your own over the public list of `@pydantic/genai-prices`. Offline: the list is the one that was installed. It is loaded
- * with the first model call, not with this package. What is in neither is not known (B4).
+ * Prices of your own over a public list, that of `@pydantic/genai-prices`. Offline: the list is the one that came with this package. It is
+ * read with the first model call. What is in neither is not known (B4).
  */
 export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {
   return new PriceCatalog(options);
