@@ -5,7 +5,7 @@ import { canonicalJson } from "./json.ts";
 /** Messages and their digests, shared by every transcript that continues the same chain. */
 interface Chain {
   readonly messages: ChatMessage[];
-  /** Of the hash that was asked with last. `digests[n]` covers the first n + 1 messages; filled on first need. */
+  /** Of the hash that was asked with last. `digests[n]` covers the first n + 1 messages; filled on first need, and empty until then. */
   digests: string[];
   hash: Hash | undefined;
 }
@@ -77,13 +77,28 @@ export class Transcript implements Iterable<ChatMessage> {
       this.#chain.digests = [];
       this.#chain.hash = hash;
     }
+    const { digests } = this.#chain;
+    const last = this.length - 1;
+    for (let index = digests.length; index < last; index++)
+      digests[index] = this.#isResult(index + 1) ? "" : this.#digestAt(index, hash);
+    return last < 0 ? hash("") : this.#digestAt(last, hash);
+  }
+
+  /** Tool results that follow their message directly: hashed with it, at one go, for in most turns nobody asks in between. */
+  #isResult(index: number): boolean {
+    const { messages } = this.#chain;
+    return messages[index]?.role === "tool" && messages[index - 1]?.role === "assistant";
+  }
+
+  #digestAt(index: number, hash: Hash): string {
     const { messages, digests } = this.#chain;
-    let previous = digests.at(-1) ?? "";
-    for (let index = digests.length; index < this.length; index++) {
-      previous = hash(`${previous}\n${canonicalJson(messages[index])}`);
-      digests.push(previous);
-    }
-    return this.length === 0 ? hash("") : (digests[this.length - 1] ?? previous);
+    const known = digests[index];
+    if (known !== undefined && known !== "") return known;
+    const isResult = this.#isResult(index);
+    const first = isResult ? index - 1 : index;
+    const previous = first === 0 ? "" : this.#digestAt(first - 1, hash);
+    const message = `${previous}\n${canonicalJson(messages[first])}`;
+    return (digests[index] = hash(isResult ? `${message}\n${canonicalJson(messages[index])}` : message));
   }
 
   toJSON(): readonly ChatMessage[] {

@@ -12,25 +12,24 @@ import type { OwnerContext } from "./owner-context.ts";
 import { factsOf, withRunFacts } from "./run-facts-storage.ts";
 import type { RunState } from "./run-state.ts";
 
-export interface RunObserversOptions {
-  readonly owner: OwnerContext;
-  readonly state: RunState;
+/** Where observers tell of what happened to them. */
+export interface ObservedLog {
   /** Whether the event was taken into the run's log. */
-  readonly tell: (taskId: TaskId, draft: EventDraft) => boolean;
+  tellObserved(taskId: TaskId, draft: EventDraft): boolean;
 }
 
 /** Shows the events of one run to whoever observes their agents here, once they are durable. */
 export class RunObservers {
   readonly #owner: OwnerContext;
   readonly #state: RunState;
-  readonly #tell: RunObserversOptions["tell"];
+  readonly #log: ObservedLog;
   #shown: Set<EventObserver> | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
 
-  constructor({ owner, state, tell }: RunObserversOptions) {
+  constructor(owner: OwnerContext, state: RunState, log: ObservedLog) {
     this.#owner = owner;
     this.#state = state;
-    this.#tell = tell;
+    this.#log = log;
   }
 
   show(events: readonly Event[]): void {
@@ -70,7 +69,7 @@ export class RunObservers {
       input: record.input,
       clock: this.#owner.clock,
       tell: (draft) => {
-        if (!this.#tell(taskId, draft)) this.#owner.onError(missed(agentId, draft));
+        if (!this.#log.tellObserved(taskId, draft)) this.#owner.onError(missed(agentId, draft));
       },
     };
   }

@@ -231,6 +231,24 @@ describe("J4: hashing costs what is new", () => {
     expect(count.calls).toBe(13);
   });
 
+  test("a message and the results that follow it are hashed at one go, whoever asks in between", () => {
+    const call = assistantMessage([{ type: "tool_call", callId: "c", toolName: "search", input: 1 }]);
+    const output = { type: "text", text: "found" } as const;
+    const result = toolMessage([
+      { type: "tool_result", callId: "c", toolName: "search", output, isError: false },
+    ]);
+    const { count, hash } = countingHash();
+    const asked = Transcript.of([userMessage("go")]);
+    const called = asked.append(call);
+    const answered = called.append(result);
+    const digest = answered.digest(hash);
+    expect(count.calls).toBe(2);
+    expect(called.digest(hash)).toBe(Transcript.of([userMessage("go"), call]).digest(hash));
+    const [again, more] = [called.append(result), called.append(userMessage("stop"))];
+    expect(again.digest(hash)).toBe(digest);
+    expect(more.digest(hash)).toBe(Transcript.of([...more]).digest(hash));
+  });
+
   test("a branch hashes its own messages only", () => {
     const { count, hash } = countingHash();
     const trunk = Transcript.of(numbered(100));

@@ -136,7 +136,11 @@ export class MemoryJournal implements Journal {
 
   readNow(runId: RunId): RunHistory | undefined {
     const row = this.#tables.runs.get(runId);
-    return row && { run: row.record, commits: row.commits };
+    if (row === undefined) return undefined;
+    // Whoever owns it is about to write. A list that has waited is old: whatever is put into it, the collector keeps until its next full turn.
+    row.commits = row.commits.slice();
+    row.events = row.events.slice();
+    return { run: row.record, commits: row.commits };
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
@@ -212,7 +216,7 @@ export class MemoryJournal implements Journal {
     if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
-    if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
+    if (mailThrough !== undefined) this.#neighbours.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }
 

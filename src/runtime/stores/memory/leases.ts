@@ -57,7 +57,8 @@ export class MemoryLeases implements Leases {
       this.#tables.setEnd(row, { status: "completed", at: row.commits.at(-1)?.at ?? 0 });
     row.readyAt = this.#tables.tick();
     this.#tables.place(row);
-    this.#tables.announce(lease.runId);
+    // Where nothing made it ready meanwhile there is nothing to do.
+    if (row.line !== undefined) this.#tables.announce(lease.runId);
   }
 
   #take(row: RunRow, workerId: string): Lease {

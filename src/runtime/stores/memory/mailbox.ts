@@ -1,5 +1,5 @@
 import type { Mail, Mailbox, PlacedMail, RunId } from "../../../kernel/index.ts";
-import type { Tables } from "./tables.ts";
+import type { RunRow, Tables } from "./tables.ts";
 
 export class MemoryMailbox implements Mailbox {
   readonly #tables: Tables;
@@ -26,6 +26,12 @@ export class MemoryMailbox implements Mailbox {
     this.#tables.place(row);
     this.#tables.announce(mail.runId);
     return true;
+  }
+
+  /** Whoever waits for its orders to be obeyed is told. */
+  consumeNow(row: RunRow, through: number): void {
+    row.mail = row.mail.filter(({ place }) => place > through);
+    this.#tables.announce(row.record.runId);
   }
 
   async read(runId: RunId): Promise<readonly PlacedMail[]> {

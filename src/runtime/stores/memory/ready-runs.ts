@@ -1,4 +1,4 @@
-import { priorities, type Priority } from "../../../kernel/index.ts";
+import type { Priority } from "../../../kernel/index.ts";
 import type { RunRow } from "./tables.ts";
 
 type TenantId = string | null;
@@ -100,19 +100,20 @@ export class ReadyRuns {
   }
 }
 
-/** Ready runs of one tenant, by priority. */
+/** Ready runs of one tenant. */
 class TenantRuns {
-  readonly #lines = new Map<Priority, ReadyLine>();
+  /** One for each priority it had a run of, the highest first. */
+  #lines: readonly ReadyLine[] = [];
 
   line(priority: Priority): ReadyLine {
-    let line = this.#lines.get(priority);
-    if (line === undefined) this.#lines.set(priority, (line = new ReadyLine()));
+    for (const line of this.#lines) if (line.priority === priority) return line;
+    const line = new ReadyLine(priority);
+    this.#lines = [...this.#lines, line].toSorted((one, other) => other.priority - one.priority);
     return line;
   }
 
   get isEmpty(): boolean {
-    for (const { size } of this.#lines.values()) if (size > 0) return false;
-    return true;
+    return this.#lines.every(({ size }) => size === 0);
   }
 
   queue(isWanted: (row: RunRow) => boolean): Queue | undefined {
@@ -122,17 +123,21 @@ class TenantRuns {
   }
 
   *#wanted(isWanted: (row: RunRow) => boolean): Generator<RunRow, undefined> {
-    for (const priority of priorities)
-      for (const row of this.#lines.get(priority)?.inOrder() ?? none) if (isWanted(row)) yield row;
+    for (const line of this.#lines) for (const row of line.inOrder()) if (isWanted(row)) yield row;
     return undefined;
   }
 }
 
 /** Runs of one tenant and priority. */
 export class ReadyLine {
+  readonly priority: Priority;
   #rows = new Set<RunRow>();
   #isInOrder = true;
   #newest = 0;
+
+  constructor(priority: Priority) {
+    this.priority = priority;
+  }
 
   get size(): number {
     return this.#rows.size;

@@ -22,8 +22,8 @@ export interface RunRow {
   readonly place: number;
   /** K1: how it ended, while it has. */
   end: RunEnd | null;
-  readonly commits: Commit[];
-  readonly events: Event[];
+  commits: Commit[];
+  events: Event[];
   /** By number, of commits that retention erased: what stands for them in the chain. */
   erasedContents: Map<number, string> | undefined;
   /** Not consumed yet. */

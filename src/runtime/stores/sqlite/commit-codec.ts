@@ -3,6 +3,7 @@ import {
   formatTaskId,
   type Commit,
   type Hash,
+  type JsonObject,
   type JsonValue,
   type StepAddress,
   type StepOpening,
@@ -29,9 +30,6 @@ export interface CommitFrame extends Run {
 
 const rootTask = formatTaskId(0);
 
-/** That of a fork may be very large, and folding takes time. */
-const mostFolded = 16_384;
-
 /** What most first commits hold. Stored ones name these by their place, and what follows after them: the list must not change. */
 const common: readonly JsonValue[] = [
   { maxTokens: null, maxCostUsd: null, maxTurns: null, deadlineMs: null },
@@ -47,7 +45,8 @@ function rootOf({ agentId }: Run): Bookkeeper {
 }
 
 /**
- * The text of a commit's row: nothing that its row says, and no message twice. The first one, of which every run has one, is folded.
+ * The text of a commit's row: nothing that its row says, and no message twice. The first one, of which every run has one, is folded,
+ * unless it has steps: that of a fork may be very large, and folding takes time.
  * `sessions`: the commit's own, for who has them.
  */
 export function encodeCommit(
@@ -74,10 +73,9 @@ export function encodeCommit(
     inbox: unlessEmpty(commit.inbox),
     topics: unlessEmpty(commit.topics),
   };
-  const text = JSON.stringify(stored);
-  if (commit.number > 0) return text;
-  if (text.length > mostFolded) return `{"plain":${text}}`;
-  return JSON.stringify(foldJson(JSON.parse(text) as JsonValue, knownOf(run)));
+  if (commit.number > 0) return JSON.stringify(stored);
+  if (stored.steps !== undefined) return JSON.stringify({ plain: stored });
+  return JSON.stringify(foldJson(stored as unknown as JsonObject, knownOf(run)));
 }
 
 /**

@@ -32,28 +32,65 @@ interface Place {
 type Mark = Pick<CommitRow, "number" | "nextEvent">;
 type PlacedMark = Mark & Pick<CommitRow, "id">;
 
-/** Reads of each row what such rows hold. */
-type Select<Row> = (database: Database, which: string, ...values: (number | string)[]) => Row[];
-
 const columns = "id, number, at, next_event AS nextEvent, link, body, seal";
 const marks = "number, next_event AS nextEvent";
-
-const wholeRows: Select<CommitRow> = (database, which, ...values) =>
-  database.all<CommitRow>(`SELECT ${columns} ${which}`, ...values);
-const placedMarks: Select<PlacedMark> = (database, which, ...values) =>
-  database.all<PlacedMark>(`SELECT id, ${marks} ${which}`, ...values);
-const commitTexts: Select<CommitText> = (database, which, ...values) =>
-  database
-    .lists<[number, number, number, string]>(`SELECT number, at, next_event, body ${which}`, ...values)
-    .map(([number, at, nextEvent, body]) => ({ number, at, nextEvent, body }));
-
 const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
-/** After at most so many commits of this process, or found when it opened the file, they get their place. */
-const mostFresh = 512;
-const noEntries: FindEntries = () => [];
+const lastFreshMark = `SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`;
+const lastFreshRow = `SELECT ${columns} ${fresh} ORDER BY id DESC LIMIT 1`;
+
+/** Reads of each row what such rows hold. */
+class Select<Row> {
+  readonly #read: (database: Database, sql: string, ...values: (number | string)[]) => Row[];
+  /** A page of the fresh ones. */
+  readonly #late: string;
+  readonly #between: string;
+  readonly #among: string;
+
+  constructor(
+    what: string,
+    read: (database: Database, sql: string, ...values: (number | string)[]) => Row[],
+  ) {
+    this.#read = read;
+    this.#late = `SELECT ${what} ${fresh} AND number >= ? AND number < ? ORDER BY id LIMIT ${pageRows}`;
+    this.#between = `SELECT ${what} FROM commits WHERE id BETWEEN ? AND ? ORDER BY id`;
+    this.#among = `SELECT ${what} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`;
+  }
+
+  late(database: Database, run: RunKey, from: number, end: number): Row[] {
+    return this.#read(database, this.#late, run.id, from, end);
+  }
+
+  /** These, whose ids ascend. */
+  lying(database: Database, ids: readonly number[]): Row[] {
+    const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? 0];
+    return last - first < ids.length
+      ? this.#read(database, this.#between, first, last)
+      : this.#read(database, this.#among, JSON.stringify(ids));
+  }
+}
 
 /** So many rows are read at once; between them others get their turn. */
 const pageRows = 256;
+
+const wholeRows = new Select(columns, (database, sql, ...values) => database.all<CommitRow>(sql, ...values));
+const placedMarks = new Select(`id, ${marks}`, (database, sql, ...values) =>
+  database.all<PlacedMark>(sql, ...values),
+);
+const commitTexts = new Select("number, at, next_event, body", (database, sql, ...values) =>
+  database
+    .lists<[number, number, number, string]>(sql, ...values)
+    .map(([number, at, nextEvent, body]): CommitText => ({ number, at, nextEvent, body })),
+);
+
+const placedMark = `SELECT ${marks} FROM commits WHERE id =
+  (SELECT commit_ids ->> CAST(?2 - number AS INTEGER)
+   FROM places WHERE run = ?1 AND number <= ?2 ORDER BY number DESC LIMIT 1)`;
+const places = "SELECT number, commit_ids AS ids FROM places WHERE run = ?";
+const firstPlace = `${places} ORDER BY number LIMIT 1`;
+const placeOf = `${places} AND number <= ? ORDER BY number DESC LIMIT 1`;
+/** After at most so many commits of this process, or found when it opened the file, they get their place. */
+const mostFresh = 512;
+const noEntries: FindEntries = () => [];
 
 /**
  * Where the commits of a run lie: those that have their place, and after them the fresh ones, the last few of all runs. A row only ever
@@ -91,13 +128,13 @@ export class CommitRows {
 
   /** The number that the run's next commit has. */
   endNumber({ id }: RunKey): number {
-    const last = this.#database.get<Mark>(`SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`, id);
+    const last = this.#database.get<Mark>(lastFreshMark, id);
     return last === undefined ? this.#endPlaced(id) : last.number + 1;
   }
 
   /** The number and the seq that the run's next commit has. */
   end(run: RunKey): { readonly number: number; readonly seq: number } {
-    const late = this.#database.get<Mark>(`SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`, run.id);
+    const late = this.#database.get<Mark>(lastFreshMark, run.id);
     if (late !== undefined) return { number: late.number + 1, seq: late.nextEvent };
     const number = this.#endPlaced(run.id);
     if (number === 0) return { number, seq: 0 };
@@ -113,7 +150,7 @@ export class CommitRows {
   }
 
   last(run: RunKey): CommitRow | undefined {
-    const late = this.#database.get<CommitRow>(`SELECT ${columns} ${fresh} ORDER BY id DESC LIMIT 1`, run.id);
+    const late = this.#database.get<CommitRow>(lastFreshRow, run.id);
     if (late !== undefined) return late;
     const number = this.#endPlaced(run.id);
     if (number === 0) return undefined;
@@ -171,20 +208,14 @@ export class CommitRows {
     const found = this.#page(placedMarks, run, from, end);
     const told = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
     const ids = told.map(({ id }) => id);
-    return { rows: this.#lying(wholeRows, ids), next: (found.at(-1)?.number ?? end) + 1 };
+    return { rows: wholeRows.lying(this.#database, ids), next: (found.at(-1)?.number ?? end) + 1 };
   }
 
   #page<Row extends Mark>(select: Select<Row>, run: RunKey, from: number, end: number): Row[] {
     for (let look = 0; look < 2; look++) {
       const rows = this.#placed(select, run, from, end);
       if (rows.length > 0) return rows;
-      const late = select(
-        this.#database,
-        `${fresh} AND number >= ? AND number < ? ORDER BY id LIMIT ${pageRows}`,
-        run.id,
-        from,
-        end,
-      );
+      const late = select.late(this.#database, run, from, end);
       if (late.length > 0) return late;
     }
     return [];
@@ -276,7 +307,7 @@ export class CommitRows {
     this.placeNow();
     let count = 0;
     while (count < limit) {
-      const place = this.#place(run, "WHERE run = ? ORDER BY number LIMIT 1");
+      const place = this.#place(firstPlace, run);
       if (place === undefined) break;
       count += this.#removeFrom(run, place, limit - count);
     }
@@ -304,26 +335,14 @@ export class CommitRows {
     const rows: Row[] = [];
     let next = from;
     while (rows.length < pageRows && next < end) {
-      const place = this.#place(id, "WHERE run = ? AND number <= ? ORDER BY number DESC LIMIT 1", next);
+      const place = this.#place(placeOf, id, next);
       const start = next - (place?.number ?? next);
       const ids = place?.ids.slice(start, start + Math.min(pageRows - rows.length, end - next)) ?? [];
       if (ids.length === 0) return rows;
       next += ids.length;
-      rows.push(...this.#lying(select, ids));
+      rows.push(...select.lying(this.#database, ids));
     }
     return rows;
-  }
-
-  /** These, whose ids ascend. */
-  #lying<Row>(select: Select<Row>, ids: readonly number[]): Row[] {
-    const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? 0];
-    if (last - first < ids.length)
-      return select(this.#database, "FROM commits WHERE id BETWEEN ? AND ? ORDER BY id", first, last);
-    return select(
-      this.#database,
-      "FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-      JSON.stringify(ids),
-    );
   }
 
   /** Of the commit after the last that has its place. */
@@ -337,21 +356,11 @@ export class CommitRows {
 
   /** Of one that has its place. */
   #mark({ id }: RunKey, number: number): Mark | undefined {
-    return this.#database.get<Mark>(
-      `SELECT ${marks} FROM commits WHERE id =
-         (SELECT commit_ids ->> CAST(?2 - number AS INTEGER)
-          FROM places WHERE run = ?1 AND number <= ?2 ORDER BY number DESC LIMIT 1)`,
-      id,
-      number,
-    );
+    return this.#database.get<Mark>(placedMark, id, number);
   }
 
-  #place(run: number, where: string, ...values: number[]): Place | undefined {
-    const row = this.#database.get<{ readonly number: number; readonly ids: string }>(
-      `SELECT number, commit_ids AS ids FROM places ${where}`,
-      run,
-      ...values,
-    );
+  #place(sql: string, ...values: number[]): Place | undefined {
+    const row = this.#database.get<{ readonly number: number; readonly ids: string }>(sql, ...values);
     return row === undefined ? undefined : { number: row.number, ids: JSON.parse(row.ids) as number[] };
   }
 

@@ -118,7 +118,7 @@ export class Database {
 
   /** All of it or nothing, on what is there at its start. */
   transaction<Result>(kind: "IMMEDIATE" | "DEFERRED", work: () => Result): Result {
-    this.statement(`BEGIN ${kind}`).run();
+    this.statement(kind === "IMMEDIATE" ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED").run();
     try {
       const result = work();
       this.statement("COMMIT").run();

@@ -1,4 +1,4 @@
-import { saidEntries, type SessionChange, type SessionEntry } from "../../../kernel/index.ts";
+import { saidEntry, type SessionChange, type SessionEntry } from "../../../kernel/index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 type Say = Extract<SessionChange, { readonly type: "say" }>;
@@ -13,10 +13,17 @@ export interface EntryName {
 const unnumbered = -1;
 const numbered = /^(.*\/)(0|[1-9][0-9]{0,8})$/s;
 
+/** Of an entry, what neither its name nor the first of its strand says. */
+export interface EntryRest {
+  /** Where it is not that of the one before. */
+  readonly at?: number;
+  readonly [member: string]: unknown;
+}
+
 /** Said at one go: each entry is under the one before, has the id after its, and is like it in all that a row says of its entries. */
 export interface EntryStrand extends EntryName {
   readonly first: Append;
-  readonly entries: readonly SessionEntry[];
+  readonly rests: readonly EntryRest[];
 }
 
 /** A change to sessions with appends that belong together put together. */
@@ -26,39 +33,71 @@ export type StrandedChange = EntryStrand | Exclude<SessionChange, Append | Say>;
 const mostEntries = 256;
 
 /** The same changes, in the same order. */
-export function strandsOf(whole: readonly SessionChange[]): readonly StrandedChange[] {
-  const changes = whole.some(({ type }) => type === "say") ? whole.flatMap(spelledOut) : whole;
+export function strandsOf(changes: readonly SessionChange[]): readonly StrandedChange[] {
   const strands: StrandedChange[] = [];
   for (let index = 0; index < changes.length;) {
     const change = changes[index++];
-    if (change === undefined) continue;
-    if (change.type !== "append") {
-      if (change.type !== "say") strands.push(change);
-      continue;
-    }
-    const name = nameOf(change.entry.id);
-    const entries = [change.entry];
-    while (entries.length < mostEntries && goesOn(changes[index], change, name, entries)) index++;
-    strands.push({ ...name, first: change, entries });
+    if (change?.type === "say") addSaid(change, strands);
+    else if (change?.type === "append") {
+      const entries = [change.entry];
+      const name = nameOf(change.entry.id);
+      while (entries.length < mostEntries && goesOn(changes[index], change, name, entries)) index++;
+      strands.push({
+        ...name,
+        first: change,
+        rests: entries.map((entry, place) => restOf(entry, entries[place - 1])),
+      });
+    } else if (change !== undefined) strands.push(change);
   }
   return strands;
 }
 
-function spelledOut(change: SessionChange): SessionChange | readonly SessionChange[] {
-  if (change.type !== "say") return change;
-  const { sessionId, agentId, visibility, said } = change;
-  return saidEntries(said).map((entry) => ({ type: "append", sessionId, agentId, entry, visibility }));
+function addSaid({ sessionId, agentId, visibility, said }: Say, strands: StrandedChange[]): void {
+  const { messages, at } = said;
+  for (let from = 0; from < messages.length; from += mostEntries) {
+    const entry = saidEntry(said, from);
+    const rests = messages
+      .slice(from, from + mostEntries)
+      .map((message, index) => (index === 0 ? { at, message } : { message }));
+    strands.push({
+      ...nameOf(entry.id),
+      first: { type: "append", sessionId, agentId, entry, visibility },
+      rests,
+    });
+  }
+}
+
+function restOf(entry: SessionEntry, before: SessionEntry | undefined): EntryRest {
+  const { id: _id, runId: _runId, taskId: _taskId, type: _type, parentId: _parentId, at, ...rest } = entry;
+  return at === before?.at ? rest : { at, ...rest };
+}
+
+/** One of a strand, as a strand of its own. */
+export function strandAt(strand: EntryStrand, index: number): EntryStrand {
+  const { first, rests } = strand;
+  const { at } = rests.slice(0, index + 1).findLast((rest) => rest.at !== undefined) ?? {};
+  const rest = { at, ...rests[index] } as EntryRest;
+  const { type, runId, taskId, parentId: above } = first.entry;
+  const parentId = index === 0 ? above : idAfter(strand, index - 1);
+  const entry = { ...rest, type, id: idAfter(strand, index), parentId, runId, taskId } as SessionEntry;
+  return { ...nameOf(entry.id), first: { ...first, entry }, rests: [rest] };
+}
+
+/** When the last of them was said. */
+export function latestOf({ rests }: EntryStrand): number {
+  let latest = 0;
+  for (const { at } of rests) if (at !== undefined && at > latest) latest = at;
+  return latest;
 }
 
 export function isStrand(change: StrandedChange): change is EntryStrand {
-  return "entries" in change;
+  return "rests" in change;
 }
 
 export function nameOf(id: string): EntryName {
   const [, stem, number] = numbered.exec(id) ?? [];
   return stem === undefined ? { stem: id, number: unnumbered } : { stem, number: Number(number) };
 }
-
 /** Of the entry that comes so many after it. */
 export function idAfter({ stem, number }: EntryName, count: number): string {
   return number === unnumbered ? stem : `${stem}${number + count}`;

@@ -28,6 +28,18 @@ export interface SqliteEventLogOptions {
   readonly watch: ChangeWatch;
 }
 
+/** How far someone who tails has come. */
+interface TailPlace {
+  /** Of the next event, seen or not to be seen. */
+  next: number;
+}
+
+interface Tail {
+  readonly filter: TailFilter;
+  readonly place: TailPlace;
+  readonly signal: TailOptions["signal"];
+}
+
 interface JoinedFeed {
   readonly feed: RunFeed;
   /** Rings when there may be something to see. */
@@ -65,23 +77,23 @@ export class SqliteEventLog implements EventLog {
     const isStopped = (): boolean => signal?.aborted === true;
     if (isStopped()) return;
     const filter = new TailFilter(types);
-    const { feed, bell, leave } = await this.#join(runId, filter, signal);
+    const place: TailPlace = { next: fromSeq };
+    const { feed, bell, leave } = await this.#join(runId, { filter, place, signal });
     try {
-      let next = fromSeq;
       let shown = 0;
       for (;;) {
         // Cleared before looking, so that what comes while the consumer is busy rings again.
         bell.clear();
         if (feed.fault !== undefined) throw feed.fault;
-        while (next < feed.end && !feed.isGone) {
-          if (next > fromSeq && isStopped()) return;
-          if (next < feed.oldest) {
-            for await (const event of this.#between(feed.run, next, feed.oldest))
+        while (place.next < feed.end && !feed.isGone) {
+          if (place.next > fromSeq && isStopped()) return;
+          if (place.next < feed.oldest) {
+            for await (const event of this.#between(feed.run, place.next, feed.oldest))
               if (filter.shows(event)) yield event;
           }
-          next = Math.max(next, feed.oldest);
-          for (const event of feed.from(next)) {
-            next = event.seq + 1;
+          place.next = Math.max(place.next, feed.oldest);
+          for (const event of feed.from(place.next)) {
+            place.next = event.seq + 1;
             if (filter.shows(event)) yield event;
           }
         }
@@ -99,10 +111,12 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  async #join(runId: RunId, filter: TailFilter, signal: TailOptions["signal"]): Promise<JoinedFeed> {
+  async #join(runId: RunId, { filter, place, signal }: Tail): Promise<JoinedFeed> {
     const bell = new Bell();
     const watcher: Watcher = (events) => {
       if (events === undefined || filter.wakesFor(events)) bell.ring();
+      // Who is not woken would be so far behind in the end that it had to read the file.
+      else if (events[0]?.seq === place.next) place.next += events.length;
     };
     // Before reading, so that what is written meanwhile is noticed.
     const unwatch = this.#watch.hold();

@@ -1,30 +1,33 @@
 import type { JsonObject, JsonValue } from "../../../kernel/index.ts";
+import { equalJson } from "./equal-json.ts";
+import { memberCount } from "./member-count.ts";
 
 /** Stands for what came before: the one of this number among all that may be repeated. */
 const mark = "$same";
 /** A shorter text is not worth a mark. */
 const shortest = 16;
+/** What lies deeper is kept as it is: a user's input may hold anything, and as much of it. */
+const deepest = 6;
 
 /**
- * The value with nothing in it twice: an object or a long text that came before is named by its number. Those in `known` came
- * before everything. A value that has our mark in it is kept as it is.
+ * The value with nothing in it twice: a long text that came before, and an object that did, is named by its number. Those in `known` came
+ * before everything, and any object that is equal to one of them is it. A value that has our mark in it is kept as it is.
  */
-export function foldJson(value: JsonValue, known: readonly JsonValue[]): JsonValue {
-  const numbers = new Map<string, number>();
-  let isOurs = !isObject(value) || value["plain"] === undefined;
-  const fold = (each: JsonValue): JsonValue => {
-    if (Array.isArray(each)) return each.map(fold);
+export function foldJson(value: JsonObject, known: readonly JsonValue[]): JsonValue {
+  const numbers = new Map<JsonValue, number>();
+  let isOurs = value["plain"] === undefined;
+  const fold = (each: JsonValue, depth: number): JsonValue => {
+    if (depth > deepest) return each;
     if (isObject(each) && Object.hasOwn(each, mark)) isOurs = false;
-    if (!mayRepeat(each)) return isObject(each) ? mapMembers(each, fold) : each;
-    const text = JSON.stringify(each);
-    const number = numbers.get(text);
+    if (!mayRepeat(each)) return isContainer(each) ? mapMembers(each, depth, fold) : each;
+    const number = numbers.get(each) ?? numbers.get(known.find((one) => isSame(one, each)) ?? each);
     if (number !== undefined) return { [mark]: number };
-    const folded = isObject(each) ? mapMembers(each, fold) : each;
-    numbers.set(text, numbers.size);
+    const folded = isContainer(each) ? mapMembers(each, depth, fold) : each;
+    numbers.set(each, numbers.size);
     return folded;
   };
-  for (const each of known) fold(each);
-  const folded = fold(value);
+  for (const each of known) fold(each, 0);
+  const folded = fold(value, 0);
   return isOurs ? folded : { plain: value };
 }
 
@@ -32,23 +35,27 @@ export function foldJson(value: JsonValue, known: readonly JsonValue[]): JsonVal
 export function unfoldJson(value: JsonValue, known: readonly JsonValue[]): JsonValue {
   if (isObject(value) && value["plain"] !== undefined) return value["plain"];
   const values: JsonValue[] = [];
-  const unfold = (each: JsonValue): JsonValue => {
-    if (Array.isArray(each)) return each.map(unfold);
+  const unfold = (each: JsonValue, depth: number): JsonValue => {
+    if (depth > deepest) return each;
     if (isObject(each)) {
       const number = each[mark];
       if (number !== undefined) return named(values, number);
     }
-    const unfolded = isObject(each) ? mapMembers(each, unfold) : each;
+    const unfolded = isContainer(each) ? mapMembers(each, depth, unfold) : each;
     if (mayRepeat(unfolded)) values.push(unfolded);
     return unfolded;
   };
-  for (const each of known) unfold(each);
-  return unfold(value);
+  for (const each of known) unfold(each, 0);
+  return unfold(value, 0);
 }
 
 function mayRepeat(value: JsonValue): boolean {
   if (typeof value === "string") return value.length >= shortest;
-  return isObject(value) && Object.keys(value).length > 1;
+  return isObject(value) && memberCount(value) > 1;
+}
+
+function isSame(one: JsonValue, other: JsonValue): boolean {
+  return typeof one === "object" && equalJson(one, other);
 }
 
 function named(values: readonly JsonValue[], number: JsonValue): JsonValue {
@@ -58,10 +65,32 @@ function named(values: readonly JsonValue[], number: JsonValue): JsonValue {
   return value;
 }
 
-function mapMembers(value: JsonObject, change: (member: JsonValue) => JsonValue): JsonObject {
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, change(member)]));
+type Container = JsonObject | readonly JsonValue[];
+
+/** The value itself where no member changes. */
+function mapMembers(
+  value: Container,
+  depth: number,
+  change: (member: JsonValue, depth: number) => JsonValue,
+): Container {
+  let copy: Container | undefined;
+  const members = value as JsonObject;
+  for (const key of Object.keys(members)) {
+    const member = members[key];
+    if (member === undefined) continue;
+    const other = change(member, depth + 1);
+    if (other === member) continue;
+    copy ??= isObject(value) ? { ...value } : value.slice();
+    // Assigned, `__proto__` would not be a key like any other.
+    Object.defineProperty(copy, key, { value: other, writable: true, enumerable: true, configurable: true });
+  }
+  return copy ?? value;
+}
+
+function isContainer(value: JsonValue): value is Container {
+  return typeof value === "object" && value !== null;
 }
 
 function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isContainer(value) && !Array.isArray(value);
 }

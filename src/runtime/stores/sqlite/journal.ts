@@ -71,6 +71,10 @@ interface Turn {
 
 const none: readonly never[] = [];
 
+const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = ?`;
+const insertRun = `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
+    epoch, state, ready_at, mail_count)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ${RunState.READY}, ?, 0)`;
 const intoCommits = "INSERT INTO commits (run, number, at, next_event, link, body)";
 const plainInsert = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?)`;
 const fencedInsert = `${intoCommits} SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1 AND epoch = ?7 AND holder = ?8`;
@@ -109,7 +113,7 @@ export class SqliteJournal implements Journal {
 
   find(runId: RunId): Promise<RunRecord | undefined> {
     return this.#tables.read(() => {
-      const row = this.#tables.database.get<RunRow>(`SELECT ${runColumns} FROM runs WHERE run_id = ?`, runId);
+      const row = this.#tables.database.get<RunRow>(findRun, runId);
       return row === undefined ? undefined : recordOf(row);
     });
   }
@@ -263,9 +267,7 @@ export class SqliteJournal implements Journal {
     this.#refuse(draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const id = database.insert(
-      `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
-         epoch, state, ready_at, mail_count)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ${RunState.READY}, ?, 0)`,
+      insertRun,
       runId,
       agentId,
       sessionId,

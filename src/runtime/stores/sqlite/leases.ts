@@ -18,25 +18,46 @@ interface Taken extends RunKey {
   readonly epoch: number;
 }
 
-/** An agent whose runs are wanted, and which of them are not, as JSON, if there are any. */
-interface ReadyAgent {
-  readonly hosted: HostedAgent;
-  readonly others: string | undefined;
+/** What is asked of the ready runs of an agent. */
+class ReadyQueries {
+  readonly any: string;
+  readonly nextTenant: string;
+  readonly best: string;
+
+  constructor(but: string) {
+    const ready = `FROM runs WHERE state = ${RunState.READY} AND agent_id = ? AND (? OR agent_version IS ?) ${but}`;
+    this.any = `SELECT 1 ${ready} LIMIT 1`;
+    this.nextTenant = `SELECT tenant ${ready} AND tenant > ? ORDER BY tenant LIMIT 1`;
+    this.best = `SELECT id, priority, ready_at AS readyAt ${ready} AND tenant = ? ORDER BY priority DESC, ready_at LIMIT 1`;
+  }
 }
 
-/** Its ready runs; `valuesOf` is what they are compared with. To look into a list takes longer than all the rest, and most often it is empty. */
-function readyOf({ others }: ReadyAgent): string {
-  const notOthers = others === undefined ? "" : "AND run_id NOT IN (SELECT value FROM json_each(?))";
-  return `FROM runs WHERE state = ${RunState.READY} AND agent_id = ? AND (? OR agent_version IS ?) ${notOthers}`;
+const allReady = new ReadyQueries("");
+/** To look into a list takes longer than all the rest, and most often it is empty. */
+const allReadyBut = new ReadyQueries("AND run_id NOT IN (SELECT value FROM json_each(?))");
+
+/** An agent whose runs are wanted, but for some. */
+class ReadyAgent {
+  readonly agentId: HostedAgent["agentId"];
+  readonly queries: ReadyQueries;
+  /** What its runs are compared with. */
+  readonly values: readonly (string | number | null)[];
+
+  /** `others`: those that are not wanted, as JSON, if there are any. */
+  constructor({ agentId, version }: HostedAgent, others: string | undefined) {
+    this.agentId = agentId;
+    this.queries = others === undefined ? allReady : allReadyBut;
+    const values = [agentId, version === undefined ? 1 : 0, version ?? null];
+    this.values = others === undefined ? values : [...values, others];
+  }
 }
 
-function valuesOf({ hosted, others }: ReadyAgent): (string | number | null)[] {
-  const { agentId, version } = hosted;
-  const values = [agentId, version === undefined ? 1 : 0, version ?? null];
-  return others === undefined ? values : [...values, others];
-}
-
-const taken = `RETURNING ${runKeyColumns}, epoch`;
+const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? ORDER BY agent_id LIMIT 1`;
+const takeRun = (which: string): string =>
+  `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
+   WHERE ${which} RETURNING ${runKeyColumns}, epoch`;
+const takeReady = takeRun("id = ?2");
+const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
 export class SqliteLeases implements Leases {
   readonly #tables: Tables;
@@ -82,7 +103,7 @@ export class SqliteLeases implements Leases {
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
     const run = await this.#tables.write({
-      apply: () => this.#take(`WHERE run_id = ?2 AND state <> ${RunState.ENDED}`, workerId, runId),
+      apply: () => this.#take(seizeAny, workerId, runId),
       committed: (found) => {
         if (found === undefined) return;
         this.#note(found, workerId);
@@ -180,7 +201,7 @@ export class SqliteLeases implements Leases {
       if (tenant === undefined) break;
       this.#lastTenant = tenant;
       const best = this.#best(agents, tenant);
-      const run = best === undefined ? undefined : this.#take("WHERE id = ?2", workerId, best.id);
+      const run = best === undefined ? undefined : this.#take(takeReady, workerId, best.id);
       if (run !== undefined) served.push(run);
     }
     return served;
@@ -191,28 +212,23 @@ export class SqliteLeases implements Leases {
     const others = except.length === 0 ? undefined : JSON.stringify(except);
     if (agents !== undefined) {
       return agents
-        .map((hosted) => ({ hosted, others }))
-        .filter(
-          (agent) => database.get(`SELECT 1 ${readyOf(agent)} LIMIT 1`, ...valuesOf(agent)) !== undefined,
-        );
+        .map((hosted) => new ReadyAgent(hosted, others))
+        .filter(({ queries, values }) => database.get(queries.any, ...values) !== undefined);
     }
     const all: ReadyAgent[] = [];
     for (;;) {
-      const next = database.get<HostedAgent>(
-        `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? ORDER BY agent_id LIMIT 1`,
-        all.at(-1)?.hosted.agentId ?? "",
-      );
+      const next = database.get<HostedAgent>(nextReadyAgent, all.at(-1)?.agentId ?? "");
       if (next === undefined) return all;
-      all.push({ hosted: next, others });
+      all.push(new ReadyAgent(next, others));
     }
   }
 
   #nextTenant(agents: readonly ReadyAgent[], after: string): string | undefined {
     let first: string | undefined;
-    for (const agent of agents) {
+    for (const { queries, values } of agents) {
       const row = this.#tables.database.get<{ readonly tenant: string }>(
-        `SELECT tenant ${readyOf(agent)} AND tenant > ? ORDER BY tenant LIMIT 1`,
-        ...valuesOf(agent),
+        queries.nextTenant,
+        ...values,
         after,
       );
       if (row !== undefined && (first === undefined || isBefore(row.tenant, first))) first = row.tenant;
@@ -222,27 +238,17 @@ export class SqliteLeases implements Leases {
 
   #best(agents: readonly ReadyAgent[], tenant: string): ReadyRun | undefined {
     let best: ReadyRun | undefined;
-    for (const agent of agents) {
-      const run = this.#tables.database.get<ReadyRun>(
-        `SELECT id, priority, ready_at AS readyAt ${readyOf(agent)} AND tenant = ? ORDER BY priority DESC, ready_at LIMIT 1`,
-        ...valuesOf(agent),
-        tenant,
-      );
+    for (const { queries, values } of agents) {
+      const run = this.#tables.database.get<ReadyRun>(queries.best, ...values, tenant);
       if (run !== undefined && (best === undefined || comesBefore(run, best))) best = run;
     }
     return best;
   }
 
   /** L1. What a former owner was showing is void. */
-  #take(where: string, workerId: string, which: string | number): Taken | undefined {
-    const { database } = this.#tables;
-    const run = database.get<Taken>(
-      `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
-       ${where} ${taken}`,
-      workerId,
-      which,
-      this.#tables.holder,
-    );
+  #take(sql: string, workerId: string, which: string | number): Taken | undefined {
+    const { database, holder } = this.#tables;
+    const run = database.get<Taken>(sql, workerId, which, holder);
     if (run === undefined) return undefined;
     this.#tables.owned.delete(run.runId);
     database.run("DELETE FROM deltas WHERE run = ?", run.id);

@@ -17,9 +17,12 @@ import type { Collector } from "./collector.ts";
 import {
   idAfter,
   isStrand,
+  latestOf,
   nameOf,
+  strandAt,
   strandsOf,
   type EntryName,
+  type EntryRest,
   type EntryStrand,
   type StrandedChange,
 } from "./entry-strand.ts";
@@ -31,6 +34,18 @@ const visible = visibilities.indexOf("visible");
 
 const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
+const readEntries = `SELECT ${rowColumns} FROM entries
+  WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`;
+const findEntries = `SELECT ${rowColumns} FROM entries
+  WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
+    AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
+const lastEntries = `SELECT ${rowColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
+    AND type NOT IN ('label', 'session_info')
+  ORDER BY entries.id DESC LIMIT 1`;
+const ofRun = "session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)";
+const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < 2`;
+const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
+
 /** A row is a strand of entries. */
 interface EntryRow extends EntryName {
   readonly count: number;
@@ -39,8 +54,13 @@ interface EntryRow extends EntryName {
   readonly task: number | null;
   readonly visibility: number;
   readonly type: SessionEntry["type"];
-  /** The rest of each entry, as JSON. But for the first, the parent is the one before. */
+  /** The rest of each entry, as JSON, and in that of the first its parent: the others are each under the one before. */
   readonly body: string;
+}
+
+interface SessionRow {
+  readonly id: number;
+  readonly updatedAt: number;
 }
 
 export class SqliteSessions implements Sessions {
@@ -67,17 +87,10 @@ export class SqliteSessions implements Sessions {
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
   ): Promise<readonly PlacedEntry[]> {
     return this.#tables.read(() =>
-      this.#tables.database
-        .all<EntryRow>(
-          `SELECT ${rowColumns} FROM entries
-           WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`,
-          sessionId,
-          hiddenToo ? 0 : visible,
-        )
-        .flatMap((row) => {
-          const visibility = visibilities[row.visibility] ?? "hidden";
-          return entriesOf(row).map((entry) => ({ entry, visibility }));
-        }),
+      this.#tables.database.all<EntryRow>(readEntries, sessionId, hiddenToo ? 0 : visible).flatMap((row) => {
+        const visibility = visibilities[row.visibility] ?? "hidden";
+        return entriesOf(row).map((entry) => ({ entry, visibility }));
+      }),
     );
   }
 
@@ -115,16 +128,7 @@ export class SqliteSessions implements Sessions {
 
   /** For those who read the journal: so many from this one on, but for those that were removed since. */
   find(sessionId: SessionId, { stem, number }: EntryName, count: number): readonly SessionEntry[] {
-    const session = this.#find(sessionId);
-    if (session === undefined) return [];
-    const rows = this.#tables.database.all<EntryRow>(
-      `SELECT ${rowColumns} FROM entries
-       WHERE session = ?1 AND stem = ?2 AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`,
-      session,
-      stem,
-      number,
-      count,
-    );
+    const rows = this.#tables.database.all<EntryRow>(findEntries, sessionId, stem, number, count);
     return rows.flatMap((row) =>
       entriesOf(row).slice(Math.max(0, number - row.number), number + count - row.number),
     );
@@ -137,9 +141,7 @@ export class SqliteSessions implements Sessions {
       if (!isStrand(change)) continue;
       const { sessionId, entry, atLeaf } = change.first;
       const parentId = atLeaf === true ? null : entry.parentId;
-      const comes = ({ first, entries }: EntryStrand): boolean =>
-        first.sessionId === sessionId && entries.some(({ id }) => id === parentId);
-      if (parentId !== null && !coming.some(comes) && !this.#has(sessionId, parentId))
+      if (parentId !== null && !comes(coming, sessionId, parentId) && !this.#has(sessionId, parentId))
         throw orphaned(sessionId, entry);
       coming.push(change);
     }
@@ -148,30 +150,28 @@ export class SqliteSessions implements Sessions {
   /** For the journal, inside its transaction. */
   applyNow(changes: readonly StrandedChange[]): void {
     const { database } = this.#tables;
-    /** When each that was added to was last, by key. */
+    const known = new Map<SessionId, SessionRow>();
+    /** When each was last added to, where the file does not say so yet. */
     const updated = new Map<number, number>();
     for (const change of changes) {
+      const { sessionId } = isStrand(change) ? change.first : change;
+      const session = known.get(sessionId) ?? this.#find(sessionId) ?? this.#create(change);
+      if (session === undefined) continue;
+      known.set(sessionId, session);
       if (isStrand(change)) {
-        const { sessionId, agentId } = change.first;
-        const session = this.#find(sessionId) ?? this.#create(sessionId, agentId);
-        const at = this.#append(session, change);
-        if (at !== undefined) updated.set(session, Math.max(updated.get(session) ?? 0, at));
+        const at = this.#append(session.id, change) ?? 0;
+        if (at > (updated.get(session.id) ?? session.updatedAt)) updated.set(session.id, at);
         continue;
       }
-      const session = this.#find(change.sessionId);
-      if (session === undefined) continue;
       database.run(
-        change.type === "reveal"
-          ? `UPDATE entries SET visibility = ${visible}
-             WHERE session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3) AND visibility < 2`
-          : "DELETE FROM entries WHERE session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)",
-        session,
+        change.type === "reveal" ? revealEntries : removeEntries,
+        session.id,
         change.runId,
         change.taskId === undefined ? null : ordinalOf(change.taskId),
       );
     }
     for (const [session, at] of updated)
-      database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1 AND updated_at < ?2", session, at);
+      database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1", session, at);
   }
 
   /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
@@ -185,41 +185,37 @@ export class SqliteSessions implements Sessions {
 
   /** When the last of them was said, if any is new (S2). */
   #append(session: number, strand: EntryStrand): number | undefined {
-    const { entries } = strand;
-    const before = this.#lastBefore(session, strand, entries.length);
+    const { length } = strand.rests;
+    const before = this.#lastBefore(session, strand, length);
     if (before === undefined || before.number + before.count <= strand.number) {
       this.#insert(session, strand);
-      return entries.reduce((latest, { at }) => Math.max(latest, at), 0);
+      return latestOf(strand);
     }
-    if (entries.length === 1) return undefined;
+    if (length === 1) return undefined;
     // Some of them are there: each by itself.
     let last: number | undefined;
-    for (const entry of entries) {
-      const at = this.#append(session, {
-        ...nameOf(entry.id),
-        first: { ...strand.first, entry },
-        entries: [entry],
-      });
+    for (let index = 0; index < length; index++) {
+      const at = this.#append(session, strandAt(strand, index));
       if (at !== undefined) last = Math.max(last ?? 0, at);
     }
     return last;
   }
 
-  #insert(session: number, { stem, number, first, entries }: EntryStrand): void {
-    const { runId, taskId, type, parentId } = first.entry;
-    const above = first.atLeaf === true ? this.#leaf(session) : parentId;
+  #insert(session: number, { stem, number, first, rests }: EntryStrand): void {
+    const { runId, taskId, type } = first.entry;
+    const parentId = first.atLeaf === true ? this.#leaf(session) : first.entry.parentId;
     this.#tables.database.run(
       `INSERT INTO entries (session, stem, number, count, run_id, task, visibility, type, body)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       session,
       stem,
       number,
-      entries.length,
+      rests.length,
       runId,
       taskId === null ? null : ordinalOf(taskId),
       visibilities.indexOf(first.visibility),
       type,
-      JSON.stringify(entries.map((entry, index) => restOf(entry, index === 0 ? above : undefined))),
+      JSON.stringify(rests.with(0, { parentId, ...rests[0] })),
     );
   }
 
@@ -237,55 +233,65 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  #find(sessionId: SessionId): number | undefined {
-    return this.#tables.database.get<{ readonly id: number }>(
-      "SELECT id FROM sessions WHERE session_id = ?",
+  #find(sessionId: SessionId): SessionRow | undefined {
+    return this.#tables.database.get<SessionRow>(
+      "SELECT id, updated_at AS updatedAt FROM sessions WHERE session_id = ?",
       sessionId,
-    )?.id;
+    );
   }
 
   /** N2. */
   #leaf(session: number): string | null {
-    const last = this.#tables.database.get<EntryRow>(
-      `SELECT ${rowColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
-         AND type NOT IN ('label', 'session_info')
-       ORDER BY entries.id DESC LIMIT 1`,
-      session,
-    );
+    const last = this.#tables.database.get<EntryRow>(lastEntries, session);
     if (last === undefined) return null;
     if (last.type !== "leaf") return idAfter(last, last.count - 1);
     const entry = entriesOf(last).at(-1);
     return entry?.type === "leaf" ? entry.targetId : null;
   }
 
-  #create(sessionId: SessionId, agentId: AgentId): number {
-    return this.#tables.database.insert(
-      "INSERT INTO sessions (session_id, agent_id, updated_at) VALUES (?, ?, 0)",
+  /** With its first entry. */
+  #create(change: StrandedChange): SessionRow | undefined {
+    if (!isStrand(change)) return undefined;
+    const { sessionId, agentId } = change.first;
+    const updatedAt = latestOf(change);
+    const id = this.#tables.database.insert(
+      "INSERT INTO sessions (session_id, agent_id, updated_at) VALUES (?, ?, ?)",
       sessionId,
       agentId,
+      updatedAt,
     );
+    return { id, updatedAt };
   }
 
   #has(sessionId: SessionId, entryId: string): boolean {
     const session = this.#find(sessionId);
     if (session === undefined) return false;
     const name = nameOf(entryId);
-    const before = this.#lastBefore(session, name, 1);
+    const before = this.#lastBefore(session.id, name, 1);
     return before !== undefined && before.number + before.count > name.number;
   }
 }
 
-/** What its row does not say of an entry. Set to nothing, a member is not in the text. */
-function restOf(entry: SessionEntry, parentId: string | null | undefined): object {
-  return { ...entry, id: undefined, runId: undefined, taskId: undefined, type: undefined, parentId };
+/** Whether one of the strands that are to be added holds the entry. */
+function comes(coming: readonly EntryStrand[], sessionId: SessionId, entryId: string): boolean {
+  const { stem, number } = nameOf(entryId);
+  return coming.some(
+    ({ first, rests, ...strand }) =>
+      first.sessionId === sessionId &&
+      strand.stem === stem &&
+      number >= strand.number &&
+      number < strand.number + rests.length,
+  );
 }
 
 function entriesOf(row: EntryRow): SessionEntry[] {
   const { runId, task, type, body } = row;
   const taskId = task === null ? null : formatTaskId(task);
-  return (JSON.parse(body) as object[]).map((rest, index) => {
+  let at: number | undefined;
+  return (JSON.parse(body) as EntryRest[]).map((rest, index) => {
+    at = rest.at ?? at;
     const id = idAfter(row, index);
-    return { parentId: idAfter(row, index - 1), ...rest, type, id, runId, taskId } as SessionEntry;
+    return { parentId: idAfter(row, index - 1), at, ...rest, type, id, runId, taskId } as SessionEntry;
   });
 }
 

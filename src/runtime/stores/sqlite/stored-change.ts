@@ -25,13 +25,13 @@ export function decodeChange(change: StoredChange, run: Run, find: FindEntries):
   }));
 }
 
-function encodeStrand({ first, entries }: EntryStrand, run: Run): StoredChange {
+function encodeStrand({ first, rests }: EntryStrand, run: Run): StoredChange {
   const { entry, sessionId, agentId, visibility } = first;
   return {
     ...(sessionId !== run.sessionId && { sessionId }),
     ...(agentId !== run.agentId && { agentId }),
     ...(visibility !== "pending" && { visibility }),
-    ...(entries.length > 1 && { count: entries.length }),
+    ...(rests.length > 1 && { count: rests.length }),
     ...(entry.id.startsWith(`${run.runId}/`)
       ? { own: entry.id.slice(run.runId.length + 1) }
       : { entryId: entry.id }),

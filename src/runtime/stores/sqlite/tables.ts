@@ -32,6 +32,9 @@ export interface TablesOptions {
   readonly clock: Clock;
 }
 
+const keyOfRun = `SELECT ${runKeyColumns} FROM runs WHERE run_id = ?`;
+const keyAndOwner = `SELECT ${runKeyColumns}, epoch, owner FROM runs WHERE run_id = ?`;
+
 /** What the SQLite store's contracts share. */
 export class Tables {
   readonly database: Database;
@@ -89,7 +92,7 @@ export class Tables {
   }
 
   find(runId: RunId): RunKey | undefined {
-    return this.database.get<RunKey>(`SELECT ${runKeyColumns} FROM runs WHERE run_id = ?`, runId);
+    return this.database.get<RunKey>(keyOfRun, runId);
   }
 
   run(runId: RunId): RunKey {
@@ -109,7 +112,7 @@ export class Tables {
   ownerNow(lease: Lease): OwnedRun {
     const { runId, epoch, workerId } = lease;
     const row = this.database.get<RunKey & { readonly epoch: number; readonly owner: string | null }>(
-      `SELECT ${runKeyColumns}, epoch, owner FROM runs WHERE run_id = ?`,
+      keyAndOwner,
       runId,
     );
     if (row === undefined || row.epoch !== epoch || row.owner !== workerId) {
