@@ -18,13 +18,13 @@ export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {
 }
 
 class PriceCatalog implements PriceTable {
-  readonly #overrides: PriceOverrides;
+  readonly #overrides: PriceOverrides | undefined;
   #bundled: BundledPrices | undefined;
   #loading: Promise<void> | undefined;
   #done: boolean;
 
   constructor({ overrides = [], bundled = true }: PriceCatalogOptions) {
-    this.#overrides = new PriceOverrides(overrides);
+    this.#overrides = overrides.length === 0 ? undefined : new PriceOverrides(overrides);
     this.#done = !bundled;
   }
 
@@ -35,7 +35,7 @@ class PriceCatalog implements PriceTable {
   }
 
   find(query: PriceQuery): ModelPrice | null {
-    return this.#overrides.find(query) ?? this.#bundled?.find(query) ?? null;
+    return this.#overrides?.find(query) ?? this.#bundled?.find(query) ?? null;
   }
 
   async #load(): Promise<void> {
