@@ -56,21 +56,28 @@ export class PromptHistory implements AgentContext {
 
 /** The sessions of one invocation: its own, and those in roles of their own. */
 export class OpenSessions {
-  readonly #sessions = new Map<SessionId, AgentSession>();
+  /** The first; most often there are no others. */
+  #own: AgentSession | undefined;
+  #others: Map<SessionId, AgentSession> | undefined;
 
   add(session: AgentSession): AgentSession {
-    this.#sessions.set(session.id, session);
+    if (this.#own === undefined || this.#own.id === session.id) this.#own = session;
+    else (this.#others ??= new Map()).set(session.id, session);
     return session;
   }
 
   /** An id that no session of this invocation has: the name, or the name and a number. */
   free(name: string): SessionId {
     let id = parseSessionId(name);
-    for (let number = 2; this.#sessions.has(id); number++) id = parseSessionId(`${name}_${number}`);
+    for (let number = 2; this.#find(id) !== undefined; number++) id = parseSessionId(`${name}_${number}`);
     return id;
   }
 
   read({ sessionId }: HistoryKey): Transcript {
-    return this.#sessions.get(sessionId)?.messages ?? Transcript.empty;
+    return this.#find(sessionId)?.messages ?? Transcript.empty;
+  }
+
+  #find(id: SessionId): AgentSession | undefined {
+    return this.#own?.id === id ? this.#own : this.#others?.get(id);
   }
 }

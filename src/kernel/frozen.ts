@@ -13,6 +13,6 @@ export type DeepReadonly<Value> = JsonValue extends Value
 export function deepFreeze<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);
-  for (const key in value) if (typeof value[key] === "object") deepFreeze(value[key]);
+  for (const key in value) if (typeof value[key] === "object" && value[key] !== null) deepFreeze(value[key]);
   return value;
 }

@@ -31,6 +31,9 @@ const anyAgent = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}(?:\/[A-Za-z0-9_][A-Za-z0-
 /** A segment that is empty, . or .. */
 const noSegment = /(?:^|\/)\.*(?:\/|$)/;
 const anySession = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/;
+/** Most sessions have one segment: then there is nothing to look for. */
+const oneSegment = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,255}$/;
+const anyRun = /^run_[A-Za-z0-9_-]{1,64}$/;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
 
 export function formatAgentId({ name, key }: AgentAddress): AgentId {
@@ -79,7 +82,7 @@ export function formatRunId(id: string): RunId {
 }
 
 export function parseRunId(text: string): RunId {
-  requireMatch(/^run_[A-Za-z0-9_-]{1,64}$/, text, "run id", "run_ and 1 to 64 letters, digits, _ or -");
+  requireMatch(anyRun, text, "run id", "run_ and 1 to 64 letters, digits, _ or -");
   return text as RunId;
 }
 
@@ -101,6 +104,7 @@ export function formatSessionId(id: string): SessionId {
 }
 
 export function parseSessionId(text: string): SessionId {
+  if (typeof text === "string" && oneSegment.test(text)) return text as SessionId;
   requireMatch(
     anySession,
     text,

@@ -63,7 +63,7 @@ function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
     for (const key in value) {
       const member = (value as Readonly<Record<string, unknown>>)[key];
       // Most members are texts and numbers: no call for those.
-      if (typeof member === "string" || member === undefined) continue;
+      if (typeof member === "string" || member === undefined || member === null) continue;
       if (typeof member === "number" && Number.isFinite(member) && !Object.is(member, -0)) continue;
       if (!isMadeJson(member, depth + 1, freezes)) return false;
     }

@@ -11,12 +11,13 @@ export interface UserEntryFields {
   readonly message: UserMessage;
 }
 
+const taskId = formatTaskId(0);
+
 /** S2: what the user said to start a run, under the session's leaf. Its id is the run's, so that whoever writes it again writes nothing. */
 export function userEntry(
   { sessionId, agentId, runId, at, message }: UserEntryFields,
   visibility: "pending" | "visible",
 ): SessionChange {
-  const taskId = formatTaskId(0);
   const entry = { type: "message", id: runId, parentId: null, at, runId, taskId, message } as const;
   return { type: "append", sessionId, agentId, entry, visibility, atLeaf: true };
 }

@@ -24,7 +24,7 @@ const queues: readonly InputQueue[] = ["steer", "follow_up"];
  */
 export function carryOver(completed: CompletedRun): void {
   const { log, state } = completed;
-  if (state.task(root).outcome?.status !== "completed") return;
+  if (!state.hasCome || state.task(root).outcome?.status !== "completed") return;
   for (const kind of queues) {
     for (const came of state.resolutions(root, queueWait(kind))) {
       const submission = submitAgain(completed, kind, came);

@@ -54,12 +54,16 @@ export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRec
   };
 }
 
+const none: readonly never[] = [];
+
 /** Those at work that the end of their parent is to meet so. */
 export function childrenOf(
   { tasks }: RunState,
   parentId: TaskId,
   onParentEnd: TaskRecord["onParentEnd"],
 ): readonly TaskId[] {
+  // Most runs have a root and nobody else.
+  if (tasks.size === 1) return none;
   const children: TaskId[] = [];
   for (const { record, outcome } of tasks.values()) {
     if (record.parentId === parentId && record.onParentEnd === onParentEnd && outcome === null)

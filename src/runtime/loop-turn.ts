@@ -16,13 +16,6 @@ export class LoopTurn {
     return false;
   }
 
-  /** Resolves in the next. */
-  over(): Promise<void> {
-    return new Promise((resolve) => {
-      setImmediate(resolve);
-    });
-  }
-
   readonly #end = (): void => {
     this.#began = undefined;
   };

@@ -30,6 +30,7 @@ import { CallTimers } from "./call-timers.ts";
 import { ContentNames } from "./content-names.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { IdleWrites } from "./idle-writes.ts";
+import { Beginnings } from "./beginnings.ts";
 import { LoopTurn } from "./loop-turn.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
@@ -127,6 +128,7 @@ class LocalRuntime implements Runtime {
   /** Where names may be taken again: the agents of runs that have not ended. */
   readonly #casts = new Map<RunId, ReadonlyMap<AgentId, Agent>>();
   readonly #owned = new Map<RunId, RunOwner>();
+  readonly #beginnings = new Beginnings(new LoopTurn(longestTurnMs));
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new Map<RunId, Promise<void>>();
   /** Runs of which the store would not take something; driven again, they fail by it. */
@@ -168,7 +170,6 @@ class LocalRuntime implements Runtime {
       slots: new Slots(concurrency),
       callTimers: new CallTimers(clock),
       idleWrites: new IdleWrites(),
-      loopTurn: new LoopTurn(longestTurnMs),
       contentNames: new ContentNames(hash),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
@@ -214,7 +215,8 @@ class LocalRuntime implements Runtime {
     if (this.#sameName === "replace")
       return this.#handle(await this.#submitCast(agent, input, options), options.userId);
     this.register(agent);
-    return this.#handle(await submitRun(this.#owner, agent, input, options), options.userId);
+    const submitted = submitRun(this.#owner, agent, input, options);
+    return this.#handle(submitted instanceof Promise ? await submitted : submitted, options.userId);
   }
 
   /** A cast is kept for as long as a run it was submitted with: for none that was refused, became steering, or stood there before. */
@@ -271,6 +273,13 @@ class LocalRuntime implements Runtime {
   }
 
   #drive(lease: Lease): Promise<Rest> {
+    const wait = this.#beginnings.turn();
+    return wait === undefined ? this.#load(lease) : wait.then(() => this.#load(lease));
+  }
+
+  #load(lease: Lease): Promise<Rest> {
+    // Whoever closes lets go of what is owned by then, and waits for the rest.
+    if (this.#closing !== undefined) return Promise.resolve({ kind: "ready" });
     const loaded = RunOwner.load(this.#ownerOf(lease.runId), lease);
     return loaded instanceof Promise
       ? loaded.then((owner) => this.#driveOwned(lease, owner))

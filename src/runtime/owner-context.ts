@@ -13,7 +13,6 @@ import type {
 } from "../kernel/index.ts";
 import type { CallTimers } from "./call-timers.ts";
 import type { IdleWrites } from "./idle-writes.ts";
-import type { LoopTurn } from "./loop-turn.ts";
 import type { ContentNames } from "./content-names.ts";
 import type { RunRetry } from "./run-retry.ts";
 import type { Slots } from "./slots.ts";
@@ -40,7 +39,6 @@ export interface OwnerContext {
   readonly slots: Slots;
   readonly callTimers: CallTimers;
   readonly idleWrites: IdleWrites;
-  readonly loopTurn: LoopTurn;
   readonly contentNames: ContentNames;
   /** How long a run that only waits is kept in memory. */
   readonly suspendAfterMs: number;

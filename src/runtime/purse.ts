@@ -13,7 +13,8 @@ import type { RunState } from "./run-state.ts";
 export class Purse {
   readonly #log: RunLog;
   readonly #state: RunState;
-  readonly #waiting = new Map<string, PromiseWithResolvers<Decision>>();
+  /** Made with the first. */
+  #waiting: Map<string, PromiseWithResolvers<Decision>> | undefined;
 
   constructor(log: RunLog, state: RunState) {
     this.#log = log;
@@ -26,13 +27,13 @@ export class Purse {
     if (!outcome.applied) throw new Fault("internal", `task ${taskId} has no purse to reserve from`);
     const [first] = outcome.decisions;
     const own = first?.id === command.id ? first : outcome.decisions.find(({ id }) => id === command.id);
-    if (own === undefined) this.#waiting.set(command.id, Promise.withResolvers());
+    if (own === undefined) (this.#waiting ??= new Map()).set(command.id, Promise.withResolvers());
     this.#tell(taskId, outcome);
     return own;
   }
 
   decided(reservationId: string): Promise<Decision> {
-    const waiting = this.#waiting.get(reservationId);
+    const waiting = this.#waiting?.get(reservationId);
     if (waiting === undefined) throw new Fault("internal", `${reservationId} does not wait for a decision`);
     return waiting.promise;
   }
@@ -55,7 +56,7 @@ export class Purse {
     if (warnings.length > 0)
       for (const data of warnings) this.#log.tell(taskId, { type: "budget_warning", data });
     if (overrun !== null) this.#log.tell(taskId, { type: "budget_overrun", data: overrun });
-    if (this.#waiting.size === 0) return;
+    if (this.#waiting === undefined || this.#waiting.size === 0) return;
     for (const decision of decisions) {
       this.#waiting.get(decision.id)?.resolve(decision);
       this.#waiting.delete(decision.id);

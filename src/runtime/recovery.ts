@@ -1,4 +1,4 @@
-import { formatTaskId, fromNanoUsd, type EventDraft, type TaskId } from "../kernel/index.ts";
+import { formatTaskId, fromNanoUsd, type EventDraft, type Headcount, type TaskId } from "../kernel/index.ts";
 import type { RunState } from "./run-state.ts";
 
 /** What is to be told of the calls that the last owner left open (B3), of tasks that were pausing, of money that was waited for (H2); nothing if it left none. */
@@ -7,8 +7,7 @@ export function lossesOf(
   epoch: number,
 ): readonly { readonly taskId: TaskId; readonly draft: EventDraft }[] {
   const lost = ledger.open;
-  const pausing = Object.values(headcount.tasks).some(({ status }) => status === "pausing");
-  if (lost.length === 0 && !pausing && ledger.waiting.length === 0) return [];
+  if (lost.length === 0 && ledger.waiting.length === 0 && !anyPausing(headcount)) return none;
   return [
     { taskId: formatTaskId(0), draft: { type: "run_recover", data: { epoch } } },
     ...lost.map(({ id, taskId, attempt, held, priced }) => {
@@ -17,4 +16,11 @@ export function lossesOf(
       return { taskId, draft: { type: "budget_lost", data } as const };
     }),
   ];
+}
+
+const none: readonly never[] = [];
+
+function anyPausing({ tasks }: Headcount): boolean {
+  for (const taskId in tasks) if (tasks[taskId as TaskId]?.status === "pausing") return true;
+  return false;
 }

@@ -39,10 +39,18 @@ export interface RunLogOptions {
   readonly state: RunState;
   readonly clock: Clock;
   readonly idleWrites: IdleWrites;
+  readonly observers: LogObservers;
+  readonly writer: LogWriter;
+}
+
+export interface LogObservers {
   /** These are durable, and were not before. */
-  readonly onDurable: (events: readonly Event[]) => void;
+  show(events: readonly Event[]): void;
+}
+
+export interface LogWriter {
   /** The run cannot be written to any more: the lease is lost, or the store fails. */
-  readonly onBroken: (fault: Fault) => void;
+  broken(fault: Fault): void;
 }
 
 /**
@@ -55,8 +63,8 @@ export class RunLog implements WaitingLog {
   readonly #state: RunState;
   readonly #clock: Clock;
   readonly #idleWrites: IdleWrites;
-  readonly #onDurable: (events: readonly Event[]) => void;
-  readonly #onBroken: (fault: Fault) => void;
+  readonly #observers: LogObservers;
+  readonly #writer: LogWriter;
   #draft = newDraft();
   /** The events of the next commit, at the front; behind them may be some of earlier ones: a list that grows each time holds more than it needs. */
   readonly #told: Event[] = [];
@@ -71,14 +79,14 @@ export class RunLog implements WaitingLog {
   #broken: Fault | undefined;
   #isClosed = false;
 
-  constructor({ store, lease, state, clock, idleWrites, onDurable, onBroken }: RunLogOptions) {
+  constructor({ store, lease, state, clock, idleWrites, observers, writer }: RunLogOptions) {
     this.lease = lease;
     this.#store = store;
     this.#state = state;
     this.#clock = clock;
     this.#idleWrites = idleWrites;
-    this.#onDurable = onDurable;
-    this.#onBroken = onBroken;
+    this.#observers = observers;
+    this.#writer = writer;
   }
 
   add(addition: Addition, at = this.#clock.now()): void {
@@ -243,7 +251,7 @@ export class RunLog implements WaitingLog {
 
   readonly #written = ({ events }: Commit): void => {
     this.#writing = undefined;
-    if (events !== undefined) this.#onDurable(events);
+    if (events !== undefined) this.#observers.show(events);
   };
 
   readonly #failed = (error: unknown): never => {
@@ -266,7 +274,7 @@ export class RunLog implements WaitingLog {
   #break(error: unknown): Fault {
     const fault = Fault.from(error);
     this.stop(fault);
-    this.#onBroken(fault);
+    this.#writer.broken(fault);
     return fault;
   }
 }

@@ -12,25 +12,25 @@ import type { OwnerContext } from "./owner-context.ts";
 import { factsOf, withRunFacts } from "./run-facts-storage.ts";
 import type { RunState } from "./run-state.ts";
 
-export interface RunObserversOptions {
-  readonly owner: OwnerContext;
-  readonly state: RunState;
+/** Where observers tell of what happened to them. */
+export interface ObservedLog {
   /** Whether the event was taken into the run's log. */
-  readonly tell: (taskId: TaskId, draft: EventDraft) => boolean;
+  tellObserved(taskId: TaskId, draft: EventDraft): boolean;
 }
 
 /** Shows the events of one run to whoever observes their agents here, once they are durable. */
 export class RunObservers {
   readonly #owner: OwnerContext;
   readonly #state: RunState;
-  readonly #tell: RunObserversOptions["tell"];
-  #shown: Set<EventObserver> | undefined;
+  readonly #log: ObservedLog;
+  /** Few. */
+  #shown: EventObserver[] | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
 
-  constructor({ owner, state, tell }: RunObserversOptions) {
+  constructor(owner: OwnerContext, state: RunState, log: ObservedLog) {
     this.#owner = owner;
     this.#state = state;
-    this.#tell = tell;
+    this.#log = log;
   }
 
   show(events: readonly Event[]): void {
@@ -46,16 +46,17 @@ export class RunObservers {
     }
   }
 
-  get haveSeen(): boolean {
-    return this.#shown !== undefined;
-  }
-
-  async settled(runId: Event["runId"]): Promise<void> {
-    for (const observer of this.#shown ?? []) await observer.settled(runId);
+  /** Nothing to wait for where nobody was shown anything. */
+  settled(runId: Event["runId"]): Promise<void> | undefined {
+    let settled: Promise<void> | undefined;
+    for (const observer of this.#shown ?? nobody)
+      settled = settled === undefined ? observer.settled(runId) : settled.then(() => observer.settled(runId));
+    return settled;
   }
 
   #show(event: Event, observer: EventObserver): void {
-    (this.#shown ??= new Set()).add(observer);
+    if (this.#shown === undefined) this.#shown = [observer];
+    else if (!this.#shown.includes(observer)) this.#shown.push(observer);
     const tasks = (this.#tasks ??= new Map());
     let task = tasks.get(event.taskId);
     if (task === undefined) tasks.set(event.taskId, (task = this.#observed(event)));
@@ -70,11 +71,13 @@ export class RunObservers {
       input: record.input,
       clock: this.#owner.clock,
       tell: (draft) => {
-        if (!this.#tell(taskId, draft)) this.#owner.onError(missed(agentId, draft));
+        if (!this.#log.tellObserved(taskId, draft)) this.#owner.onError(missed(agentId, draft));
       },
     };
   }
 }
+
+const nobody: readonly never[] = [];
 
 function missed(agentId: AgentId, draft: EventDraft): Fault {
   const said = draft.type === "hook_error" ? `${draft.data.hook}: ${draft.data.failure.message}` : draft.type;

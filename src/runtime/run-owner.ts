@@ -2,6 +2,7 @@ import {
   Fault,
   formatTaskId,
   type AgentId,
+  type EventDraft,
   type FaultCode,
   type JsonValue,
   type Lease,
@@ -14,8 +15,8 @@ import {
 } from "../kernel/index.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { planReopening } from "./reopening.ts";
-import { RunObservers } from "./run-observers.ts";
-import { RunLog } from "./run-log.ts";
+import { RunObservers, type ObservedLog } from "./run-observers.ts";
+import { RunLog, type LogWriter } from "./run-log.ts";
 import { RunState } from "./run-state.ts";
 import { RunTree } from "./run-tree.ts";
 import { submittedAs } from "./submission.ts";
@@ -34,7 +35,7 @@ function missing({ runId }: Lease): Fault {
 }
 
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
-export class RunOwner implements TreeRest {
+export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   readonly #owner: OwnerContext;
   readonly #lease: Lease;
   readonly #record: RunRecord;
@@ -57,32 +58,27 @@ export class RunOwner implements TreeRest {
     this.#lease = lease;
     this.#record = record;
     this.#state = state;
-    const { store, clock } = owner;
-    this.#waits = new Waits(clock, state);
-    this.#observers = new RunObservers({
-      owner,
-      state,
-      tell: (taskId, draft) => {
-        if (this.#over || state.ended) return false;
-        this.#log.tell(taskId, draft);
-        return true;
-      },
-    });
-    this.#log = new RunLog({
-      store,
-      lease,
-      state,
-      clock,
-      idleWrites: owner.idleWrites,
-      onDurable: (events) => this.#observers.show(events),
-      onBroken: (fault) => {
-        if (refusals.has(fault.code)) this.#refusal = fault;
-        this.fail(fault);
-      },
-    });
+    const { store, clock, idleWrites } = owner;
+    const waits = new Waits(clock, state);
+    const observers = new RunObservers(owner, state, this);
+    const log = new RunLog({ store, lease, state, clock, idleWrites, observers, writer: this });
+    this.#waits = waits;
+    this.#observers = observers;
+    this.#log = log;
     const { tenantId } = record;
-    const [log, waits] = [this.#log, this.#waits];
     this.#tree = new RunTree({ owner, lease, tenantId, state, log, waits, rest: this });
+  }
+
+  /** Whether what an observer tells was taken into the run's log. */
+  tellObserved(taskId: TaskId, draft: EventDraft): boolean {
+    if (this.#over || this.#state.ended) return false;
+    this.#log.tell(taskId, draft);
+    return true;
+  }
+
+  broken(fault: Fault): void {
+    if (refusals.has(fault.code)) this.#refusal = fault;
+    this.fail(fault);
   }
 
   /** Costs O(commits of the run). At once, where nothing has to be waited for. */
@@ -143,8 +139,8 @@ export class RunOwner implements TreeRest {
   observed(): Promise<void> | undefined {
     const { runId } = this.#lease;
     const writing = this.#log.written();
-    if (writing !== undefined) return writing.then(() => this.#observers.settled(runId));
-    return this.#observers.haveSeen ? this.#observers.settled(runId) : undefined;
+    if (writing === undefined) return this.#observers.settled(runId);
+    return writing.then(() => this.#observers.settled(runId));
   }
 
   /** There may be mail, or another owner. */

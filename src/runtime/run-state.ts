@@ -87,7 +87,7 @@ interface Writing {
 /** What came for a wait: a value, and of an input that was submitted the run it would have started (S5). */
 export type Came = Pick<Resolution, "value" | "runId">;
 
-const nothing: readonly Came[] = [];
+const none: readonly never[] = [];
 
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
@@ -96,12 +96,14 @@ export class RunState {
   /** By task and name; made with the first. */
   #resolutions: Map<string, readonly Came[]> | undefined;
   #headcount: Headcount | undefined;
-  readonly #ledger: Ledger;
-  /** Which tasks have entries in which sessions. */
-  #wrote: readonly Writing[] = [];
+  readonly ledger: Ledger;
+  /** Which tasks have entries in which sessions; made with the first. */
+  #wrote: Writing[] | undefined;
   nextCommit = 0;
   nextSeq = 0;
   nextTask = 0;
+  /** Tasks that have not ended. */
+  live = 0;
   /** The last place of mail that was consumed. */
   mailThrough = -1;
   ended = false;
@@ -111,11 +113,7 @@ export class RunState {
   usage: Usage = noUsage;
 
   constructor(unknownPrice: UnknownPrice) {
-    this.#ledger = openLedger(unknownPrice);
-  }
-
-  get ledger(): Ledger {
-    return this.#ledger;
+    this.ledger = openLedger(unknownPrice);
   }
 
   get headcount(): Headcount {
@@ -140,12 +138,12 @@ export class RunState {
     this.nextCommit = number + 1;
     if (events !== undefined) for (const event of events) this.noteEvent(event);
     this.apply(commit, at);
-    // Those of tasks that this very commit creates.
-    if (tasks !== undefined && events !== undefined) for (const event of events) this.#noteBeginning(event);
     if (headcount !== undefined) for (const command of headcount) this.seat(command, at);
     if (ledger !== undefined) for (const command of ledger) this.book(command);
     if (events === undefined) return;
     for (const event of events) {
+      // Of a task that this very commit creates.
+      if (event.type === "task_start" && tasks !== undefined) this.#noteBeginning(event);
       if (event.type === "run_carry_over") this.carryOver(event.data.kind);
       if (event.type === "run_fork") this.#forget();
     }
@@ -172,8 +170,7 @@ export class RunState {
     for (const task of this.tasks.values()) this.#setClock(task, at);
   }
 
-  #noteBeginning({ type, taskId }: Event): void {
-    if (type !== "task_start") return;
+  #noteBeginning({ taskId }: Event): void {
     const task = this.tasks.get(taskId);
     if (task !== undefined) task.begun = true;
   }
@@ -233,10 +230,15 @@ export class RunState {
     return this.resolutions(taskId, wait)[0];
   }
 
+  /** Something came that no step has taken. */
+  get hasCome(): boolean {
+    return this.#resolutions !== undefined && this.#resolutions.size > 0;
+  }
+
   /** All of them, in the order in which they came. */
   resolutions(taskId: TaskId, wait: string): readonly Came[] {
-    if (this.#resolutions === undefined || this.#resolutions.size === 0) return nothing;
-    return this.#resolutions.get(`${taskId} ${wait}`) ?? nothing;
+    if (this.#resolutions === undefined || this.#resolutions.size === 0) return none;
+    return this.#resolutions.get(`${taskId} ${wait}`) ?? none;
   }
 
   seat(command: HeadcountCommand, at: number): HeadcountOutcome {
@@ -253,30 +255,28 @@ export class RunState {
   }
 
   book(command: LedgerCommand): LedgerOutcome {
-    return bookLedger(this.#ledger, command);
+    return bookLedger(this.ledger, command);
   }
 
   #noteEntries(change: SessionChange): void {
     if (change.type === "append" || change.type === "say") {
       const { sessionId } = change;
       const { taskId } = change.type === "say" ? change.said : change.entry;
-      if (taskId !== null && !this.#hasWritten(taskId, sessionId))
-        this.#wrote = this.#wrote.concat({ taskId, sessionId });
+      if (taskId !== null && !this.sessionsOf(taskId).includes(sessionId))
+        (this.#wrote ??= []).push({ taskId, sessionId });
     }
     if (change.type === "remove") {
       const { sessionId, taskId } = change;
-      this.#wrote = this.#wrote.filter((each) => each.taskId !== taskId || each.sessionId !== sessionId);
+      this.#wrote = this.#wrote?.filter((each) => each.taskId !== taskId || each.sessionId !== sessionId);
     }
-  }
-
-  #hasWritten(taskId: TaskId, sessionId: SessionId): boolean {
-    for (const each of this.#wrote) if (each.taskId === taskId && each.sessionId === sessionId) return true;
-    return false;
   }
 
   /** In which it has entries. */
   sessionsOf(taskId: TaskId): readonly SessionId[] {
-    return this.#wrote.flatMap((each) => (each.taskId === taskId ? [each.sessionId] : []));
+    if (this.#wrote === undefined) return none;
+    const sessions: SessionId[] = [];
+    for (const each of this.#wrote) if (each.taskId === taskId) sessions.push(each.sessionId);
+    return sessions;
   }
 
   #change(change: TaskChange, at: number): void {
@@ -287,11 +287,13 @@ export class RunState {
     const task = this.task(change.taskId);
     switch (change.type) {
       case "end":
+        if (task.outcome === null) this.live--;
         task.outcome = change.outcome;
-        task.endedOn = change.endedOn ?? [];
+        task.endedOn = change.endedOn ?? none;
         break;
       case "reopen":
         // A resumed task is not cancelled any more, and its crashes are forgiven.
+        if (task.outcome !== null) this.live++;
         task.outcome = null;
         task.reopened = true;
         task.cancelled = null;
@@ -318,6 +320,7 @@ export class RunState {
   #create(record: TaskRecord, at: number): void {
     const ordinal = Number(record.taskId.slice(1));
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
+    this.live++;
     this.tasks.set(record.taskId, {
       record,
       startedAt: at,
@@ -328,7 +331,7 @@ export class RunState {
       journal: 0,
       input: record.input,
       outcome: null,
-      endedOn: [],
+      endedOn: none,
       usage: noUsage,
       reopened: false,
       begun: false,
@@ -364,7 +367,7 @@ export class RunState {
 
   #take(taskId: TaskId, wait: string, count: number): void {
     const key = `${taskId} ${wait}`;
-    const rest = this.#resolutions?.get(key)?.slice(count) ?? nothing;
+    const rest = this.#resolutions?.get(key)?.slice(count) ?? none;
     if (rest.length > 0) this.#resolutions?.set(key, rest);
     else this.#resolutions?.delete(key);
   }

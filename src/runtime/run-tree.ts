@@ -30,16 +30,17 @@ import { Purse } from "./purse.ts";
 import { lossesOf } from "./recovery.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
 import type { RunLog } from "./run-log.ts";
+import { withRunFacts } from "./run-facts-storage.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { Seats, type SeatMoves } from "./seats.ts";
 import { answersOf, cancelledOutcome, endEvents, runEnd } from "./task-end.ts";
-import { failedOutcome, fateOf } from "./task-fate.ts";
+import { failedOutcome, fateOf, type Fate } from "./task-fate.ts";
 import { mailReceived } from "./task-inbox.ts";
 import { TaskRunner } from "./task-runner.ts";
 import type { TaskTree } from "./task-tree.ts";
 import type { TreeRest } from "./tree-rest.ts";
-import { asksPerson, joinWait, resolutionsTaken } from "./wait-name.ts";
+import { asksPerson, resolutionsTaken } from "./wait-name.ts";
 import type { AwaitedName, Due, Wait, Waits } from "./waits.ts";
 
 export interface RunTreeOptions {
@@ -259,19 +260,19 @@ export class RunTree implements TaskTree, SeatMoves {
 
   close(): void {
     this.#closed = true;
+    if (this.#runners.size === 0) return;
     for (const runner of this.#runners.values()) runner.drop();
     this.#runners.clear();
   }
 
-  finishIfDone(): void {
-    if (this.#closed) return;
+  finishIfDone(at?: number): void {
     const state = this.#state;
-    for (const { outcome } of state.tasks.values()) if (outcome === null) return;
+    if (this.#closed || state.live > 0) return;
     if (!state.ended) {
       carryOver({ owner: this.#owner, log: this.#log, state, tenantId: this.tenantId });
       const forgotten = forgottenHistory(state);
-      if (forgotten !== undefined) this.#log.add(forgotten);
-      this.#log.tell(root, runEnd(state));
+      if (forgotten !== undefined) this.#log.add(forgotten, at);
+      this.#log.tell(root, runEnd(state), at);
     }
     this.#rest.finish();
   }
@@ -316,8 +317,14 @@ export class RunTree implements TaskTree, SeatMoves {
     const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
     this.#watchDeadline(task);
-    const followed = runner.begin().then(() => this.#follow(runner));
-    followed.catch((error: unknown) => this.#rest.fail(Fault.from(error)));
+    withRunFacts(runner.facts, () => this.#follow(runner));
+  }
+
+  /** Inside the run, for whoever asks: its code, and those who are shown what it came to. */
+  #follow(runner: TaskRunner): void {
+    const begun = runner.begin().then(() => fateOf(runner));
+    const met = begun.then((fate) => this.#meet(runner, fate));
+    met.catch((error: unknown) => this.#rest.fail(Fault.from(error)));
   }
 
   /** Once, by whoever owns the run then, so that its observers are told. */
@@ -339,13 +346,9 @@ export class RunTree implements TaskTree, SeatMoves {
       .came.then(() => this.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
   }
 
-  async #follow(runner: TaskRunner): Promise<void> {
+  /** Its code has come to this. */
+  #meet(runner: TaskRunner, fate: Fate): void {
     const { taskId } = runner;
-    const fate = await fateOf(runner, () => {
-      const taskIds = childrenOf(this.#state, taskId, "wait");
-      if (taskIds.length === 0) return undefined;
-      return { name: joinWait(taskIds), all: Promise.all(taskIds.map((each) => this.whenEnded(each))) };
-    });
     if (runner.dropped) return;
     if (fate.kind === "ended") this.#end(taskId, fate.outcome, fate);
     else if (fate.kind === "continues") this.#continueAsNew(runner, fate.input, fate.told);
@@ -425,7 +428,7 @@ export class RunTree implements TaskTree, SeatMoves {
       if (["completed", "paused"].includes(outcome.status)) this.#log.book({ type: "close", taskId });
       this.seat({ type: "release", taskId });
     }
-    this.finishIfDone();
+    this.finishIfDone(at);
   }
 
   #reopenOne(taskId: TaskId, voids: Reopening["voids"]): boolean {

@@ -58,11 +58,11 @@ export class Slots {
   }
 
   #next(): (() => void) | undefined {
-    const priority = this.#nextPriority();
+    const priority = this.#waiting.size === 0 ? undefined : this.#nextPriority();
     const queues = priority === undefined ? undefined : this.#waiting.get(priority);
     if (priority === undefined || queues === undefined) {
-      this.#passes.clear();
-      this.#served.clear();
+      if (this.#passes.size > 0) this.#passes.clear();
+      if (this.#served.size > 0) this.#served.clear();
       return undefined;
     }
     const tenantId = this.#nextTenant(queues);

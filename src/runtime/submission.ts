@@ -2,6 +2,7 @@ import {
   Fault,
   parseRunId,
   type Agent,
+  type Creation,
   type JsonValue,
   type RunId,
   type RunRecord,
@@ -9,7 +10,7 @@ import {
   type SingleFlight,
   type SubmitOptions,
 } from "../kernel/index.ts";
-import { newRun } from "./activation.ts";
+import { newRun, type NewRun } from "./activation.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { unnamed } from "./unnamed-user.ts";
 import { RunState } from "./run-state.ts";
@@ -20,31 +21,40 @@ import { asksPerson, isCall } from "./wait-name.ts";
  * Starts a run, or finds the one that stands under its id, or hands the input to the one that is unfinished in the session (S5). What
  * becomes of it is decided in the store, with the commit.
  */
-export async function submitRun(
+export function submitRun(
   owner: OwnerContext,
   agent: Agent,
   input: JsonValue,
   options: SubmitOptions,
+): RunRecord | Promise<RunRecord> {
+  const run = newRun(owner, agent, input, options);
+  const flight = flightOf(run.record, input, options);
+  const creation = owner.store.journal.createNow?.(run.record, run.first, flight);
+  return creation?.kind === "created" ? run.record : standingRun(owner, run, flight, creation);
+}
+
+/** The run that comes of it, after whatever else is in the way. `creation`: what it came to so far. */
+async function standingRun(
+  owner: OwnerContext,
+  { record, first }: NewRun,
+  given: SingleFlight | undefined,
+  creation?: Creation,
 ): Promise<RunRecord> {
   const { journal } = owner.store;
-  const { record, first } = newRun(owner, agent, input, options);
-  let flight = flightOf(record, input, options);
-  for (;;) {
-    const creation =
-      journal.createNow === undefined
-        ? await journal.create(record, first, flight)
-        : journal.createNow(record, first, flight);
-    if (creation.kind === "created") return record;
-    if (creation.kind !== "busy") {
-      const runId = creation.kind === "exists" ? record.runId : creation.runId;
+  let flight = given;
+  for (let came = creation; ; came = undefined) {
+    came ??= await journal.create(record, first, flight);
+    if (came.kind === "created") return record;
+    if (came.kind !== "busy") {
+      const runId = came.kind === "exists" ? record.runId : came.runId;
       const standing = await journal.find(runId);
       if (standing !== undefined) return standing;
       // It was deleted in between: there is nothing in the way any more.
       continue;
     }
-    const { waits, names } = await waitsOf(owner, creation.run);
+    const { waits, names } = await waitsOf(owner, came.run);
     // All it does is wait, though its worker has not let go of it yet: it is as good as suspended.
-    if (!waits || flight === undefined) throw busy(creation.run, names);
+    if (!waits || flight === undefined) throw busy(came.run, names);
     flight = { ...flight, always: true };
   }
 }

@@ -52,9 +52,10 @@ export function endEvents(
   return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
 }
 
+const root = formatTaskId(0);
+
 /** What is told of a run whose tasks have all ended: it came to what its root came to. B3: what was lost, apart. */
 export function runEnd(state: RunState): EventDraft {
-  const root = formatTaskId(0);
   const { usage, ledger } = state;
   const account = ledger.accounts[root];
   const isKnown = (account?.unpriced ?? 0) === 0;

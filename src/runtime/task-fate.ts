@@ -7,11 +7,13 @@ import {
   type StepAddress,
   type TaskOutcome,
 } from "../kernel/index.ts";
+import { childrenOf } from "./child-task.ts";
 import { ContinueAsNew } from "./continue-as-new.ts";
 import { TaskContext } from "./task-context.ts";
 import { cancelledOutcome, isFinalFault, outputAt } from "./task-end.ts";
 import { TaskInboxView } from "./task-inbox.ts";
 import type { TaskRunner } from "./task-runner.ts";
+import { joinWait } from "./wait-name.ts";
 
 /** What a task's code came to. E4: what it told since its last step is told with that, not before. */
 export type Fate = { readonly told: readonly EventDraft[] } & (
@@ -28,19 +30,19 @@ export type Fate = { readonly told: readonly EventDraft[] } & (
 );
 
 /** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
-export async function fateOf(
-  runner: TaskRunner,
-  childrenEnded: () => { readonly name: string; readonly all: Promise<unknown> } | undefined,
-): Promise<Fate> {
-  const { agent, strand } = runner;
+export async function fateOf(runner: TaskRunner): Promise<Fate> {
+  const { agent, strand, state, tree, taskId } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
   try {
     const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
-    const waited = childrenEnded();
-    if (waited !== undefined) await runner.waiting(strand, waited.all, { name: waited.name });
+    const children = childrenOf(state, taskId, "wait");
+    if (children.length > 0) {
+      const ended = Promise.all(children.map((each) => tree.whenEnded(each)));
+      await runner.waiting(strand, ended, { name: joinWait(children) });
+    }
     return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: ctx.takeTold() };
   } catch (error) {
     return fateOfError(runner, error, ctx.takeTold());

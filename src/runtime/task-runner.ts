@@ -24,7 +24,7 @@ import { OpenStep } from "./open-step.ts";
 import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
-import { factsOf, withRunFacts } from "./run-facts-storage.ts";
+import { factsOf } from "./run-facts-storage.ts";
 import { findDifference } from "./step-difference.ts";
 import { Strand, type OpenCall } from "./strand.ts";
 import type { TaskTree } from "./task-tree.ts";
@@ -149,15 +149,7 @@ export class TaskRunner {
    * start of the task; of a child, when whoever hired it has gone on. Never settles when dropped.
    */
   begin(): Promise<void> {
-    const activated = this.#activate();
-    if (activated !== undefined) return activated.then(() => this.#inGoodTime());
-    return this.#inGoodTime() ?? (this.task.record.parentId === null ? now : now.then(() => undefined));
-  }
-
-  /** Where models answer at once, a turn of the event loop would last as long as there are runs: none begins in one that has lasted long. */
-  #inGoodTime(): Promise<void> | undefined {
-    const { loopTurn } = this.owner;
-    return this.task.record.parentId === null && loopTurn.isLong ? this.live(loopTurn.over()) : undefined;
+    return this.#activate() ?? (this.task.record.parentId === null ? now : now.then(() => undefined));
   }
 
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
@@ -172,7 +164,7 @@ export class TaskRunner {
       // As it is: with a function of our own around it, what ended runs held outlives them until the next full collection.
       this.#fail = reject;
       try {
-        withRunFacts(this.facts, code).then(
+        code().then(
           (value) => end({ value }),
           (error: unknown) => end({ error }),
         );

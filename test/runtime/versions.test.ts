@@ -16,7 +16,6 @@ import { RunOwner } from "../../src/runtime/run-owner.ts";
 import { defaultRunRetry } from "../../src/runtime/run-retry.ts";
 import { CallTimers } from "../../src/runtime/call-timers.ts";
 import { IdleWrites } from "../../src/runtime/idle-writes.ts";
-import { LoopTurn } from "../../src/runtime/loop-turn.ts";
 import { ContentNames } from "../../src/runtime/content-names.ts";
 import { Slots } from "../../src/runtime/slots.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
@@ -43,7 +42,6 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     slots: new Slots(8),
     callTimers: new CallTimers(clock),
     idleWrites: new IdleWrites(),
-    loopTurn: new LoopTurn(10),
     contentNames: new ContentNames(sha256),
     suspendAfterMs: 1_000,
     versionPolicy: policy,

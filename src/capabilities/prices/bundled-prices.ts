@@ -1,25 +1,25 @@
-import { calcPrice, type ModelPrice as ListedPrice, type TieredPrices } from "@pydantic/genai-prices";
 import type { ModelPrice, PriceQuery, PriceTable } from "../../kernel/index.ts";
+import { type ListedPrice, ListedModels, type TieredAmount, type TimedPrice } from "./listed-models.ts";
+import { priceList } from "./price-list.ts";
 import { perToken } from "./price-override.ts";
 
-/** The list that comes with `@pydantic/genai-prices`. A provider that is not in it has no prices, whatever its models are called. */
+/** The list that comes with this package. A provider that is not in it has no prices, whatever its models are called. */
 export class BundledPrices implements PriceTable {
-  /** Prices that hold at any time; `null`: not listed. Those with dates or hours are looked up anew. */
-  readonly #steady = new Map<string, Map<string, ListedPrice | null>>();
+  readonly #models = new ListedModels(priceList);
+  /** By provider and model; none: not listed. */
+  readonly #known = new Map<string, Map<string, readonly TimedPrice[]>>();
   #kept = 0;
 
-  find(query: PriceQuery): ModelPrice | null {
-    const listed = this.#listed(query);
-    if (listed === null) return null;
-    const { inputTokens } = query;
-    const at = (key: string): number | undefined => amount(listed[key], inputTokens);
-    const [input, output, request] = [at("input_mtok"), at("output_mtok"), at("requests_kcount")];
+  find({ provider, modelId, inputTokens, at }: PriceQuery): ModelPrice | null {
+    const listed = priceAt(this.#prices(provider, modelId), at);
+    if (listed === undefined) return null;
+    const input = amount(listed.input, inputTokens);
+    const output = amount(listed.output, inputTokens);
     if (input === undefined || output === undefined) return null;
-    const [cacheRead, cacheWrite, reasoning] = [
-      at("cache_read_mtok"),
-      at("cache_write_mtok"),
-      at("output_reasoning_mtok"),
-    ];
+    const cacheRead = amount(listed.cacheRead, inputTokens);
+    const cacheWrite = amount(listed.cacheWrite, inputTokens);
+    const reasoning = amount(listed.reasoning, inputTokens);
+    const request = amount(listed.request, inputTokens);
     return perToken(
       {
         input,
@@ -32,22 +32,19 @@ export class BundledPrices implements PriceTable {
     );
   }
 
-  #listed({ provider, modelId, at }: PriceQuery): ListedPrice | null {
-    const steady = this.#steady.get(provider)?.get(modelId);
-    if (steady !== undefined) return steady;
-    if (provider === "" || modelId === "") return null;
-    // Nothing is priced: this asks which prices apply.
-    const found = calcPrice({}, modelId, { providerId: provider, timestamp: new Date(at) });
-    if (found === null || !Array.isArray(found.model.prices)) {
-      if (this.#kept++ >= mostKept) this.#forget();
-      const models = this.#steady.get(provider) ?? new Map<string, ListedPrice | null>();
-      this.#steady.set(provider, models.set(modelId, found?.model_price ?? null));
-    }
-    return found?.model_price ?? null;
+  #prices(provider: string, modelId: string): readonly TimedPrice[] {
+    const known = this.#known.get(provider)?.get(modelId);
+    if (known !== undefined) return known;
+    const isNamed = provider !== "" && modelId !== "";
+    const prices = (isNamed ? this.#models.find(provider, modelId)?.prices : undefined) ?? [];
+    if (this.#kept++ >= mostKept) this.#forget();
+    const models = this.#known.get(provider) ?? new Map<string, readonly TimedPrice[]>();
+    this.#known.set(provider, models.set(modelId, prices));
+    return prices;
   }
 
   #forget(): void {
-    this.#steady.clear();
+    this.#known.clear();
     this.#kept = 0;
   }
 }
@@ -55,8 +52,22 @@ export class BundledPrices implements PriceTable {
 /** Model names may come from outside. */
 const mostKept = 1_000;
 
+const dayMs = 86_400_000;
+
+/** Of those that hold, the last; if none does, the first. */
+function priceAt(prices: readonly TimedPrice[], at: number): ListedPrice | undefined {
+  const second = (at % dayMs) / 1_000;
+  const found = prices.findLast(
+    ({ since = -Infinity, hours: [from, to] = allDay }) =>
+      at >= since && (from <= to ? second >= from && second < to : second >= from || second < to),
+  );
+  return (found ?? prices[0])?.price;
+}
+
+const allDay = [0, dayMs / 1_000] as const;
+
 /** A tier holds for the whole of a call whose input is above its start. */
-function amount(price: number | TieredPrices | undefined, inputTokens: number): number | undefined {
+function amount(price: number | TieredAmount | undefined, inputTokens: number): number | undefined {
   if (typeof price !== "object") return price;
   let highest = { start: -1, price: price.base };
   for (const tier of price.tiers) if (inputTokens > tier.start && tier.start > highest.start) highest = tier;

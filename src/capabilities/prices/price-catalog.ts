@@ -10,21 +10,21 @@ export interface PriceCatalogOptions {
 }
 
 /**
- * Prices of your own over the public list of `@pydantic/genai-prices`. Offline: the list is the one that was installed. It is loaded
- * with the first model call, not with this package. What is in neither is not known (B4).
+ * Prices of your own over a public list, that of `@pydantic/genai-prices`. Offline: the list is the one that came with this package. It is
+ * read with the first model call. What is in neither is not known (B4).
  */
 export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {
   return new PriceCatalog(options);
 }
 
 class PriceCatalog implements PriceTable {
-  readonly #overrides: PriceOverrides;
+  readonly #overrides: PriceOverrides | undefined;
   #bundled: BundledPrices | undefined;
   #loading: Promise<void> | undefined;
   #done: boolean;
 
   constructor({ overrides = [], bundled = true }: PriceCatalogOptions) {
-    this.#overrides = new PriceOverrides(overrides);
+    this.#overrides = overrides.length === 0 ? undefined : new PriceOverrides(overrides);
     this.#done = !bundled;
   }
 
@@ -35,7 +35,7 @@ class PriceCatalog implements PriceTable {
   }
 
   find(query: PriceQuery): ModelPrice | null {
-    return this.#overrides.find(query) ?? this.#bundled?.find(query) ?? null;
+    return this.#overrides?.find(query) ?? this.#bundled?.find(query) ?? null;
   }
 
   async #load(): Promise<void> {

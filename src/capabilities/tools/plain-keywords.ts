@@ -8,6 +8,8 @@ export interface PlainKeywords {
   readonly const?: Scalar;
   readonly enum?: readonly Scalar[];
   readonly anyOf?: readonly PlainKeywords[];
+  readonly oneOf?: readonly PlainKeywords[];
+  readonly allOf?: readonly PlainKeywords[];
   readonly maximum?: number;
   readonly minimum?: number;
   readonly exclusiveMaximum?: number;
@@ -18,7 +20,10 @@ export interface PlainKeywords {
   readonly maxItems?: number;
   readonly minItems?: number;
   readonly items?: PlainKeywords;
+  readonly maxProperties?: number;
+  readonly minProperties?: number;
   readonly required?: readonly string[];
+  readonly propertyNames?: PlainKeywords;
   readonly properties?: Readonly<Record<string, PlainKeywords>>;
   readonly additionalProperties?: boolean | PlainKeywords;
   /** Not checked, as by ajv, which knows no formats unless it is given some. */
@@ -43,6 +48,7 @@ type Form = (value: JsonValue) => boolean;
 const forms: ReadonlyMap<string, Form> = new Map<string, Form>([
   ["$comment", isText],
   ["additionalProperties", (value) => isFlag(value) || isPlain(value)],
+  ["allOf", (value) => isListOf(isPlain, value)],
   ["anyOf", (value) => isListOf(isPlain, value)],
   ["const", isScalar],
   ["default", () => true],
@@ -56,12 +62,16 @@ const forms: ReadonlyMap<string, Form> = new Map<string, Form>([
   ["items", isPlain],
   ["maxItems", isCount],
   ["maxLength", isCount],
+  ["maxProperties", isCount],
   ["maximum", Number.isFinite],
   ["minItems", isCount],
   ["minLength", isCount],
+  ["minProperties", isCount],
   ["minimum", Number.isFinite],
+  ["oneOf", (value) => isListOf(isPlain, value)],
   ["pattern", isPattern],
   ["properties", hasPlainMembers],
+  ["propertyNames", isPlain],
   ["readOnly", isFlag],
   ["required", (value) => isEmpty(value) || isSetOf(isText, value)],
   ["title", isText],

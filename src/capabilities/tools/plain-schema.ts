@@ -8,14 +8,16 @@ export interface SchemaProblem {
 }
 
 /**
- * A schema as most tools have it: types, members, items, listed values, limits, alternatives. It finds what ajv finds, in the same words
+ * A schema as most tools have it: types, members, items, listed values, limits, schemas put together. It finds what ajv finds, in the same words
  * and order.
  */
 export class PlainSchema {
   readonly #types: readonly string[];
   readonly #constant: Scalar | undefined;
   readonly #listed: readonly Scalar[] | undefined;
-  readonly #alternatives: readonly PlainSchema[] | undefined;
+  readonly #anyOf: readonly PlainSchema[] | undefined;
+  readonly #oneOf: readonly PlainSchema[] | undefined;
+  readonly #allOf: readonly PlainSchema[] | undefined;
   readonly #rules: readonly KindRules[];
   /** The kind that a value must be, if there are rules for it: then it is told in their place that the value is none. */
   readonly #ruledType: string | undefined;
@@ -27,11 +29,13 @@ export class PlainSchema {
   }
 
   constructor(says: PlainKeywords) {
-    const { type = [], const: constant, enum: listed, anyOf } = says;
+    const { type = [], const: constant, enum: listed, anyOf, oneOf, allOf } = says;
     this.#types = typeof type === "string" ? [type] : [...type];
     this.#constant = constant;
     this.#listed = listed && [...listed];
-    this.#alternatives = anyOf?.map((each) => new PlainSchema(each));
+    this.#anyOf = anyOf?.map((each) => new PlainSchema(each));
+    this.#oneOf = oneOf?.map((each) => new PlainSchema(each));
+    this.#allOf = allOf?.map((each) => new PlainSchema(each));
     this.#rules = rulesOf(says);
     const [only] = this.#types;
     const isRuled = this.#types.length === 1 && this.#rules.some(({ kind }) => kind === only);
@@ -50,7 +54,9 @@ export class PlainSchema {
     if (this.#constant !== undefined && value !== this.#constant) tell(found, "must be equal to constant");
     if (this.#listed?.includes(value as Scalar) === false)
       tell(found, "must be equal to one of the allowed values");
-    if (this.#alternatives !== undefined) this.#findAmong(this.#alternatives, value, found);
+    if (this.#anyOf !== undefined) findAmong(this.#anyOf, any, value, found);
+    if (this.#oneOf !== undefined) findAmong(this.#oneOf, exactlyOne, value, found);
+    if (this.#allOf !== undefined) for (const each of this.#allOf) each.find(value, found);
     for (const rules of this.#rules) {
       if (rules.kind === kind) rules.find(value as never, found);
       else if (rules.kind === this.#ruledType) this.#tellType(found);
@@ -58,26 +64,13 @@ export class PlainSchema {
   }
 
   #allows(kind: string, value: unknown): boolean {
-    const types = this.#types;
-    return (
-      types.length === 0 || types.includes(kind) || (types.includes("integer") && Number.isInteger(value))
-    );
+    for (const type of this.#types)
+      if (type === kind || (type === "integer" && Number.isInteger(value))) return true;
+    return this.#types.length === 0;
   }
 
   #tellType(found: SchemaProblem[]): void {
     tell(found, `must be ${this.#types.join(",")}`);
-  }
-
-  #findAmong(alternatives: readonly PlainSchema[], value: unknown, found: SchemaProblem[]): void {
-    const before = found.length;
-    for (const alternative of alternatives) {
-      const each = found.length;
-      alternative.find(value, found);
-      if (found.length > each) continue;
-      found.length = before;
-      return;
-    }
-    tell(found, "must match a schema in anyOf");
   }
 }
 
@@ -87,6 +80,27 @@ function kindOf(value: unknown): string {
   if (typeof value === "number") return Number.isFinite(value) ? "number" : "NaN";
   return Array.isArray(value) ? "array" : typeof value;
 }
+
+/** Of these one is to fit. They are tried until `enough` do: of `oneOf`, a second is one too many. */
+function findAmong(
+  schemas: readonly PlainSchema[],
+  { enough, problem }: { readonly enough: number; readonly problem: string },
+  value: unknown,
+  found: SchemaProblem[],
+): void {
+  const before = found.length;
+  let fitting = 0;
+  for (const schema of schemas) {
+    const each = found.length;
+    schema.find(value, found);
+    if (found.length === each && ++fitting === enough) break;
+  }
+  if (fitting === 1) found.length = before;
+  else tell(found, problem);
+}
+
+const any = { enough: 1, problem: "must match a schema in anyOf" };
+const exactlyOne = { enough: 2, problem: "must match exactly one schema in oneOf" };
 
 /** What holds for values of one kind. */
 interface KindRules {
@@ -166,19 +180,32 @@ class ListRules implements KindRules {
 }
 
 class ObjectRules implements KindRules {
-  static readonly keywords = ["required", "additionalProperties", "properties"];
+  static readonly keywords = [
+    "maxProperties",
+    "minProperties",
+    "required",
+    "propertyNames",
+    "additionalProperties",
+    "properties",
+  ];
   readonly kind = "object";
+  readonly #size: Limits | undefined;
   readonly #required: readonly string[];
+  readonly #names: PlainSchema | undefined;
   readonly #members: readonly { readonly name: string; readonly schema: PlainSchema }[];
   readonly #known: ReadonlySet<string>;
   /** For what is not known; `false`: there may be nothing else. */
   readonly #others: PlainSchema | boolean;
 
-  constructor({ required = [], additionalProperties = true, properties = {} }: PlainKeywords) {
+  constructor(says: PlainKeywords) {
+    const { maxProperties, minProperties, required = [], propertyNames } = says;
+    const { additionalProperties = true, properties = {} } = says;
+    this.#size = limits("properties", maxProperties, minProperties);
     this.#required = [...required];
-    this.#members = Object.entries(properties).map(([name, says]) => ({
+    this.#names = propertyNames && new PlainSchema(propertyNames);
+    this.#members = Object.entries(properties).map(([name, each]) => ({
       name,
-      schema: new PlainSchema(says),
+      schema: new PlainSchema(each),
     }));
     this.#known = new Set(Object.keys(properties));
     this.#others =
@@ -188,8 +215,10 @@ class ObjectRules implements KindRules {
   }
 
   find(value: Readonly<Record<string, unknown>>, found: SchemaProblem[]): void {
+    if (this.#size !== undefined) tellLimits(found, this.#size, Object.keys(value).length);
     for (const name of this.#required)
       if (value[name] === undefined) tell(found, `must have required property '${name}'`);
+    if (this.#names !== undefined) findInNames(this.#names, value, found);
     if (this.#others !== true) this.#findInOthers(this.#others, value, found);
     for (const { name, schema } of this.#members) {
       const member = value[name];
@@ -207,6 +236,14 @@ class ObjectRules implements KindRules {
       if (others === false) tell(found, "must NOT have additional properties");
       else findInside(others, name, value[name], found);
     }
+  }
+}
+
+function findInNames(names: PlainSchema, value: object, found: SchemaProblem[]): void {
+  for (const name of Object.keys(value)) {
+    const before = found.length;
+    names.find(name, found);
+    if (found.length > before) tell(found, "property name must be valid");
   }
 }
 

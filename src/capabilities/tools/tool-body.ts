@@ -47,5 +47,7 @@ async function drain(name: string, body: ToolProgress, context: ToolContext): Pr
 function ignoreAfterStop(): void {}
 
 function isProgress(value: unknown): value is ToolProgress {
-  return typeof value === "object" && value !== null && Symbol.asyncIterator in value && "next" in value;
+  // Most bodies give a promise or a text; to find that a key is absent takes longer than to see that.
+  if (typeof value !== "object" || value === null || value instanceof Promise) return false;
+  return Symbol.asyncIterator in value && "next" in value;
 }

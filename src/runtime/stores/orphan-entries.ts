@@ -8,13 +8,14 @@ export function refuseOrphans(
   changes: readonly SessionChange[],
   stands: (sessionId: SessionId, entryId: string) => boolean,
 ): void {
-  const coming = new ComingEntries(changes);
-  for (const [index, change] of changes.entries()) {
+  let coming: ComingEntries | undefined;
+  for (let index = 0; index < changes.length; index++) {
+    const change = changes[index] as SessionChange;
     const first = firstOf(change);
-    if (first === undefined) continue;
+    if (first === undefined || first.parentId === null) continue;
     const { sessionId } = change;
-    const { parentId } = first;
-    if (parentId === null || coming.has(index, sessionId, parentId) || stands(sessionId, parentId)) continue;
+    coming ??= new ComingEntries(changes);
+    if (coming.has(index, sessionId, first.parentId) || stands(sessionId, first.parentId)) continue;
     throw orphaned(sessionId, first);
   }
 }

@@ -78,6 +78,7 @@ export class MemoryJournal implements Journal {
       mail: noMail,
       mailIds: undefined,
       deltas: new ShownDeltas(),
+      isLive: true,
       epoch: 0,
       owner: null,
       rest: ready,
@@ -91,7 +92,6 @@ export class MemoryJournal implements Journal {
     const siblings = this.#tables.ofSession.get(record.sessionId);
     if (siblings === undefined) this.#tables.ofSession.set(record.sessionId, [row]);
     else siblings.push(row);
-    this.#tables.live.add(row);
     this.#tables.place(row);
     this.#tables.announce(record.runId);
     return { kind: "created" };
@@ -136,7 +136,11 @@ export class MemoryJournal implements Journal {
 
   readNow(runId: RunId): RunHistory | undefined {
     const row = this.#tables.runs.get(runId);
-    return row && { run: row.record, commits: row.commits };
+    if (row === undefined) return undefined;
+    // Whoever owns it is about to write. A list that has waited is old: whatever is put into it, the collector keeps until its next full turn.
+    row.commits = row.commits.slice();
+    row.events = row.events.slice();
+    return { run: row.record, commits: row.commits };
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
@@ -157,7 +161,6 @@ export class MemoryJournal implements Journal {
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
       this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
-      this.#tables.live.delete(row);
       this.#tables.ended.delete(row);
       this.#tables.ready.remove(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
@@ -212,7 +215,7 @@ export class MemoryJournal implements Journal {
     if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
     if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
-    if (mailThrough !== undefined) row.mail = row.mail.filter(({ place }) => place > mailThrough);
+    if (mailThrough !== undefined) this.#neighbours.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }
 

@@ -1,5 +1,5 @@
 import type { Mail, Mailbox, PlacedMail, RunId } from "../../../kernel/index.ts";
-import type { Tables } from "./tables.ts";
+import type { RunRow, Tables } from "./tables.ts";
 
 export class MemoryMailbox implements Mailbox {
   readonly #tables: Tables;
@@ -22,10 +22,16 @@ export class MemoryMailbox implements Mailbox {
     row.mail = [...row.mail, { ...mail, place: row.mailIds.size }];
     row.mailIds.add(mail.id);
     if (mail.id.startsWith("submit ")) this.#tables.submitted.set(mail.id, row);
-    this.#tables.live.add(row);
+    row.isLive = true;
     this.#tables.place(row);
     this.#tables.announce(mail.runId);
     return true;
+  }
+
+  /** Whoever waits for its orders to be obeyed is told. */
+  consumeNow(row: RunRow, through: number): void {
+    row.mail = row.mail.filter(({ place }) => place > through);
+    this.#tables.announce(row.record.runId);
   }
 
   async read(runId: RunId): Promise<readonly PlacedMail[]> {

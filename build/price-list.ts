@@ -1,0 +1,96 @@
+// The prices that Reeve comes with, made of those of @pydantic/genai-prices: to be run when that has a new version.
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import {
+  type ConditionalPrice,
+  type MatchLogic,
+  type ModelInfo,
+  type ModelPrice,
+  type Provider,
+  waitForUpdate,
+} from "@pydantic/genai-prices";
+
+const parts = {
+  input: "input_mtok",
+  output: "output_mtok",
+  cacheRead: "cache_read_mtok",
+  cacheWrite: "cache_write_mtok",
+  reasoning: "output_reasoning_mtok",
+  request: "requests_kcount",
+};
+
+/** The text of `src/capabilities/prices/price-list.ts`. */
+export async function priceList(): Promise<string> {
+  const home = new URL("../node_modules/@pydantic/genai-prices/", import.meta.url);
+  const { version } = JSON.parse(await readFile(new URL("package.json", home), "utf8")) as {
+    readonly version: string;
+  };
+  const licence = (await readFile(new URL("LICENSE", home), "utf8")).trim();
+  const providers = (await waitForUpdate()) ?? [];
+  return [
+    `/*! Made by build/price-list.ts of the prices in @pydantic/genai-prices ${version}, which come with this licence:`,
+    ...licence.split("\n").map((line) => ` * ${line}`.trimEnd()),
+    " */",
+    "",
+    `import type { ListedProvider } from "./listed-models.ts";`,
+    "",
+    "export const priceList: readonly ListedProvider[] = [",
+    ...providers.map((provider) => `  ${literal(listed(provider))},`),
+    "];",
+    "",
+  ].join("\n");
+}
+
+function listed({ id, provider_match, model_match, fallback_model_providers, models }: Provider): object {
+  return {
+    id,
+    match: provider_match && lowered(provider_match),
+    modelMatch: model_match && lowered(model_match),
+    fallbacks: fallback_model_providers,
+    models: JSON.stringify(models.map(listedModel)),
+  };
+}
+
+function listedModel({ match, prices }: ModelInfo): object {
+  return {
+    match: lowered(match),
+    prices: Array.isArray(prices) ? prices.map(timed) : [{ price: lean(prices) }],
+  };
+}
+
+/** Only a regular expression says itself which case it means. */
+function lowered(match: MatchLogic): MatchLogic {
+  return JSON.parse(JSON.stringify(match), (key, value: unknown) =>
+    typeof value === "string" && key !== "regex" ? value.toLowerCase() : value,
+  ) as MatchLogic;
+}
+
+function timed({ constraint, prices }: ConditionalPrice): object {
+  const price = lean(prices);
+  if (constraint === undefined) return { price };
+  if (constraint.type === "start_date") return { since: Date.parse(constraint.start_date), price };
+  return { hours: [secondOf(constraint.start_time), secondOf(constraint.end_time)], price };
+}
+
+/** Of a day that begins at midnight, UTC. */
+function secondOf(time: string): number {
+  return (Date.parse(`1970-01-02T${time}`) / 1_000) % 86_400;
+}
+
+function lean(price: ModelPrice): object {
+  return Object.fromEntries(Object.entries(parts).map(([part, key]) => [part, price[key]]));
+}
+
+/** As source text: what is not there is left out, and texts are in the quotes that JSON does not use. */
+function literal(value: unknown): string {
+  if (typeof value === "string") return `'${value.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return String(value);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return `{ ${members.map(([key, member]) => `${key}: ${literal(member)}`).join(", ")} }`;
+}
+
+if (import.meta.main) {
+  const path = fileURLToPath(new URL("../src/capabilities/prices/price-list.ts", import.meta.url));
+  await writeFile(path, await priceList());
+}

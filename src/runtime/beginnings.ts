@@ -1,0 +1,43 @@
+import type { LoopTurn } from "./loop-turn.ts";
+
+/**
+ * Runs are begun one after the other, each when those before it have gone as far as they can without waiting. Where models answer at once,
+ * one is over before the next is loaded: what is alive does not grow with the runs that were claimed. None begins in a turn of the
+ * event loop that has lasted long, which would last as long as there are runs.
+ */
+export class Beginnings {
+  readonly #turn: LoopTurn;
+  /** From `#next` on; what is before has begun. */
+  #waiting: (() => void)[] = [];
+  #next = 0;
+  #isBusy = false;
+
+  constructor(turn: LoopTurn) {
+    this.#turn = turn;
+  }
+
+  /** When its caller may begin. Nothing to wait for if nobody has begun in this breath. */
+  turn(): Promise<void> | undefined {
+    const isFree = !this.#isBusy && !this.#turn.isLong;
+    if (!this.#isBusy) queueMicrotask(this.#wait);
+    this.#isBusy = true;
+    return isFree ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Out of a microtask, the tick comes when there is no other left: nobody has anything to do but to wait. */
+  readonly #wait = (): void => process.nextTick(this.#goOn);
+
+  readonly #goOn = (): void => {
+    const begin = this.#waiting[this.#next];
+    if (begin === undefined) {
+      this.#waiting = [];
+      this.#next = 0;
+      this.#isBusy = false;
+    } else if (this.#turn.isLong) setImmediate(this.#goOn);
+    else {
+      this.#next++;
+      begin();
+      queueMicrotask(this.#wait);
+    }
+  };
+}
