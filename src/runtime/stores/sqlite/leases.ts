@@ -52,6 +52,17 @@ class ReadyAgent {
   }
 }
 
+/** What there may be to claim. */
+interface Outlook {
+  /** Workers whose runs were left behind. */
+  readonly gone: readonly string[];
+  readonly isAnyoneDue: boolean;
+  /** Those with ready runs. */
+  readonly agents: readonly ReadyAgent[];
+}
+
+const none: readonly Lease[] = [];
+
 const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? ORDER BY agent_id LIMIT 1`;
 const takeRun = (which: string): string =>
   `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
@@ -83,22 +94,31 @@ export class SqliteLeases implements Leases {
     this.#tables.announce();
   }
 
-  async claim(options: ClaimOptions): Promise<readonly Lease[]> {
-    const gone = await this.#tables.read(() => this.#gone());
+  claim(options: ClaimOptions): readonly Lease[] | Promise<readonly Lease[]> {
+    const seen = this.#tables.readNow(() => this.#look(options));
+    return seen === undefined
+      ? this.#tables.read(() => this.#look(options)).then((later) => this.#claim(options, later))
+      : this.#claim(options, seen);
+  }
+
+  #claim(options: ClaimOptions, seen: Outlook): readonly Lease[] | Promise<readonly Lease[]> {
+    const { workerId, now } = options;
+    const { gone, isAnyoneDue, agents } = seen;
+    const wakesSome = gone.length > 0 || isAnyoneDue;
     // Most who look find nothing: they need not wait for the right to write.
-    if (gone.length === 0 && !(await this.#tables.read(() => this.#hasReady(options)))) return [];
+    if (!wakesSome && agents.length === 0) return none;
     return this.#tables
       .write({
         apply: () => {
-          for (const workerId of gone) this.#leaveBehind(workerId);
-          if (this.#isAnyoneDue(options.now)) this.#wake(options.now);
-          return this.#serve(options);
+          for (const owner of gone) this.#leaveBehind(owner);
+          if (isAnyoneDue) this.#wake(now);
+          return this.#serve(options, wakesSome ? this.#readyAgents(options) : agents);
         },
         committed: (runs) => {
-          for (const run of runs) this.#note(run, options.workerId);
+          for (const run of runs) this.#note(run, workerId);
         },
       })
-      .then((runs) => runs.map(({ runId, epoch }) => ({ runId, epoch, workerId: options.workerId })));
+      .then((runs) => runs.map(({ runId, epoch }) => ({ runId, epoch, workerId })));
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
@@ -163,8 +183,12 @@ export class SqliteLeases implements Leases {
     }
   }
 
-  #hasReady(options: ClaimOptions): boolean {
-    return this.#isAnyoneDue(options.now) || this.#readyAgents(options).length > 0;
+  #look(options: ClaimOptions): Outlook {
+    return {
+      gone: this.#gone(),
+      isAnyoneDue: this.#isAnyoneDue(options.now),
+      agents: this.#readyAgents(options),
+    };
   }
 
   #isAnyoneDue(now: number): boolean {
@@ -192,10 +216,8 @@ export class SqliteLeases implements Leases {
   }
 
   /** L5: one of each tenant, from the one after the last served, and so round again. */
-  #serve(options: ClaimOptions): Taken[] {
-    const { workerId, limit } = options;
+  #serve({ workerId, limit }: ClaimOptions, agents: readonly ReadyAgent[]): Taken[] {
     const served: Taken[] = [];
-    const agents = this.#readyAgents(options);
     while (served.length < limit) {
       const tenant = this.#nextTenant(agents, this.#lastTenant) ?? this.#nextTenant(agents, "");
       if (tenant === undefined) break;
