@@ -23,7 +23,8 @@ export class RunObservers {
   readonly #owner: OwnerContext;
   readonly #state: RunState;
   readonly #log: ObservedLog;
-  #shown: Set<EventObserver> | undefined;
+  /** Few. */
+  #shown: EventObserver[] | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
 
   constructor(owner: OwnerContext, state: RunState, log: ObservedLog) {
@@ -45,16 +46,17 @@ export class RunObservers {
     }
   }
 
-  get haveSeen(): boolean {
-    return this.#shown !== undefined;
-  }
-
-  async settled(runId: Event["runId"]): Promise<void> {
-    for (const observer of this.#shown ?? []) await observer.settled(runId);
+  /** Nothing to wait for where nobody was shown anything. */
+  settled(runId: Event["runId"]): Promise<void> | undefined {
+    let settled: Promise<void> | undefined;
+    for (const observer of this.#shown ?? nobody)
+      settled = settled === undefined ? observer.settled(runId) : settled.then(() => observer.settled(runId));
+    return settled;
   }
 
   #show(event: Event, observer: EventObserver): void {
-    (this.#shown ??= new Set()).add(observer);
+    if (this.#shown === undefined) this.#shown = [observer];
+    else if (!this.#shown.includes(observer)) this.#shown.push(observer);
     const tasks = (this.#tasks ??= new Map());
     let task = tasks.get(event.taskId);
     if (task === undefined) tasks.set(event.taskId, (task = this.#observed(event)));
@@ -74,6 +76,8 @@ export class RunObservers {
     };
   }
 }
+
+const nobody: readonly never[] = [];
 
 function missed(agentId: AgentId, draft: EventDraft): Fault {
   const said = draft.type === "hook_error" ? `${draft.data.hook}: ${draft.data.failure.message}` : draft.type;

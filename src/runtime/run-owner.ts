@@ -139,8 +139,8 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   observed(): Promise<void> | undefined {
     const { runId } = this.#lease;
     const writing = this.#log.written();
-    if (writing !== undefined) return writing.then(() => this.#observers.settled(runId));
-    return this.#observers.haveSeen ? this.#observers.settled(runId) : undefined;
+    if (writing === undefined) return this.#observers.settled(runId);
+    return writing.then(() => this.#observers.settled(runId));
   }
 
   /** There may be mail, or another owner. */

@@ -78,6 +78,7 @@ export class MemoryJournal implements Journal {
       mail: noMail,
       mailIds: undefined,
       deltas: new ShownDeltas(),
+      isLive: true,
       epoch: 0,
       owner: null,
       rest: ready,
@@ -91,7 +92,6 @@ export class MemoryJournal implements Journal {
     const siblings = this.#tables.ofSession.get(record.sessionId);
     if (siblings === undefined) this.#tables.ofSession.set(record.sessionId, [row]);
     else siblings.push(row);
-    this.#tables.live.add(row);
     this.#tables.place(row);
     this.#tables.announce(record.runId);
     return { kind: "created" };
@@ -161,7 +161,6 @@ export class MemoryJournal implements Journal {
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
       this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
-      this.#tables.live.delete(row);
       this.#tables.ended.delete(row);
       this.#tables.ready.remove(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);

@@ -12,8 +12,7 @@ export class MemoryLeases implements Leases {
     if (this.#tables.workers.has(workerId)) return;
     this.#tables.workers.add(workerId);
     // L6: they are of another who had this name.
-    for (const row of this.#tables.live) {
-      if (row.owner !== workerId) continue;
+    for (const row of this.#ownedBy(workerId)) {
       row.owner = null;
       row.rest = ready;
       row.readyAt = this.#tables.tick();
@@ -23,7 +22,11 @@ export class MemoryLeases implements Leases {
 
   async dismiss(workerId: string): Promise<void> {
     this.#tables.workers.delete(workerId);
-    for (const row of this.#tables.live) if (row.owner === workerId) this.#tables.place(row);
+    for (const row of this.#ownedBy(workerId)) this.#tables.place(row);
+  }
+
+  #ownedBy(workerId: string): readonly RunRow[] {
+    return [...this.#tables.runs.values()].filter(({ isLive, owner }) => isLive && owner === workerId);
   }
 
   claim(options: ClaimOptions): readonly Lease[] {
@@ -34,7 +37,7 @@ export class MemoryLeases implements Leases {
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
     const row = this.#tables.runs.get(runId);
-    if (row === undefined || !this.#tables.live.has(row)) return undefined;
+    if (row === undefined || !row.isLive) return undefined;
     const lease = this.#take(row, workerId);
     this.#tables.announce(runId);
     return lease;
@@ -52,7 +55,7 @@ export class MemoryLeases implements Leases {
     const row = this.#tables.owned(lease);
     row.owner = null;
     row.rest = rest;
-    if (rest.kind === "ended" && row.mail.length === 0) this.#tables.live.delete(row);
+    if (rest.kind === "ended" && row.mail.length === 0) row.isLive = false;
     if (rest.kind === "ended" && row.end === null)
       this.#tables.setEnd(row, { status: "completed", at: row.commits.at(-1)?.at ?? 0 });
     row.readyAt = this.#tables.tick();

@@ -22,7 +22,7 @@ export class MemoryMailbox implements Mailbox {
     row.mail = [...row.mail, { ...mail, place: row.mailIds.size }];
     row.mailIds.add(mail.id);
     if (mail.id.startsWith("submit ")) this.#tables.submitted.set(mail.id, row);
-    this.#tables.live.add(row);
+    row.isLive = true;
     this.#tables.place(row);
     this.#tables.announce(mail.runId);
     return true;

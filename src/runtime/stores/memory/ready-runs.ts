@@ -59,11 +59,12 @@ export class ReadyRuns {
     while (queues.length > 0 && taken.length < limit) {
       let hasEnded = false;
       for (const queue of queues) {
-        if (taken.length === limit) break;
+        if (queue.head === undefined || taken.length === limit) break;
         taken.push(queue.head);
-        hasEnded = !queue.advance() || hasEnded;
+        queue.advance();
+        hasEnded ||= queue.head === undefined;
       }
-      if (hasEnded) queues = queues.filter(({ isOver }) => !isOver);
+      if (hasEnded) queues = queues.filter(({ head }) => head !== undefined);
     }
     for (const row of taken) {
       this.remove(row);
@@ -89,10 +90,13 @@ export class ReadyRuns {
       else if (runs.isEmpty && this.#tenants.size > mostIdle) this.#tenants.delete(tenantId);
     }
     if (queues.length < 2) return queues;
-    return queues.toSorted(
-      ({ head: one }, { head: other }) =>
-        this.#lastServed(one) - this.#lastServed(other) || inLine(one, other),
+    return queues.toSorted(({ head: one }, { head: other }) =>
+      one === undefined || other === undefined ? 0 : this.#inTurn(one, other),
     );
+  }
+
+  #inTurn(one: RunRow, other: RunRow): number {
+    return this.#lastServed(one) - this.#lastServed(other) || inLine(one, other);
   }
 
   #lastServed({ record }: RunRow): number {
@@ -117,14 +121,8 @@ class TenantRuns {
   }
 
   queue(isWanted: (row: RunRow) => boolean): Queue | undefined {
-    const rows = this.#wanted(isWanted);
-    const { value } = rows.next();
-    return value === undefined ? undefined : new Queue(value, rows);
-  }
-
-  *#wanted(isWanted: (row: RunRow) => boolean): Generator<RunRow, undefined> {
-    for (const line of this.#lines) for (const row of line.inOrder()) if (isWanted(row)) yield row;
-    return undefined;
+    const queue = new Queue(this.#lines, isWanted);
+    return queue.head === undefined ? undefined : queue;
   }
 }
 
@@ -155,30 +153,42 @@ export class ReadyLine {
   }
 
   /** The longest ready first. */
-  inOrder(): Iterable<RunRow> {
+  inOrder(): Iterator<RunRow, undefined> {
     if (!this.#isInOrder) this.#rows = new Set([...this.#rows].toSorted(inLine));
     this.#isInOrder = true;
-    return this.#rows;
+    return this.#rows.values();
   }
 }
 
-/** Runs of one tenant, the first of which is at hand until it is over. */
+/** Those runs of one tenant that are wanted. */
 class Queue {
-  head: RunRow;
-  isOver = false;
-  readonly #rest: Iterator<RunRow, undefined>;
+  readonly #lines: readonly ReadyLine[];
+  readonly #isWanted: (row: RunRow) => boolean;
+  #line = 0;
+  #rows: Iterator<RunRow, undefined> | undefined;
+  /** The first; `undefined` once there is none. */
+  head: RunRow | undefined;
 
-  constructor(head: RunRow, rest: Iterator<RunRow, undefined>) {
-    this.head = head;
-    this.#rest = rest;
+  constructor(lines: readonly ReadyLine[], isWanted: (row: RunRow) => boolean) {
+    this.#lines = lines;
+    this.#isWanted = isWanted;
+    this.advance();
   }
 
-  /** Whether there is another. */
-  advance(): boolean {
-    const { value } = this.#rest.next();
-    if (value === undefined) this.isOver = true;
-    else this.head = value;
-    return !this.isOver;
+  advance(): void {
+    for (; this.#line < this.#lines.length; this.#line++) {
+      this.#rows ??= this.#lines[this.#line]?.inOrder();
+      for (let row = this.#next(); row !== undefined; row = this.#next()) {
+        this.head = row;
+        if (this.#isWanted(row)) return;
+      }
+      this.#rows = undefined;
+    }
+    this.head = undefined;
+  }
+
+  #next(): RunRow | undefined {
+    return this.#rows?.next().value;
   }
 }
 

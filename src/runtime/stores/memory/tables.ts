@@ -31,6 +31,8 @@ export interface RunRow {
   /** Of all mail it ever had. */
   mailIds: Set<string> | undefined;
   readonly deltas: ShownDeltas;
+  /** It has not ended, or has mail. */
+  isLive: boolean;
   epoch: number;
   owner: string | null;
   rest: Rest;
@@ -52,9 +54,7 @@ export interface RunWatcher {
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
-  /** Those that have not ended, or have mail. */
-  readonly live = new Set<RunRow>();
-  /** Those that have, in the order in which they did: whoever collects looks at no others. */
+  /** Those that have ended, in the order in which they did: whoever collects looks at no others. */
   readonly ended = new Set<RunRow>();
   readonly ready = new ReadyRuns();
   /** In the order of their creation. */
@@ -96,7 +96,7 @@ export class Tables {
   /** L2: for whoever changes the owner, the rest or the mail of a run, or who is at work. */
   place(row: RunRow): void {
     const { owner, rest, mail } = row;
-    const isAtRest = owner === null ? this.live.has(row) : !this.workers.has(owner);
+    const isAtRest = owner === null ? row.isLive : !this.workers.has(owner);
     if (isAtRest && (owner !== null || rest.kind === "ready" || mail.length > 0)) this.ready.add(row);
     else if (isAtRest && rest.kind === "suspended" && rest.wakeAt !== null)
       this.ready.addSleeping(row, rest.wakeAt);

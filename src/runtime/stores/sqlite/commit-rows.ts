@@ -31,17 +31,18 @@ interface Place {
 
 type Mark = Pick<CommitRow, "number" | "nextEvent">;
 type PlacedMark = Mark & Pick<CommitRow, "id">;
+type LinkMark = Mark & Pick<CommitRow, "link">;
 
 const columns = "id, number, at, next_event AS nextEvent, link, body, seal";
 const marks = "number, next_event AS nextEvent";
 const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
 const lastFreshMark = `SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`;
+const lastFreshLink = `SELECT ${marks}, link ${fresh} ORDER BY id DESC LIMIT 1`;
 const lastFreshRow = `SELECT ${columns} ${fresh} ORDER BY id DESC LIMIT 1`;
 
 /** Reads of each row what such rows hold. */
 class Select<Row> {
   readonly #read: (database: Database, sql: string, ...values: (number | string)[]) => Row[];
-  /** A page of the fresh ones. */
   readonly #late: string;
   readonly #between: string;
   readonly #among: string;
@@ -51,13 +52,16 @@ class Select<Row> {
     read: (database: Database, sql: string, ...values: (number | string)[]) => Row[],
   ) {
     this.#read = read;
-    this.#late = `SELECT ${what} ${fresh} AND number >= ? AND number < ? ORDER BY id LIMIT ${pageRows}`;
+    // A limit that is a parameter and nothing else is planned for anew with each value.
+    this.#late = `SELECT ${what} ${fresh} AND number >= ? AND number < ? ORDER BY id DESC LIMIT ? + 0`;
     this.#between = `SELECT ${what} FROM commits WHERE id BETWEEN ? AND ? ORDER BY id`;
     this.#among = `SELECT ${what} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`;
   }
 
-  late(database: Database, run: RunKey, from: number, end: number): Row[] {
-    return this.#read(database, this.#late, run.id, from, end);
+  /** A page of the fresh ones. Looked for from the last on: most who read have just been told of them, or made them. */
+  late(database: Database, { id }: RunKey, from: number, end: number): Row[] {
+    const most = Math.min(end - from, pageRows);
+    return this.#read(database, this.#late, id, from, from + most, most).toReversed();
   }
 
   /** These, whose ids ascend. */
@@ -144,14 +148,16 @@ export class CommitRows {
   }
 
   position(run: RunKey): Position {
-    const last = this.last(run);
+    const last = this.#database.get<LinkMark>(lastFreshLink, run.id) ?? this.#lastPlaced(run);
     if (last === undefined) return { number: 0, seq: 0, link: chainStart(run) };
     return { number: last.number + 1, seq: last.nextEvent, link: last.link };
   }
 
   last(run: RunKey): CommitRow | undefined {
-    const late = this.#database.get<CommitRow>(lastFreshRow, run.id);
-    if (late !== undefined) return late;
+    return this.#database.get<CommitRow>(lastFreshRow, run.id) ?? this.#lastPlaced(run);
+  }
+
+  #lastPlaced(run: RunKey): CommitRow | undefined {
     const number = this.#endPlaced(run.id);
     if (number === 0) return undefined;
     const last = this.row(run, number - 1);

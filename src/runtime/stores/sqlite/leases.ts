@@ -258,18 +258,23 @@ export class SqliteLeases implements Leases {
   /** L3: mail that was not consumed makes it ready. */
   #release(lease: Lease, rest: Rest): void {
     const { database } = this.#tables;
-    const { id } = this.#tables.ownerNow(lease);
+    const { id, epoch, workerId } = this.#tables.owner(lease);
     const isReady =
       rest.kind === "ready" || database.get("SELECT 1 FROM mail WHERE run = ? LIMIT 1", id) !== undefined;
     const left = rest.kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
     const state = isReady ? RunState.READY : left;
-    database.run(
-      "UPDATE runs SET owner = NULL, holder = NULL, state = ?2, wake_at = ?3, ready_at = ?4 WHERE id = ?1",
+    const released = database.run(
+      `UPDATE runs SET owner = NULL, holder = NULL, state = ?2, wake_at = ?3, ready_at = ?4
+       WHERE id = ?1 AND epoch = ?5 AND owner = ?6`,
       id,
       state,
       state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null,
       this.#tables.tick(),
+      epoch,
+      workerId,
     );
+    // Says that it is lost.
+    if (released === 0) this.#tables.ownerNow(lease);
     this.#tables.owned.delete(lease.runId);
     if (rest.kind !== "ended") return;
     database.run("DELETE FROM deltas WHERE run = ?", id);

@@ -4,6 +4,15 @@ import type { Tables } from "./tables.ts";
 
 type StoredMail = Omit<Mail, "runId">;
 
+interface MailRow {
+  readonly place: number;
+  /** Nothing where the run has no mail. */
+  readonly body: string | null;
+}
+
+const mailOfRun =
+  "SELECT place, body FROM runs LEFT JOIN mail ON mail.run = runs.id WHERE run_id = ? ORDER BY place";
+
 /** Nobody is at it, nor looks for it. */
 const isLeft = `state IN (${RunState.SUSPENDED}, ${RunState.ENDED})`;
 
@@ -24,14 +33,14 @@ export class SqliteMailbox implements Mailbox {
   }
 
   read(runId: RunId): Promise<readonly PlacedMail[]> {
-    return this.#tables.read(() =>
-      this.#tables.database
-        .all<{ readonly place: number; readonly body: string }>(
-          "SELECT place, body FROM mail WHERE run = ? ORDER BY place",
-          this.#tables.run(runId).id,
-        )
-        .map(({ place, body }) => ({ ...(JSON.parse(body) as StoredMail), runId, place })),
-    );
+    return this.#tables.read(() => {
+      const rows = this.#tables.database.all<MailRow>(mailOfRun, runId);
+      // Not even one without mail: says that there is no such run.
+      if (rows.length === 0) this.#tables.run(runId);
+      return rows.flatMap(({ place, body }) =>
+        body === null ? [] : { ...(JSON.parse(body) as StoredMail), runId, place },
+      );
+    });
   }
 
   /** For the journal, inside its transaction. Dropped where the run is gone. */
