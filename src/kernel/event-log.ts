@@ -39,8 +39,8 @@ export interface EventLog {
   tail(runId: RunId, options?: TailOptions): AsyncIterable<Event | Delta>;
   /** -1 when there is none. */
   lastSeq(runId: RunId): Promise<number>;
-  /** The same where nothing has to be waited for. A store that cannot do it has none. */
-  lastSeqNow?(runId: RunId): number;
+  /** The same where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
+  lastSeqNow?(runId: RunId): number | undefined;
   /** Not durable. Dropped without a word when the lease was lost. */
   putDelta(lease: Lease, delta: Delta): void;
   /** Against `head`, one this log had once and that was kept elsewhere, a cut tail is found as well. The log may have grown since. */

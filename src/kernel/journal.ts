@@ -82,7 +82,7 @@ export interface Journal {
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
   /** The same, as many at a time as are read at once: for whoever wants all of them. */
   readPages?(runId: RunId): AsyncIterable<Iterable<Commit>>;
-  /** The run and all that has been committed, where nothing has to be waited for. A store that cannot do it has none. */
+  /** The run and all that has been committed, where nothing has to be waited for; else `undefined`, as for a run that is not there. A store that cannot do it has none. */
   readNow?(runId: RunId): RunHistory | undefined;
   /**
    * With its events, mail and blobs. The session keeps what is visible there; what never became so goes, since nobody can go on with

@@ -48,6 +48,6 @@ export interface Mailbox {
   put(mail: Mail): Promise<boolean>;
   /** Mail that is not consumed. */
   read(runId: RunId): Promise<readonly PlacedMail[]>;
-  /** The same where nothing has to be waited for. A store that cannot do it has none. */
-  readNow?(runId: RunId): readonly PlacedMail[];
+  /** The same where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
+  readNow?(runId: RunId): readonly PlacedMail[] | undefined;
 }

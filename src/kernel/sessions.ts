@@ -63,8 +63,8 @@ export interface Sessions {
   /** All or nothing. */
   apply(changes: readonly SessionChange[]): Promise<void>;
   read(sessionId: SessionId, options?: { readonly hiddenToo?: boolean }): Promise<readonly PlacedEntry[]>;
-  /** What is visible, where nothing has to be waited for. A store that cannot do it has none. */
-  readNow?(sessionId: SessionId): readonly PlacedEntry[];
+  /** What is visible, where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
+  readNow?(sessionId: SessionId): readonly PlacedEntry[] | undefined;
   /** The newest first. */
   list(options?: { readonly agentId?: AgentId; readonly limit?: number }): Promise<readonly SessionSummary[]>;
   delete(sessionId: SessionId): Promise<void>;

@@ -83,10 +83,8 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
 
   /** Costs O(commits of the run). At once, where nothing has to be waited for. */
   static load(owner: OwnerContext, lease: Lease): RunOwner | Promise<RunOwner> {
-    const { journal } = owner.store;
-    if (journal.readNow === undefined) return RunOwner.#read(owner, lease);
-    const history = journal.readNow(lease.runId);
-    if (history === undefined) throw missing(lease);
+    const history = owner.store.journal.readNow?.(lease.runId);
+    if (history === undefined) return RunOwner.#read(owner, lease);
     const state = new RunState(owner.unknownPrice);
     for (const commit of history.commits) state.fold(commit);
     return new RunOwner(owner, lease, history.run, state);
@@ -236,7 +234,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
 
   /** As far as it can be told at once. */
   #hasNoMail(): boolean {
-    return this.#owner.store.mailbox.readNow?.(this.#lease.runId).length === 0;
+    return this.#owner.store.mailbox.readNow?.(this.#lease.runId)?.length === 0;
   }
 
   async #readMail(): Promise<void> {

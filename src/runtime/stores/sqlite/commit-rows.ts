@@ -266,6 +266,15 @@ export class CommitRows {
     }
   }
 
+  /** All of a run that has no more than a page of them; nothing of any other. */
+  onlyPage(run: RunKey): readonly CommitText[] | undefined {
+    const end = this.endNumber(run);
+    if (end > pageRows) return undefined;
+    const rows = this.#page(commitTexts, run, 0, end);
+    // Some may lie apart.
+    return rows.length === end ? rows : undefined;
+  }
+
   /** Without what retention erased, also where it is still in the file. */
   decode(run: RunKey, row: CommitText): Commit {
     const commit = this.decodeWhole(run, row);

@@ -143,6 +143,16 @@ export class Database {
     }
   }
 
+  /** The same, but nothing where a lock stands in its way. */
+  atOnce<Result>(work: () => Result): Result | undefined {
+    try {
+      return work();
+    } catch (error) {
+      if (isBusy(error)) return undefined;
+      throw sqliteFault(error, this.path);
+    }
+  }
+
   #rollBack(): void {
     try {
       this.statement("ROLLBACK").run();

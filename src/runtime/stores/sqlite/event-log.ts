@@ -139,7 +139,15 @@ export class SqliteEventLog implements EventLog {
   }
 
   async lastSeq(runId: RunId): Promise<number> {
-    return this.#tables.read(() => this.#rows.end(this.#tables.run(runId)).seq - 1);
+    return this.#tables.read(() => this.#lastSeq(runId));
+  }
+
+  lastSeqNow(runId: RunId): number | undefined {
+    return this.#tables.readNow(() => this.#lastSeq(runId));
+  }
+
+  #lastSeq(runId: RunId): number {
+    return this.#rows.end(this.#tables.run(runId)).seq - 1;
   }
 
   putDelta(lease: Lease, delta: Delta): void {

@@ -15,12 +15,14 @@ const deepest = 6;
  */
 export function foldJson(value: JsonObject, known: readonly JsonValue[]): JsonValue {
   const numbers = new Map<JsonValue, number>();
+  const objects = known.filter(isObject);
   let isOurs = value["plain"] === undefined;
   const fold = (each: JsonValue, depth: number): JsonValue => {
     if (depth > deepest) return each;
     if (isObject(each) && Object.hasOwn(each, mark)) isOurs = false;
     if (!mayRepeat(each)) return isContainer(each) ? mapMembers(each, depth, fold) : each;
-    const number = numbers.get(each) ?? numbers.get(known.find((one) => isSame(one, each)) ?? each);
+    const same = isContainer(each) ? (objects.find((one) => equalJson(one, each)) ?? each) : each;
+    const number = numbers.get(same);
     if (number !== undefined) return { [mark]: number };
     const folded = isContainer(each) ? mapMembers(each, depth, fold) : each;
     numbers.set(each, numbers.size);
@@ -54,10 +56,6 @@ function mayRepeat(value: JsonValue): boolean {
   return isObject(value) && memberCount(value) > 1;
 }
 
-function isSame(one: JsonValue, other: JsonValue): boolean {
-  return typeof one === "object" && equalJson(one, other);
-}
-
 function named(values: readonly JsonValue[], number: JsonValue): JsonValue {
   const value = typeof number === "number" ? values[number] : undefined;
   if (value === undefined)
@@ -73,16 +71,23 @@ function mapMembers(
   depth: number,
   change: (member: JsonValue, depth: number) => JsonValue,
 ): Container {
-  let copy: Container | undefined;
+  let copy: Record<string, JsonValue> | undefined;
   const members = value as JsonObject;
   for (const key of Object.keys(members)) {
     const member = members[key];
     if (member === undefined) continue;
     const other = change(member, depth + 1);
     if (other === member) continue;
-    copy ??= isObject(value) ? { ...value } : value.slice();
-    // Assigned, `__proto__` would not be a key like any other.
-    Object.defineProperty(copy, key, { value: other, writable: true, enumerable: true, configurable: true });
+    copy ??= (isObject(value) ? { ...value } : value.slice()) as Record<string, JsonValue>;
+    if (key !== "__proto__") copy[key] = other;
+    // Assigned, it would not be a key like any other.
+    else
+      Object.defineProperty(copy, key, {
+        value: other,
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
   }
   return copy ?? value;
 }

@@ -8,6 +8,7 @@ import {
   type Hash,
   type Journal,
   type Lease,
+  type RunHistory,
   type RunId,
   type RunPage,
   type RunQuery,
@@ -30,7 +31,15 @@ import type { RunFeeds } from "./run-feed.ts";
 import { RunList } from "./run-list.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
-import { recordOf, runColumns, RunState, tenantText, type RunKey, type RunRow } from "./run-row.ts";
+import {
+  recordOf,
+  runColumns,
+  runKeyColumns,
+  RunState,
+  tenantText,
+  type RunKey,
+  type RunRow,
+} from "./run-row.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { OwnedRun, Position, Tables } from "./tables.ts";
 import type { SqliteTopics } from "./topics.ts";
@@ -72,6 +81,7 @@ interface Turn {
 const none: readonly never[] = [];
 
 const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = ?`;
+const findRunAndKey = `SELECT ${runColumns}, ${runKeyColumns} FROM runs WHERE run_id = ?`;
 const insertRun = `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
     epoch, state, ready_at, mail_count)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ${RunState.READY}, ?, 0)`;
@@ -189,6 +199,15 @@ export class SqliteJournal implements Journal {
   #committed({ runId }: Lease, commit: Commit): void {
     this.#neighbours.feeds.add(runId, commit);
     this.#tell(commit);
+  }
+
+  readNow(runId: RunId): RunHistory | undefined {
+    return this.#tables.readNow(() => {
+      const run = this.#tables.database.get<RunKey & RunRow>(findRunAndKey, runId);
+      const page = run === undefined ? undefined : this.#rows.onlyPage(run);
+      if (run === undefined || page === undefined) return undefined;
+      return { run: recordOf(run), commits: page.map((row) => this.#rows.decode(run, row)) };
+    });
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {

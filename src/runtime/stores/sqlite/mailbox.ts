@@ -33,14 +33,20 @@ export class SqliteMailbox implements Mailbox {
   }
 
   read(runId: RunId): Promise<readonly PlacedMail[]> {
-    return this.#tables.read(() => {
-      const rows = this.#tables.database.all<MailRow>(mailOfRun, runId);
-      // Not even one without mail: says that there is no such run.
-      if (rows.length === 0) this.#tables.run(runId);
-      return rows.flatMap(({ place, body }) =>
-        body === null ? [] : { ...(JSON.parse(body) as StoredMail), runId, place },
-      );
-    });
+    return this.#tables.read(() => this.#read(runId));
+  }
+
+  readNow(runId: RunId): readonly PlacedMail[] | undefined {
+    return this.#tables.readNow(() => this.#read(runId));
+  }
+
+  #read(runId: RunId): readonly PlacedMail[] {
+    const rows = this.#tables.database.all<MailRow>(mailOfRun, runId);
+    // Not even one without mail: says that there is no such run.
+    if (rows.length === 0) this.#tables.run(runId);
+    return rows.flatMap(({ place, body }) =>
+      body === null ? [] : { ...(JSON.parse(body) as StoredMail), runId, place },
+    );
   }
 
   /** For the journal, inside its transaction. Dropped where the run is gone. */

@@ -86,12 +86,18 @@ export class SqliteSessions implements Sessions {
     sessionId: SessionId,
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
   ): Promise<readonly PlacedEntry[]> {
-    return this.#tables.read(() =>
-      this.#tables.database.all<EntryRow>(readEntries, sessionId, hiddenToo ? 0 : visible).flatMap((row) => {
-        const visibility = visibilities[row.visibility] ?? "hidden";
-        return entriesOf(row).map((entry) => ({ entry, visibility }));
-      }),
-    );
+    return this.#tables.read(() => this.#read(sessionId, hiddenToo ? 0 : visible));
+  }
+
+  readNow(sessionId: SessionId): readonly PlacedEntry[] | undefined {
+    return this.#tables.readNow(() => this.#read(sessionId, visible));
+  }
+
+  #read(sessionId: SessionId, least: number): readonly PlacedEntry[] {
+    return this.#tables.database.all<EntryRow>(readEntries, sessionId, least).flatMap((row) => {
+      const visibility = visibilities[row.visibility] ?? "hidden";
+      return entriesOf(row).map((entry) => ({ entry, visibility }));
+    });
   }
 
   list(
