@@ -1,3 +1,5 @@
+import { PassingMap } from "./passing-map.ts";
+
 /** A log with something in it that nobody has written yet. */
 export interface WaitingLog {
   /** Writes it, if nobody has since it was said to wait. */
@@ -9,12 +11,12 @@ export interface WaitingLog {
  * where runs end before the loop turns, one of each would hold on to all of them.
  */
 export class IdleWrites {
-  #fresh = new Set<WaitingLog>();
-  #aged = new Set<WaitingLog>();
+  #fresh = new PassingMap<WaitingLog, WaitingLog>();
+  #aged = new PassingMap<WaitingLog, WaitingLog>();
   #looksSoon = false;
 
   add(log: WaitingLog): void {
-    this.#fresh.add(log);
+    this.#fresh.set(log, log);
     this.#lookSoon();
   }
 
@@ -34,8 +36,8 @@ export class IdleWrites {
     this.#looksSoon = false;
     const aged = this.#aged;
     this.#aged = this.#fresh;
-    this.#fresh = new Set();
-    for (const log of aged) log.writeIfIdle();
+    this.#fresh = new PassingMap();
+    for (const log of aged.values()) log.writeIfIdle();
     if (this.#aged.size > 0) this.#lookSoon();
   };
 }

@@ -35,6 +35,7 @@ import { LoopTurn } from "./loop-turn.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
+import { PassingMap } from "./passing-map.ts";
 import { StoredRunHandle } from "./run-handle.ts";
 import { RunOwner } from "./run-owner.ts";
 import { defaultRunRetry, type RunRetry } from "./run-retry.ts";
@@ -127,10 +128,10 @@ class LocalRuntime implements Runtime {
   readonly #sameName: "refuse" | "replace";
   /** Where names may be taken again: the agents of runs that have not ended. */
   readonly #casts = new Map<RunId, ReadonlyMap<AgentId, Agent>>();
-  readonly #owned = new Map<RunId, RunOwner>();
+  readonly #owned = new PassingMap<RunId, RunOwner>();
   readonly #beginnings = new Beginnings(new LoopTurn(longestTurnMs));
   /** Runs that rest, whose observers are not through with them. */
-  readonly #settling = new Map<RunId, Promise<void>>();
+  readonly #settling = new PassingMap<RunId, Promise<void>>();
   /** Runs of which the store would not take something; driven again, they fail by it. */
   readonly #refused = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;

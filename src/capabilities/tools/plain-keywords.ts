@@ -125,7 +125,7 @@ function isType(value: JsonValue): boolean {
 
 function isPattern(value: JsonValue): boolean {
   try {
-    return typeof value === "string" && new RegExp(value, "u").source !== "";
+    return typeof value === "string" && Boolean(new RegExp(value, "u"));
   } catch {
     // Malformed, then: that is said by who reads what is not plain.
     return false;

@@ -7,10 +7,7 @@ export interface SchemaProblem {
   readonly message?: string;
 }
 
-/**
- * A schema as most tools have it: types, members, items, listed values, limits, schemas put together. It finds what ajv finds, in the same words
- * and order.
- */
+/** A schema as most tools have it. It finds what ajv finds, in the same words and order; `PlainKeywords` says how far it goes. */
 export class PlainSchema {
   readonly #types: readonly string[];
   readonly #constant: Scalar | undefined;
@@ -54,7 +51,7 @@ export class PlainSchema {
     if (this.#constant !== undefined && value !== this.#constant) tell(found, "must be equal to constant");
     if (this.#listed?.includes(value as Scalar) === false)
       tell(found, "must be equal to one of the allowed values");
-    if (this.#anyOf !== undefined) findAmong(this.#anyOf, any, value, found);
+    if (this.#anyOf !== undefined) findAmong(this.#anyOf, atLeastOne, value, found);
     if (this.#oneOf !== undefined) findAmong(this.#oneOf, exactlyOne, value, found);
     if (this.#allOf !== undefined) for (const each of this.#allOf) each.find(value, found);
     for (const rules of this.#rules) {
@@ -99,7 +96,7 @@ function findAmong(
   else tell(found, problem);
 }
 
-const any = { enough: 1, problem: "must match a schema in anyOf" };
+const atLeastOne = { enough: 1, problem: "must match a schema in anyOf" };
 const exactlyOne = { enough: 2, problem: "must match exactly one schema in oneOf" };
 
 /** What holds for values of one kind. */

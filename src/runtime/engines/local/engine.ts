@@ -9,6 +9,7 @@ import {
   type RunHost,
   type RunId,
 } from "../../../kernel/index.ts";
+import { PassingMap } from "../../passing-map.ts";
 
 export interface LocalEngineOptions {
   readonly leases: Leases;
@@ -34,7 +35,7 @@ const retryMs = 1_000;
 /** Leases in the store, claimed by whoever has room. */
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
-  readonly #driven = new Map<Lease, Promise<void>>();
+  readonly #driven = new PassingMap<Lease, Promise<void>>();
   /** J9: runs with a task of another version than is hosted here. Known once they were looked at; not claimed again after that. */
   readonly #pinned = new Set<RunId>();
   readonly #stopped = Promise.withResolvers<void>();

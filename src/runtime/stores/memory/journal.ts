@@ -177,7 +177,7 @@ export class MemoryJournal implements Journal {
 
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
     const ended: RunRow[] = [];
-    for (const row of this.#tables.ended) if (isOver(row, endedBefore)) ended.push(row);
+    for (const row of this.#tables.ended.values()) if (isOver(row, endedBefore)) ended.push(row);
     for (const { record } of ended) this.#deleteNow(record.runId);
     return ended.length;
   }

@@ -1,4 +1,5 @@
 import type { Priority } from "../../../kernel/index.ts";
+import { PassingMap } from "../../passing-map.ts";
 import type { RunRow } from "./tables.ts";
 
 type TenantId = string | null;
@@ -129,7 +130,7 @@ class TenantRuns {
 /** Runs of one tenant and priority. */
 export class ReadyLine {
   readonly priority: Priority;
-  #rows = new Set<RunRow>();
+  #rows = new PassingMap<RunRow, RunRow>();
   #isInOrder = true;
   #newest = 0;
 
@@ -145,7 +146,7 @@ export class ReadyLine {
   add(row: RunRow): void {
     if (row.readyAt < this.#newest) this.#isInOrder = false;
     else this.#newest = row.readyAt;
-    this.#rows.add(row);
+    this.#rows.set(row, row);
   }
 
   remove(row: RunRow): void {
@@ -154,9 +155,15 @@ export class ReadyLine {
 
   /** The longest ready first. */
   inOrder(): Iterator<RunRow, undefined> {
-    if (!this.#isInOrder) this.#rows = new Set([...this.#rows].toSorted(inLine));
-    this.#isInOrder = true;
+    if (!this.#isInOrder) this.#sort();
     return this.#rows.values();
+  }
+
+  #sort(): void {
+    const rows = [...this.#rows.values()].toSorted(inLine);
+    this.#rows = new PassingMap();
+    for (const row of rows) this.#rows.set(row, row);
+    this.#isInOrder = true;
   }
 }
 

@@ -7,13 +7,14 @@ import type {
   Sessions,
   SessionSummary,
 } from "../../../kernel/index.ts";
+import { PassingMap } from "../../passing-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
 import { SessionRow } from "./session-row.ts";
 
 const none: readonly PlacedEntry[] = [];
 
 export class MemorySessions implements Sessions {
-  readonly #rows = new Map<SessionId, SessionRow>();
+  readonly #rows = new PassingMap<SessionId, SessionRow>();
 
   async apply(changes: readonly SessionChange[]): Promise<void> {
     this.applyNow(changes);

@@ -12,6 +12,7 @@ import {
   type RunRecord,
   type SessionId,
 } from "../../../kernel/index.ts";
+import { PassingMap } from "../../passing-map.ts";
 import type { RunEnd } from "../run-end.ts";
 import { ReadyRuns, type ReadyLine } from "./ready-runs.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";
@@ -53,12 +54,12 @@ export interface RunWatcher {
 
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
-  readonly runs = new Map<RunId, RunRow>();
+  readonly runs = new PassingMap<RunId, RunRow>();
   /** Those that have ended, in the order in which they did: whoever collects looks at no others. */
-  readonly ended = new Set<RunRow>();
+  readonly ended = new PassingMap<RunRow, RunRow>();
   readonly ready = new ReadyRuns();
   /** In the order of their creation. */
-  readonly ofSession = new Map<SessionId, RunRow[]>();
+  readonly ofSession = new PassingMap<SessionId, RunRow[]>();
   /** S5: by the id of its mail, the run that has a submission. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
@@ -72,7 +73,7 @@ export class Tables {
   setEnd(row: RunRow, end: RunEnd | null): void {
     row.end = end;
     if (end === null) this.ended.delete(row);
-    else this.ended.add(row);
+    else this.ended.set(row, row);
   }
 
   tick(): number {
