@@ -157,7 +157,7 @@ export class Agent implements HostedAgent {
     this.name = name;
     this.description = options.description ?? "";
     this.architecture = architectureOf(options);
-    refuseTwice(name, this.tools);
+    refuseTwice(name, toolsIn(options.tools));
     // B2: refused here, not when the first run is paid for.
     executionBudget(budget);
     this.budget = budget;
