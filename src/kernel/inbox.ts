@@ -18,7 +18,8 @@ export type InboxChange =
  * - I1 Delivery is idempotent by message id, also after the message was acknowledged.
  * - I2 Messages of one sender are drained in the order in which they were sent.
  * - I3 `peek` takes nothing away: a message stays until it is acknowledged.
- * - I4 A message handed back `maxDeliveries` times becomes a dead letter; it is kept and drained no more.
+ * - I4 A message handed back `maxDeliveries` times becomes a dead letter; it is kept and drained no more. They are in the order in which they became it, those of one
+ *   `nack` in the order in which they came.
  */
 export interface Inbox {
   readonly maxDeliveries: number;

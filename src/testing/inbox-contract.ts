@@ -57,6 +57,14 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.deliver(message("bad"))).toBe(false);
   });
 
+  test("I4: dead letters are in the order in which they became it", async () => {
+    const { inbox } = await open();
+    for (const id of ["a", "b", "c", "d"]) await inbox.deliver(message(id));
+    for (const dying of [["c"], ["d", "b"], ["a"]])
+      for (let round = 0; round < inbox.maxDeliveries; round++) await inbox.nack(to, dying);
+    expect(ids(await inbox.deadLetters(to))).toEqual(["c", "b", "d", "a"]);
+  });
+
   test("I4: a message named twice in one hand-back is handed back once", async () => {
     const { inbox } = await open();
     await inbox.deliver(message("a"));

@@ -49,7 +49,7 @@ export class SqliteInbox implements Inbox {
     return this.#tables.read(() =>
       this.#tables.database
         .all<MessageRow>(
-          `SELECT deliveries, body FROM messages WHERE agent_id = ? AND state = ${MessageState.DEAD} ORDER BY id`,
+          `SELECT deliveries, body FROM messages WHERE agent_id = ? AND state = ${MessageState.DEAD} ORDER BY died, id`,
           agentId,
         )
         .map(deliveryOf),
@@ -106,14 +106,21 @@ export class SqliteInbox implements Inbox {
   }
 
   #handBack(agentId: AgentId, messageIds: readonly string[]): void {
+    const { database } = this.#tables;
+    const last = database.get<{ readonly died: number | null }>(
+      `SELECT max(died) AS died FROM messages WHERE agent_id = ? AND state = ${MessageState.DEAD}`,
+      agentId,
+    );
     for (const messageId of new Set(messageIds)) {
-      this.#tables.database.run(
+      database.run(
         `UPDATE messages SET deliveries = deliveries + 1,
-           state = iif(deliveries + 1 < ?3, ${MessageState.WAITING}, ${MessageState.DEAD})
+           state = iif(deliveries + 1 < ?3, ${MessageState.WAITING}, ${MessageState.DEAD}),
+           died = iif(deliveries + 1 < ?3, NULL, ?4)
          WHERE agent_id = ?1 AND message_id = ?2 AND state = ${MessageState.WAITING}`,
         agentId,
         messageId,
         this.maxDeliveries,
+        (last?.died ?? 0) + 1,
       );
     }
   }

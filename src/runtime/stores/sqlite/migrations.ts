@@ -12,7 +12,7 @@ const applicationId = 0x52656576;
  * for each run that writes.
  * `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
  * `seal`, which says what its `link` in the chain followed from. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
- * A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`.
+ * `died` counts the times at which messages of an agent became dead letters. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`.
  * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
  * that those use who look for work mentions a run that is suspended without a time to wake.
  */
@@ -84,11 +84,12 @@ const migrations: readonly string[] = [
     message_id TEXT NOT NULL,
     state INTEGER NOT NULL,
     deliveries INTEGER NOT NULL,
+    died INTEGER,
     body TEXT
   );
   CREATE UNIQUE INDEX messages_by_id ON messages (agent_id, message_id);
   CREATE INDEX messages_waiting ON messages (agent_id, id) WHERE state = 0;
-  CREATE INDEX messages_dead ON messages (agent_id, id) WHERE state = 1;
+  CREATE INDEX messages_dead ON messages (agent_id, died) WHERE state = 1;
 
   CREATE TABLE sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
