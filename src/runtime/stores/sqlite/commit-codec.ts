@@ -30,14 +30,18 @@ export interface CommitFrame extends Run {
 
 const rootTask = formatTaskId(0);
 
-/** What most first commits hold. Stored ones name these by their place, and what follows after them: the list must not change. */
-const common: readonly JsonValue[] = [
-  { maxTokens: null, maxCostUsd: null, maxTurns: null, deadlineMs: null },
-  { maxAgents: 50, allowPreempt: true },
-];
-
+/**
+ * What most first commits hold. Stored ones name these by their place, and what follows after them: the list must not change. Made for
+ * each, since they become part of what is read.
+ */
 function knownOf({ runId, agentId, sessionId }: Run): readonly JsonValue[] {
-  return [...common, runId, agentId, sessionId];
+  return [
+    { maxTokens: null, maxCostUsd: null, maxTurns: null, deadlineMs: null },
+    { maxAgents: 50, allowPreempt: true },
+    runId,
+    agentId,
+    sessionId,
+  ];
 }
 
 function rootOf({ agentId }: Run): Bookkeeper {
@@ -56,23 +60,16 @@ export function encodeCommit(
   sessions: readonly StrandedChange[] = strandsOf(commit.sessions ?? []),
 ): string {
   const { at, opens, steps, events, ledger } = commit;
+  const { runId, agentId } = run;
   const root = rootOf(run);
   // What is undefined is not in the text.
-  const stored: StoredCommit = {
+  const ofTurn: StoredCommit = {
     steps: isAny(steps) ? steps.map((step) => encodeStep(step, hash)) : undefined,
-    events: isAny(events) ? encodeEvents(events, { ...run, at, steps: steps ?? [] }) : undefined,
+    events: isAny(events) ? encodeEvents(events, { runId, agentId, at, steps: steps ?? [] }) : undefined,
     opens: isAny(opens) ? opens.map(encodeOpening) : undefined,
     ledger: isAny(ledger) ? ledger.map((command) => encodeBooking(command, root)) : undefined,
-    sessions: isAny(sessions) ? sessions.map((change) => encodeChange(change, run)) : undefined,
-    voids: unlessEmpty(commit.voids),
-    tasks: unlessEmpty(commit.tasks),
-    resolves: unlessEmpty(commit.resolves),
-    headcount: unlessEmpty(commit.headcount),
-    mailThrough: commit.mailThrough,
-    mail: unlessEmpty(commit.mail),
-    inbox: unlessEmpty(commit.inbox),
-    topics: unlessEmpty(commit.topics),
   };
+  const stored = isOfTurn(commit) ? ofTurn : { ...ofTurn, ...encodeRest(commit, run, sessions) };
   if (commit.number > 0) return JSON.stringify(stored);
   if (stored.steps !== undefined) return JSON.stringify({ plain: stored });
   return JSON.stringify(foldJson(stored as unknown as JsonObject, knownOf(run)));
@@ -103,6 +100,38 @@ export function decodeCommit(body: string, frame: CommitFrame, find: FindEntries
   if (sessions !== undefined)
     commit.sessions = sessions.flatMap((change) => decodeChange(change, frame, find));
   return commit;
+}
+
+/** Whether it has nothing but what a commit of every turn has: most are such. */
+function isOfTurn({
+  voids,
+  tasks,
+  resolves,
+  headcount,
+  sessions,
+  mailThrough,
+  mail,
+  inbox,
+  topics,
+}: Commit): boolean {
+  return (
+    (voids ?? tasks ?? resolves ?? headcount ?? sessions ?? mailThrough ?? mail ?? inbox ?? topics) ===
+    undefined
+  );
+}
+
+function encodeRest(commit: Commit, run: Run, sessions: readonly StrandedChange[]): StoredCommit {
+  return {
+    sessions: isAny(sessions) ? sessions.map((change) => encodeChange(change, run)) : undefined,
+    voids: unlessEmpty(commit.voids),
+    tasks: unlessEmpty(commit.tasks),
+    resolves: unlessEmpty(commit.resolves),
+    headcount: unlessEmpty(commit.headcount),
+    mailThrough: commit.mailThrough,
+    mail: unlessEmpty(commit.mail),
+    inbox: unlessEmpty(commit.inbox),
+    topics: unlessEmpty(commit.topics),
+  };
 }
 
 function isAny<Item>(list: readonly Item[] | undefined): list is readonly Item[] {
