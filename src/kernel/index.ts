@@ -159,6 +159,7 @@ export {
   type JsonValue,
   sealJson,
   sealMadeJson,
+  setMember,
 } from "./json.ts";
 export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./lease.ts";

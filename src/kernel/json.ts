@@ -88,19 +88,15 @@ export function copyJson<Value extends JsonValue>(value: Value): Value {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(copyJson) as unknown as Value;
   const copy: Record<string, JsonValue> = {};
-  for (const key of Object.keys(value)) {
-    const member = copyJson((value as Record<string, JsonValue>)[key] as JsonValue);
-    // Assigned, it would not be a key like any other.
-    if (key !== "__proto__") copy[key] = member;
-    else
-      Object.defineProperty(copy, key, {
-        value: member,
-        writable: true,
-        enumerable: true,
-        configurable: true,
-      });
-  }
+  for (const key of Object.keys(value))
+    setMember(copy, key, copyJson((value as Record<string, JsonValue>)[key] as JsonValue));
   return copy as Value;
+}
+
+/** Also under `__proto__`: in JSON that is a key like any other. */
+export function setMember(record: Record<string, JsonValue>, key: string, value: JsonValue): void {
+  if (key !== "__proto__") record[key] = value;
+  else Object.defineProperty(record, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
 /** One text for all values that are equal as JSON: keys sorted, absent properties left out. For digests. */

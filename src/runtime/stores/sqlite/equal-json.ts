@@ -1,4 +1,4 @@
-/** Whether two values are the same as JSON: the order of members does not count, an absent one is `undefined`. */
+/** Whether two values are the same as JSON: in the same order, and a member that is `undefined` is absent. */
 export function equalJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
@@ -6,8 +6,24 @@ export function equalJson(one: unknown, other: unknown): boolean {
     if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
     return one.every((item, index) => equalJson(item, other[index]));
   }
-  const [ones, others] = [one as Record<string, unknown>, other as Record<string, unknown>];
-  for (const key in ones) if (!equalJson(ones[key], others[key])) return false;
-  for (const key in others) if (others[key] !== undefined && !Object.hasOwn(ones, key)) return false;
-  return true;
+  return equalMembers(one as Members, other as Members);
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function equalMembers(ones: Members, others: Members): boolean {
+  const keys = Object.keys(others);
+  let place = nextPresent(others, keys, 0);
+  for (const key of Object.keys(ones)) {
+    if (ones[key] === undefined) continue;
+    if (keys[place] !== key || !equalJson(ones[key], others[key])) return false;
+    place = nextPresent(others, keys, place + 1);
+  }
+  return place === keys.length;
+}
+
+function nextPresent(members: Members, keys: readonly string[], from: number): number {
+  let place = from;
+  while (place < keys.length && members[keys[place] ?? ""] === undefined) place++;
+  return place;
 }

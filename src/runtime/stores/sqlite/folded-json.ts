@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../../kernel/index.ts";
+import { setMember, type JsonObject, type JsonValue } from "../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
 import { memberCount } from "./member-count.ts";
 
@@ -8,18 +8,25 @@ const mark = "$same";
 const shortest = 16;
 /** What lies deeper is kept as it is: a user's input may hold anything, and as much of it. */
 const deepest = 6;
+/** What holds more values than this is kept as it is: folding takes longer than writing them all. */
+const mostValues = 4_000;
 
 /**
  * The value with nothing in it twice: a long text that came before, and an object that did, is named by its number. Those in `known` came
- * before everything, and any object that is equal to one of them is it. A value that has our mark in it is kept as it is.
+ * before everything, and any object that is equal to one of them is it. A value that has our mark in it, or is very large, is kept as it is.
  */
 export function foldJson(value: JsonObject, known: readonly JsonValue[]): JsonValue {
-  const numbers = new Map<JsonValue, number>();
-  const objects = known.filter(isObject);
-  let isOurs = value["plain"] === undefined;
+  const first = distinct(known);
+  const numbers = new Map(first.map((each, index) => [each, index]));
+  const objects = first.filter(isContainer);
+  let isFolded = value["plain"] === undefined;
+  let room = mostValues;
   const fold = (each: JsonValue, depth: number): JsonValue => {
-    if (depth > deepest) return each;
-    if (isObject(each) && Object.hasOwn(each, mark)) isOurs = false;
+    if (depth > deepest || !isFolded) return each;
+    room--;
+    if (Array.isArray(each) ? each.length > room : room < 0) isFolded = false;
+    if (isObject(each) && Object.hasOwn(each, mark)) isFolded = false;
+    if (!isFolded) return each;
     if (!mayRepeat(each)) return isContainer(each) ? mapMembers(each, depth, fold) : each;
     const same = isContainer(each) ? (objects.find((one) => equalJson(one, each)) ?? each) : each;
     const number = numbers.get(same);
@@ -28,15 +35,14 @@ export function foldJson(value: JsonObject, known: readonly JsonValue[]): JsonVa
     numbers.set(each, numbers.size);
     return folded;
   };
-  for (const each of known) fold(each, 0);
   const folded = fold(value, 0);
-  return isOurs ? folded : { plain: value };
+  return isFolded ? folded : { plain: value };
 }
 
 /** What `foldJson` was given. Throws a `SyntaxError` for what it has not made. */
 export function unfoldJson(value: JsonValue, known: readonly JsonValue[]): JsonValue {
   if (isObject(value) && value["plain"] !== undefined) return value["plain"];
-  const values: JsonValue[] = [];
+  const values = distinct(known);
   const unfold = (each: JsonValue, depth: number): JsonValue => {
     if (depth > deepest) return each;
     if (isObject(each)) {
@@ -47,8 +53,15 @@ export function unfoldJson(value: JsonValue, known: readonly JsonValue[]): JsonV
     if (mayRepeat(unfolded)) values.push(unfolded);
     return unfolded;
   };
-  for (const each of known) unfold(each, 0);
   return unfold(value, 0);
+}
+
+/** Those that may be repeated, in their order and each once: a session may have the name of its agent. */
+function distinct(known: readonly JsonValue[]): JsonValue[] {
+  const values: JsonValue[] = [];
+  for (const each of known)
+    if (mayRepeat(each) && !values.some((value) => equalJson(value, each))) values.push(each);
+  return values;
 }
 
 function mayRepeat(value: JsonValue): boolean {
@@ -79,15 +92,7 @@ function mapMembers(
     const other = change(member, depth + 1);
     if (other === member) continue;
     copy ??= (isObject(value) ? { ...value } : value.slice()) as Record<string, JsonValue>;
-    if (key !== "__proto__") copy[key] = other;
-    // Assigned, it would not be a key like any other.
-    else
-      Object.defineProperty(copy, key, {
-        value: other,
-        writable: true,
-        enumerable: true,
-        configurable: true,
-      });
+    setMember(copy, key, other);
   }
   return copy ?? value;
 }
