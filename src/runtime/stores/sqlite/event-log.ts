@@ -87,11 +87,14 @@ export class SqliteEventLog implements EventLog {
         if (feed.fault !== undefined) throw feed.fault;
         while (place.next < feed.end && !feed.isGone) {
           if (place.next > fromSeq && isStopped()) return;
-          if (place.next < feed.oldest) {
-            for await (const event of this.#between(feed.run, place.next, feed.oldest))
+          // As it is now: the feed may be cut again while the consumer is busy.
+          const { oldest } = feed;
+          if (place.next < oldest) {
+            for await (const event of this.#between(feed.run, place.next, oldest))
               if (filter.shows(event)) yield event;
+            place.next = oldest;
+            continue;
           }
-          place.next = Math.max(place.next, feed.oldest);
           for (const event of feed.from(place.next)) {
             place.next = event.seq + 1;
             if (filter.shows(event)) yield event;
