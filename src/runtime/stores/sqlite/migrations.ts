@@ -4,7 +4,8 @@ import type { FileSchema } from "./migrate.ts";
 const applicationId = 0x52656576;
 
 /**
- * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed; of these, none has been yet.
+ * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed. None has been
+ * yet: until then, whoever changes what a file holds counts `unreleased` up.
  *
  * Keys are integers. A commit is one row, written behind the last, with its events inside; `next_event` is the seq after its last, so that
  * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
@@ -33,11 +34,22 @@ const migrations: readonly string[] = [
     holder INTEGER,
     wake_at INTEGER,
     ready_at INTEGER NOT NULL,
-    mail_count INTEGER NOT NULL
+    mail_count INTEGER NOT NULL,
+    user_id TEXT,
+    ended INTEGER,
+    ended_at INTEGER,
+    erases TEXT,
+    erasing INTEGER
   );
   CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ready_at) WHERE state = 0;
   CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
   CREATE INDEX runs_waking ON runs (wake_at) WHERE wake_at IS NOT NULL;
+  CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_tenant ON runs (tenant) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_by_end ON runs (ended) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
 
   CREATE TABLE commits (
     id INTEGER PRIMARY KEY,
@@ -46,7 +58,8 @@ const migrations: readonly string[] = [
     at INTEGER NOT NULL,
     next_event INTEGER NOT NULL,
     link TEXT NOT NULL,
-    body TEXT NOT NULL
+    body TEXT NOT NULL,
+    seal TEXT
   );
   CREATE TABLE places (
     run INTEGER NOT NULL,
@@ -70,6 +83,7 @@ const migrations: readonly string[] = [
     mail_id TEXT NOT NULL,
     PRIMARY KEY (run, mail_id)
   ) WITHOUT ROWID;
+  CREATE INDEX mail_of_submits ON mail_ids (mail_id) WHERE mail_id >= 'submit ' AND mail_id < 'submit!';
   CREATE TABLE mail (
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,
@@ -113,6 +127,7 @@ const migrations: readonly string[] = [
   );
   CREATE INDEX entries_by_name ON entries (session, stem, number, count);
   CREATE INDEX entries_hidden ON entries (session) WHERE visibility < 2;
+  CREATE INDEX entries_visible ON entries (session) WHERE visibility = 2;
 
   CREATE TABLE blobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -134,23 +149,6 @@ const migrations: readonly string[] = [
     UNIQUE (topic_id, agent_id)
   );
   `,
-  `
-  ALTER TABLE runs ADD COLUMN user_id TEXT;
-  ALTER TABLE runs ADD COLUMN ended INTEGER;
-  ALTER TABLE runs ADD COLUMN ended_at INTEGER;
-  UPDATE runs SET ended = 0, ended_at = created_at WHERE state = 3;
-  CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
-  CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
-  CREATE INDEX runs_of_tenant ON runs (tenant) WHERE run_id IS NOT NULL;
-  CREATE INDEX runs_by_end ON runs (ended) WHERE run_id IS NOT NULL;
-  ALTER TABLE runs ADD COLUMN erases TEXT;
-  ALTER TABLE runs ADD COLUMN erasing INTEGER;
-  CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
-  ALTER TABLE commits ADD COLUMN seal TEXT;
-  CREATE INDEX entries_visible ON entries (session) WHERE visibility = 2;
-  CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
-  CREATE INDEX mail_of_submits ON mail_ids (mail_id) WHERE mail_id >= 'submit ' AND mail_id < 'submit!';
-  `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 2 };

@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
-import { createRun, ownRun } from "../../../../src/testing/store-fixtures.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { Database } from "../../../../src/runtime/stores/sqlite/database.ts";
+import { migrate } from "../../../../src/runtime/stores/sqlite/migrate.ts";
+import { createRun } from "../../../../src/testing/store-fixtures.ts";
 import { startProcess } from "./store-process.ts";
 import { connect, newPath, openStore } from "./store-files.ts";
 
@@ -7,7 +9,7 @@ test("a new file gets its tables and says whose they are", async () => {
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 3 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
@@ -38,26 +40,29 @@ test("the database of another program is refused and left as it is", async () =>
   expect(connect(path).prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
 });
 
-test("the second migration leaves the runs there are, and those that ended are listed as ended", async () => {
-  const path = await newPath();
-  const store = await openStore(path);
-  const lease = await ownRun(store);
-  await store.leases.release(lease, { kind: "ended" });
-  await store.close();
-  downgrade(path);
-  const { runs } = await (await openStore(path)).journal.list();
-  expect(runs.map(({ runId, status }) => [runId, status])).toEqual([["run_a", "completed"]]);
-});
+test.each([1, 2])(
+  "a file of development version %i is refused with what to do, and left as it is",
+  async (version) => {
+    const path = await newPath();
+    const connection = connect(path);
+    connection.exec(`PRAGMA application_id = 0x52656576; PRAGMA user_version = ${version}`);
+    connection.exec("CREATE TABLE commits (id INTEGER PRIMARY KEY, content TEXT)");
+    await expect(openStore(path)).rejects.toMatchObject({
+      code: "version_mismatch",
+      message: expect.stringMatching(/development version of Reeve.+ delete it/),
+    });
+    expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: version });
+    expect(connection.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "commits" }]);
+  },
+);
 
-/** Takes the second migration back. No release has left such a file: the first was still changed after the second was there. */
-function downgrade(path: string): void {
-  const connection = connect(path);
-  for (const name of ["of_session", "of_agent", "of_tenant", "by_end", "erasing", "by_age_of_end"])
-    connection.exec(`DROP INDEX runs_${name}`);
-  connection.exec(
-    "DROP INDEX mail_of_submits; DROP INDEX entries_visible; ALTER TABLE commits DROP COLUMN seal",
-  );
-  for (const column of ["user_id", "ended", "ended_at", "erases", "erasing"])
-    connection.exec(`ALTER TABLE runs DROP COLUMN ${column}`);
-  connection.exec("PRAGMA user_version = 1");
-}
+test("a file of an earlier version gets what is new, and keeps what it holds", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  onTestFinished(() => database.close());
+  const first = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')";
+  const second = "ALTER TABLE notes ADD COLUMN author TEXT";
+  for (const migrations of [[first], [first, second], [first, second]])
+    migrate(database, { applicationId: 7, migrations, unreleased: 4 });
+  expect(database.all("SELECT * FROM notes")).toEqual([{ text: "mine", author: null }]);
+  expect(database.get("PRAGMA user_version")).toEqual({ user_version: 6 });
+});
