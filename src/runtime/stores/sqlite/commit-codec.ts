@@ -109,15 +109,14 @@ function isOfTurn({
   resolves,
   headcount,
   sessions,
+  erases,
   mailThrough,
   mail,
   inbox,
   topics,
 }: Commit): boolean {
-  return (
-    (voids ?? tasks ?? resolves ?? headcount ?? sessions ?? mailThrough ?? mail ?? inbox ?? topics) ===
-    undefined
-  );
+  const more = voids ?? tasks ?? resolves ?? headcount ?? sessions ?? erases;
+  return (more ?? mailThrough ?? mail ?? inbox ?? topics) === undefined;
 }
 
 function encodeRest(commit: Commit, run: Run, sessions: readonly StrandedChange[]): StoredCommit {
@@ -127,6 +126,7 @@ function encodeRest(commit: Commit, run: Run, sessions: readonly StrandedChange[
     tasks: unlessEmpty(commit.tasks),
     resolves: unlessEmpty(commit.resolves),
     headcount: unlessEmpty(commit.headcount),
+    erases: unlessEmpty(commit.erases),
     mailThrough: commit.mailThrough,
     mail: unlessEmpty(commit.mail),
     inbox: unlessEmpty(commit.inbox),

@@ -282,11 +282,16 @@ export class CommitRows {
     return erasures.length === 0 ? commit : eraseCommit(commit, erasures);
   }
 
-  /** The events of `decode`, for which nobody has to look into sessions. */
+  /** The events of `decode`. */
   events(run: RunKey, row: CommitText): readonly Event[] {
-    const commit = this.#decode(run, row, noEntries);
+    const commit = this.decodeAlone(run, row);
     const erasures = erasuresOf(run);
     return (erasures.length === 0 ? commit : eraseCommit(commit, erasures)).events ?? [];
+  }
+
+  /** As its row says, without the entries it names, for which nobody has to look into sessions. */
+  decodeAlone(run: RunKey, row: CommitText): Commit {
+    return this.#decode(run, row, noEntries);
   }
 
   decodeWhole(run: RunKey, row: CommitText): Commit {

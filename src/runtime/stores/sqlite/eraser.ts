@@ -1,10 +1,11 @@
 import { setImmediate } from "node:timers/promises";
-import { chainStart, eraseCommit, type Erasure, type Hash } from "../../../kernel/index.ts";
+import { chainStart, eraseCommit, Fault, type Erasure, type Hash } from "../../../kernel/index.ts";
 import type { Chain } from "./chain.ts";
 import { Chore } from "./chore.ts";
 import { encodeCommit } from "./commit-codec.ts";
 import type { CommitRow, CommitRows } from "./commit-rows.ts";
-import { erasuresOf } from "./erasures.ts";
+import { addErasures, erasuresOf } from "./erasures.ts";
+import type { LogCheck } from "./log-check.ts";
 import { runKeyColumns, type RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -12,6 +13,7 @@ export interface EraserOptions {
   readonly tables: Tables;
   readonly rows: CommitRows;
   readonly chain: Chain;
+  readonly check: LogCheck;
   readonly hash: Hash;
 }
 
@@ -33,15 +35,20 @@ export class Eraser {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
   readonly #chain: Chain;
+  readonly #check: LogCheck;
   readonly #hash: Hash;
-  /** Runs whose chain was made with another key: erased by a store that has it, so that the chain still holds. */
+  /**
+   * Runs whose log is not in order here. That of another key: a store that has it erases them, so that the chain still holds. That of
+   * someone who marked what no commit ordered to be erased: nobody does.
+   */
   readonly #others = new Set<number>();
   readonly #chore = new Chore(() => this.#work());
 
-  constructor({ tables, rows, chain, hash }: EraserOptions) {
+  constructor({ tables, rows, chain, check, hash }: EraserOptions) {
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
+    this.#check = check;
     this.#hash = hash;
   }
 
@@ -52,9 +59,7 @@ export class Eraser {
       "SELECT erases FROM runs WHERE id = ?",
       id,
     );
-    const known = erasuresOf(before ?? {});
-    const added = erasures.filter(({ taskId }) => !known.some((each) => each.taskId === taskId));
-    const erases = JSON.stringify([...known, ...added]);
+    const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
     database.run("UPDATE runs SET erases = ?2, erasing = 1 WHERE id = ?1", id, erases);
   }
 
@@ -69,10 +74,23 @@ export class Eraser {
 
   async #work(): Promise<void> {
     for (;;) {
-      const run = await this.#tables.read(() => this.#next());
-      if (run === undefined || this.#chore.isStopped) return;
-      await this.#eraseRun(run);
+      const next = await this.#tables.read(() => this.#next());
+      if (next === undefined || this.#chore.isStopped) return;
+      const ordered = await this.#orderedIn(next);
+      if (ordered !== undefined) await this.#eraseRun(ordered);
     }
+  }
+
+  /** The run with what its chain orders to be erased; nothing when it is not for this store, or gone. */
+  async #orderedIn({ id, runId }: RunKey): Promise<RunKey | undefined> {
+    try {
+      const { run, verdict } = await this.#check.check(runId);
+      if (verdict.ok) return run;
+      this.#others.add(id);
+    } catch (error) {
+      if (!Fault.is(error) || error.code !== "not_found") throw error;
+    }
+    return undefined;
   }
 
   #next(): RunKey | undefined {
@@ -130,11 +148,12 @@ export class Eraser {
     const commit = this.#rows.decodeWhole(run, row);
     const erased = eraseCommit(commit, erasuresOf(run));
     if (erased === commit) return;
+    const body = encodeCommit(erased, run, this.#hash);
     this.#tables.database.run(
       "UPDATE commits SET body = ?2, seal = ?3 WHERE id = ?1",
       row.id,
-      encodeCommit(erased, run, this.#hash),
-      this.#chain.seal(before, row),
+      body,
+      this.#chain.seal(before, { ...row, body }),
     );
   }
 }

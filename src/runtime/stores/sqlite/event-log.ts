@@ -1,6 +1,4 @@
 import {
-  chainStart,
-  Fault,
   type Delta,
   type Event,
   type EventLog,
@@ -11,10 +9,10 @@ import {
 } from "../../../kernel/index.ts";
 import { Bell } from "../bell.ts";
 import { TailFilter } from "../tail-filter.ts";
-import type { Chain } from "./chain.ts";
 import type { ChangeWatch } from "./change-watch.ts";
-import type { CommitRow, CommitRows } from "./commit-rows.ts";
+import type { CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
+import type { LogCheck } from "./log-check.ts";
 import type { RunFeed, RunFeeds, Watcher } from "./run-feed.ts";
 import type { RunKey } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
@@ -22,7 +20,7 @@ import type { Tables } from "./tables.ts";
 export interface SqliteEventLogOptions {
   readonly tables: Tables;
   readonly rows: CommitRows;
-  readonly chain: Chain;
+  readonly check: LogCheck;
   readonly feeds: RunFeeds;
   readonly deltas: DeltaBoard;
   readonly watch: ChangeWatch;
@@ -50,15 +48,15 @@ interface JoinedFeed {
 export class SqliteEventLog implements EventLog {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
-  readonly #chain: Chain;
+  readonly #check: LogCheck;
   readonly #feeds: RunFeeds;
   readonly #deltas: DeltaBoard;
   readonly #watch: ChangeWatch;
 
-  constructor({ tables, rows, chain, feeds, deltas, watch }: SqliteEventLogOptions) {
+  constructor({ tables, rows, check, feeds, deltas, watch }: SqliteEventLogOptions) {
     this.#tables = tables;
     this.#rows = rows;
-    this.#chain = chain;
+    this.#check = check;
     this.#feeds = feeds;
     this.#deltas = deltas;
     this.#watch = watch;
@@ -158,30 +156,7 @@ export class SqliteEventLog implements EventLog {
   }
 
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
-    const { run, end } = await this.#tables.read(() => {
-      const key = this.#tables.run(runId);
-      return { run: key, end: this.#rows.endNumber(key) };
-    });
-    let [number, seq] = [0, 0];
-    let [link, last] = [chainStart(run), chainStart(run)];
-    let headSeq: number | null = null;
-    for await (const page of this.#rows.pages(run, 0, end)) {
-      for (const row of page) {
-        if (row.number !== number) return broken(seq, `commit ${number} is missing`);
-        if (!this.#chain.holds(link, row))
-          return broken(seq, `commit ${number} does not follow from the one before: it was changed`);
-        if (seq + this.#countEvents(run, row) !== row.nextEvent)
-          return broken(seq, `commit ${number} does not hold the events it should`);
-        [number, seq, link] = [number + 1, row.nextEvent, row.link];
-        last = this.#chain.head(last, row);
-        if (last === head) headSeq = seq;
-      }
-    }
-    if (number < end) return broken(seq, `commit ${number} is missing`);
-    if (head !== undefined && headSeq === null)
-      return broken(seq, "the log does not come to the head kept elsewhere");
-    const sinceHead = headSeq === null ? null : seq - headSeq;
-    return { ok: true, events: seq, head: last, keyed: this.#chain.keyed, sinceHead };
+    return (await this.#check.check(runId, head)).verdict;
   }
 
   async *#between(known: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {
@@ -200,18 +175,4 @@ export class SqliteEventLog implements EventLog {
       }
     }
   }
-
-  /** -1 when it cannot be read. */
-  #countEvents(run: RunKey, row: CommitRow): number {
-    try {
-      return this.#rows.events(run, row).length;
-    } catch (error) {
-      if (Fault.is(error)) return -1;
-      throw error;
-    }
-  }
-}
-
-function broken(seq: number, problem: string): LogVerdict {
-  return { ok: false, seq, problem };
 }

@@ -14,6 +14,7 @@ import { GroupCommit } from "./group-commit.ts";
 import { SqliteInbox } from "./inbox.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLeases } from "./leases.ts";
+import { LogCheck } from "./log-check.ts";
 import { SqliteMailbox } from "./mailbox.ts";
 import { migrate } from "./migrate.ts";
 import { storeSchema } from "./migrations.ts";
@@ -76,8 +77,9 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     rows.open();
   });
   const chain = new Chain(hash, auditKey);
+  const check = new LogCheck(tables, rows, chain);
   const collector = new Collector(tables, rows);
-  const eraser = new Eraser({ tables, rows, chain, hash });
+  const eraser = new Eraser({ tables, rows, chain, check, hash });
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
   const locks = new WorkerLocks(database.path);
@@ -116,7 +118,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   };
   return {
     journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, neighbours }),
-    events: new SqliteEventLog({ tables, rows, chain, feeds, deltas, watch }),
+    events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
     mailbox,
     inbox,
     sessions,

@@ -59,7 +59,7 @@ type SessionAppend = Extract<SessionChange, { readonly type: "append" }>;
 /** Nothing in it is an empty list. */
 export interface StoredCommit extends Omit<
   { readonly [Key in keyof Commit]: Commit[Key] | undefined },
-  "number" | "at" | "opens" | "steps" | "events" | "ledger" | "sessions" | "erases"
+  "number" | "at" | "opens" | "steps" | "events" | "ledger" | "sessions"
 > {
   readonly opens?: readonly StoredOpening[] | undefined;
   readonly steps?: readonly StoredStep[] | undefined;

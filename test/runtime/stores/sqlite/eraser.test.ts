@@ -1,6 +1,13 @@
 import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
-import { assistantMessage, eventDraft, type Lease, type Store } from "../../../../src/kernel/index.ts";
+import type { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test, vi } from "vitest";
+import {
+  assistantMessage,
+  eventDraft,
+  formatTaskId,
+  type Lease,
+  type Store,
+} from "../../../../src/kernel/index.ts";
 import {
   agentId,
   all,
@@ -12,7 +19,8 @@ import {
 } from "../../../../src/testing/store-fixtures.ts";
 import { sha256 } from "../../../../src/runtime/sha256.ts";
 import { Chain } from "../../../../src/runtime/stores/sqlite/chain.ts";
-import type { CommitRow } from "../../../../src/runtime/stores/sqlite/commit-rows.ts";
+import { Eraser } from "../../../../src/runtime/stores/sqlite/eraser.ts";
+import { CommitRows, type CommitRow } from "../../../../src/runtime/stores/sqlite/commit-rows.ts";
 import { connect, count, newPath, openStore, until } from "./store-files.ts";
 
 const secret = "nobody is to know this";
@@ -36,6 +44,12 @@ function marked(path: string): number {
   return count(path, "runs WHERE erasing = 1");
 }
 
+function rowsOf(connection: DatabaseSync): CommitRow[] {
+  return connection
+    .prepare("SELECT id, number, at, next_event AS nextEvent, link, body, seal FROM commits ORDER BY id")
+    .all() as unknown as CommitRow[];
+}
+
 const words = (path: string): boolean => readFileSync(path).includes(secret);
 
 test("what retention erased leaves the file, overwritten, and the chain holds", async () => {
@@ -51,20 +65,24 @@ test("what retention erased leaves the file, overwritten, and the chain holds", 
   expect(words(path)).toBe(false);
 });
 
+/** Ends the run and closes the store before anything is erased, as a process leaves it that dies with the commit. */
+async function endAndDie(store: Store, lease: Lease, number: number): Promise<void> {
+  const erase = vi.spyOn(Eraser.prototype, "erase").mockResolvedValue();
+  await end(store, lease, number);
+  await store.close();
+  erase.mockRestore();
+}
+
 test("a process that died between the end and the erasure shows nothing, and the next one erases", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 50);
-  await store.close();
-  // As a process leaves it that dies with the commit.
-  const connection = connect(path);
-  connection.prepare("UPDATE runs SET erases = ?, erasing = 1").run(JSON.stringify(erases));
-  connection.close();
+  await endAndDie(store, lease, 51);
   expect(words(path)).toBe(true);
   const next = await openStore(path);
   expect(JSON.stringify(await all(next.journal.read(lease.runId)))).not.toContain(secret);
   await until(() => marked(path) === 0, "it is erased");
-  expect(await next.events.verify(lease.runId)).toMatchObject({ ok: true, events: 51 });
+  expect(await next.events.verify(lease.runId)).toMatchObject({ ok: true, events: 52 });
   await next.close();
   expect(words(path)).toBe(false);
 });
@@ -73,10 +91,7 @@ test("a store without the key of the chain shows nothing and leaves the erasing 
   const path = await newPath();
   const store = await openStore(path, { auditKey: "key" });
   const lease = await speak(store, 5);
-  await store.close();
-  const connection = connect(path);
-  connection.prepare("UPDATE runs SET erases = ?, erasing = 1").run(JSON.stringify(erases));
-  connection.close();
+  await endAndDie(store, lease, 6);
   const keyless = await openStore(path);
   expect(JSON.stringify(await all(keyless.events.read(lease.runId)))).not.toContain(secret);
   await keyless.close();
@@ -84,6 +99,83 @@ test("a store without the key of the chain shows nothing and leaves the erasing 
   const keyed = await openStore(path, { auditKey: "key" });
   await until(() => marked(path) === 0, "it is erased");
   expect(await keyed.events.verify(lease.runId)).toMatchObject({ ok: true, keyed: true });
+});
+
+test("E1: a mark of erasure that no commit ordered is found, and nothing is erased for it", async () => {
+  const path = await newPath();
+  const store = await openStore(path, { auditKey: "key" });
+  const { runId } = await speak(store, 5);
+  const whole = await store.events.verify(runId);
+  await store.close();
+  connect(path).prepare("UPDATE runs SET erases = ?, erasing = 1").run(JSON.stringify(erases));
+  const next = await openStore(path, { auditKey: "key" });
+  expect(await next.events.verify(runId, whole.ok ? whole.head : "")).toMatchObject({ ok: false, seq: 0 });
+  const other = await ownRun(next, "b");
+  await next.journal.append(other, { number: 1, at: 1, events: [runEnd(other.runId, 1)], erases });
+  await until(() => marked(path) === 1, "what a commit ordered is erased");
+  expect(
+    count(path, "commits WHERE seal IS NOT NULL AND run = (SELECT id FROM runs WHERE run_id = 'run_a')"),
+  ).toBe(0);
+  connect(path).prepare("UPDATE runs SET erases = NULL, erasing = NULL WHERE run_id = 'run_a'").run();
+  expect(await next.events.verify(runId)).toEqual(whole);
+});
+
+test("E1: a mark that cannot be read, or that someone took away, is found", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const lease = await speak(store, 5);
+  await end(store, lease, 6);
+  await until(() => marked(path) === 0, "it is erased");
+  for (const mark of [null, "[]", "{", "[1]"]) {
+    connect(path).prepare("UPDATE runs SET erases = ?").run(mark);
+    expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 0 });
+  }
+});
+
+test("E1: an order forged into what is left of an erased commit is found: with a key, or against a head", async () => {
+  for (const auditKey of ["key", undefined]) {
+    const path = await newPath();
+    const store = await openStore(path, auditKey === undefined ? {} : { auditKey });
+    const { runId, ...lease } = await speak(store, 2);
+    const both = [...erases, { taskId: formatTaskId(1), agentId }];
+    await end(store, { runId, ...lease }, 3);
+    await until(() => marked(path) === 0, "it is erased");
+    const honest = await store.events.verify(runId);
+    const connection = connect(path);
+    const [before, row] = rowsOf(connection).slice(-2);
+    if (before === undefined || row === undefined) throw new Error("some are missing");
+    const body = JSON.stringify({ ...(JSON.parse(row.body) as object), erases: both });
+    const seal = new Chain(sha256, undefined).seal(before.link, { ...row, body });
+    connection.prepare("UPDATE commits SET body = ?, seal = ? WHERE id = ?").run(body, seal, row.id);
+    connection.prepare("UPDATE runs SET erases = ?").run(JSON.stringify(both));
+    const alone = await store.events.verify(runId);
+    expect(alone.ok).toBe(auditKey === undefined);
+    expect(await store.events.verify(runId, honest.ok ? honest.head : "")).toMatchObject({ ok: false });
+  }
+});
+
+test("E1: with a key what is left of an erased commit is covered too", async () => {
+  const path = await newPath();
+  const store = await openStore(path, { auditKey: "key" });
+  const lease = await speak(store, 5);
+  await end(store, lease, 6);
+  await until(() => marked(path) === 0, "it is erased");
+  connect(path).exec("UPDATE commits SET body = replace(body, 'digest-3', 'digest-9') WHERE number = 3");
+  expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 3 });
+});
+
+test("E1: who verifies while words are ordered to be erased, and are, finds nothing wrong", async () => {
+  const path = await newPath();
+  const [store, reader] = [await openStore(path), await openStore(path)];
+  const lease = await speak(store, 5);
+  const pages = vi.spyOn(CommitRows.prototype, "pages");
+  onTestFinished(() => pages.mockRestore());
+  pages.mockImplementationOnce(async function* late(this: CommitRows, ...range) {
+    await end(store, lease, 6);
+    await until(() => marked(path) === 0, "it is erased");
+    yield* this.pages(...range);
+  });
+  expect(await reader.events.verify(lease.runId)).toMatchObject({ ok: true, events: 7 });
 });
 
 test("E1: a hash put in the place of erased words is found, and so is a row that is gone", async () => {
@@ -107,9 +199,7 @@ test("E1: what was edited before erased words and linked anew is found against a
   await until(() => marked(path) === 0, "it is erased");
   const honest = await store.events.verify(runId);
   const connection = connect(path);
-  const [first, edited, erased] = connection
-    .prepare("SELECT id, number, at, next_event AS nextEvent, link, body, seal FROM commits ORDER BY id")
-    .all() as unknown as CommitRow[];
+  const [first, edited, erased] = rowsOf(connection);
   if (first === undefined || edited === undefined || erased === undefined)
     throw new Error("some are missing");
   const chain = new Chain(sha256, undefined);

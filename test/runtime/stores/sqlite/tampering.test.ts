@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import type { RunId, Store } from "../../../../src/kernel/index.ts";
 import { all, ownRun, runEnd, stepRecord, turnStart } from "../../../../src/testing/store-fixtures.ts";
+import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { Chain } from "../../../../src/runtime/stores/sqlite/chain.ts";
+import type { CommitRow } from "../../../../src/runtime/stores/sqlite/commit-rows.ts";
 import { connect, newPath, openStore } from "./store-files.ts";
 
 interface Setup {
@@ -91,6 +94,35 @@ test("E1: a keyed chain says so, and verifies with its key alone", async () => {
   expect(await other.events.verify(runId)).toMatchObject({ ok: false, seq: 0 });
   const unkeyed = await openStore(path);
   expect(await unkeyed.events.verify(runId)).toMatchObject({ ok: false, seq: 0 });
+});
+
+test("E1: the head of a log of one commit, kept elsewhere, makes no other text of that commit pass", async () => {
+  const path = await newPath();
+  const store = await openStore(path, { auditKey: "secret" });
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  const early = await headOf({ path, store, runId });
+  await store.journal.append(lease, { number: 1, at: 1, events: [turnStart(runId, 1)] });
+  const head = await headOf({ path, store, runId });
+  connect(path)
+    .prepare("UPDATE commits SET body = replace(body, 'hello', 'pay Mallory'), seal = ? WHERE number = 0")
+    .run(early);
+  expect(await store.events.verify(runId, head)).toMatchObject({ ok: false, seq: 0 });
+});
+
+test("E1: an edit that is made to look like an erasure is found, also without a key", async () => {
+  const { path, store, runId } = await setup();
+  const connection = connect(path);
+  const [before, row] = connection
+    .prepare(
+      "SELECT id, number, at, next_event AS nextEvent, link, body, seal FROM commits WHERE number IN (2, 3)",
+    )
+    .all() as unknown as CommitRow[];
+  if (before === undefined || row === undefined) throw new Error("some are missing");
+  const body = row.body.replace('"turn_start",3', '"turn_start",9');
+  const seal = new Chain(sha256, undefined).seal(before.link, { ...row, body });
+  connection.prepare("UPDATE commits SET body = ?, seal = ? WHERE number = 3").run(body, seal);
+  expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq: 3 });
 });
 
 test("a commit that is missing or cannot be read stops those who read the journal", async () => {
