@@ -157,7 +157,6 @@ export class Agent implements HostedAgent {
     this.name = name;
     this.description = options.description ?? "";
     this.architecture = architectureOf(options);
-    refuseTwice(name, toolsIn(options.tools));
     // B2: refused here, not when the first run is paid for.
     executionBudget(budget);
     this.budget = budget;
@@ -197,6 +196,7 @@ export class Agent implements HostedAgent {
       check: home?.check ?? unchecked,
       toolSpecs: new ToolSpecs(),
     };
+    refuseTwice(name, this.tools);
   }
 
   /** As they are now: a call of a turn finds what its server has by then. */

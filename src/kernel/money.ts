@@ -12,6 +12,11 @@ export function toNanoUsd(usd: number): number {
   return Math.max(0, Math.ceil(nanoUsd - noiseOf(nanoUsd)));
 }
 
+/** The same for a bound, which may be as large as it likes: what is more than can be counted is the most that can. */
+export function toNanoUsdBound(usd: number): number {
+  return usd * nanoPerUsd > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : toNanoUsd(usd);
+}
+
 /** For a limit: rounds down. */
 export function toNanoUsdLimit(usd: number): number {
   const nanoUsd = requireUsd(usd) * nanoPerUsd;

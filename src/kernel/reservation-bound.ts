@@ -1,6 +1,6 @@
 import { addSpend, findExcess } from "./account.ts";
 import type { Account, Exhaustion, ReserveCommand, Spend } from "./ledger.ts";
-import { toNanoUsd } from "./money.ts";
+import { toNanoUsdBound } from "./money.ts";
 
 /** Whether the call can be priced at all (B4). */
 export function isPriced({ input, output }: ReserveCommand): boolean {
@@ -14,7 +14,7 @@ export function boundOf({ input, output, turns = 1 }: ReserveCommand, outputToke
   const priced = costUsd !== null && usdPerToken !== null;
   return {
     tokens: input.tokens + outputTokens,
-    nanoUsd: priced ? toNanoUsd(costUsd + outputTokens * usdPerToken) : 0,
+    nanoUsd: priced ? toNanoUsdBound(costUsd + outputTokens * usdPerToken) : 0,
     turns,
   };
 }

@@ -99,10 +99,8 @@ const nothing: JsonObject = Object.freeze({});
 const none: readonly Message[] = Object.freeze([]);
 
 /** Looked at by whoever it goes to (B2). */
-function budgetOf(
-  { budget: own = unlimitedBudget }: Agent,
-  { budget: given }: SubmitOptions,
-): Partial<ExecutionBudget> {
+function budgetOf({ budget }: Agent, { budget: given }: SubmitOptions): Partial<ExecutionBudget> {
+  const own = budget ?? unlimitedBudget;
   return given === undefined ? own : tightenBudget(executionBudget(own), given);
 }
 

@@ -2,18 +2,23 @@ import type { LoopTurn } from "./loop-turn.ts";
 
 /**
  * Runs are begun one after the other, each when those before it have gone as far as they can without waiting. Where models answer at once,
- * one is over before the next is loaded: what is alive does not grow with the runs that were claimed. None begins in a turn of the
+ * one is over before the next is loaded: what is alive does not grow with the runs there are. None begins in a turn of the
  * event loop that has lasted long, which would last as long as there are runs.
+ *
+ * Who waits here is begun in the order in which it came, whatever its rank: whoever chooses among runs lets few of them wait.
  */
 export class Beginnings {
   readonly #turn: LoopTurn;
-  /** From `#next` on; what is before has begun. */
-  #waiting: (() => void)[] = [];
-  #next = 0;
+  readonly #waiting: (() => void)[] = [];
   #isBusy = false;
 
   constructor(turn: LoopTurn) {
     this.#turn = turn;
+  }
+
+  /** How many wait. */
+  get size(): number {
+    return this.#waiting.length;
   }
 
   /** When its caller may begin. Nothing to wait for if nobody has begun in this breath. */
@@ -28,15 +33,10 @@ export class Beginnings {
   readonly #wait = (): void => process.nextTick(this.#goOn);
 
   readonly #goOn = (): void => {
-    const begin = this.#waiting[this.#next];
-    if (begin === undefined) {
-      this.#waiting = [];
-      this.#next = 0;
-      this.#isBusy = false;
-    } else if (this.#turn.isLong) setImmediate(this.#goOn);
+    if (this.#waiting.length === 0) this.#isBusy = false;
+    else if (this.#turn.isLong) setImmediate(this.#goOn);
     else {
-      this.#next++;
-      begin();
+      this.#waiting.shift()?.();
       queueMicrotask(this.#wait);
     }
   };

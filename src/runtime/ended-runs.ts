@@ -11,7 +11,7 @@ export interface EndedRunsOptions {
 /** It is looked for runs to collect this often, at most and at least. */
 const [mostOftenMs, leastOftenMs] = [100, 60_000];
 
-/** Where none is to be kept for long, so many at most are there at a time: whatever lives in a turn of the event loop is moved by the collector. */
+/** Where none is to be kept for long, it is looked after so many: whatever is there when the collector comes is moved. */
 const mostEnded = 8;
 
 /** At least so many times as long as a sweep takes does the next one wait that nobody has to wait for. */
@@ -23,8 +23,7 @@ export class EndedRuns {
   #stopTimer: (() => void) | undefined;
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
-  #looksSoon = false;
-  /** Since the last sweep. */
+  /** Since it was last looked. */
   #ended = 0;
   /** Of the last sweep: when it was over, and how long it took. */
   #sweptAt = 0;
@@ -44,19 +43,21 @@ export class EndedRuns {
     });
   }
 
-  /** A run has ended. Where none is to be kept for long, it goes with the turn of the event loop, unless that would be all there is to do. */
+  /**
+   * A run has ended. Where none is to be kept for long, it goes with the turn of the event loop, or when enough have ended in it and whoever
+   * waited for their results has gone on; unless that would be all there is to do.
+   */
   note(): void {
     if (this.#options.keepMs >= mostOftenMs) return;
-    if (++this.#ended > mostEnded) this.#look();
-    if (this.#looksSoon) return;
     if (performance.now() - this.#sweptAt < this.#sweepMs * restsPerSweep) return;
-    this.#looksSoon = true;
-    setImmediate(this.#look);
+    this.#ended++;
+    if (this.#ended === 1) setImmediate(this.#look);
+    if (this.#ended === mostEnded) process.nextTick(this.#look);
   }
 
   readonly #look = (): void => {
-    this.#looksSoon = false;
-    if (this.#isStopped) return;
+    if (this.#ended === 0 || this.#isStopped) return;
+    this.#ended = 0;
     this.#stopTimer?.();
     this.start();
   };
@@ -78,7 +79,6 @@ export class EndedRuns {
   async #sweep(): Promise<void> {
     const { journal, clock, keepMs, onError } = this.#options;
     const began = performance.now();
-    this.#ended = 0;
     try {
       await journal.collect({ endedBefore: clock.now() - keepMs });
     } catch (error) {

@@ -30,8 +30,6 @@ import { CallTimers } from "./call-timers.ts";
 import { ContentNames } from "./content-names.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { IdleWrites } from "./idle-writes.ts";
-import { Beginnings } from "./beginnings.ts";
-import { LoopTurn } from "./loop-turn.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
@@ -90,9 +88,6 @@ export interface RuntimeOptions {
   readonly onError?: (error: Fault) => void;
 }
 
-/** So long, and one run more, does everything else in the process wait where models answer at once. */
-const longestTurnMs = 10;
-
 /** Opens a runtime on a store and goes on with whatever was left there. */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { clock = systemClock, hash = sha256 } = options;
@@ -129,7 +124,6 @@ class LocalRuntime implements Runtime {
   /** Where names may be taken again: the agents of runs that have not ended. */
   readonly #casts = new Map<RunId, ReadonlyMap<AgentId, Agent>>();
   readonly #owned = new PassingMap<RunId, RunOwner>();
-  readonly #beginnings = new Beginnings(new LoopTurn(longestTurnMs));
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new PassingMap<RunId, Promise<void>>();
   /** Runs of which the store would not take something; driven again, they fail by it. */
@@ -274,13 +268,6 @@ class LocalRuntime implements Runtime {
   }
 
   #drive(lease: Lease): Promise<Rest> {
-    const wait = this.#beginnings.turn();
-    return wait === undefined ? this.#load(lease) : wait.then(() => this.#load(lease));
-  }
-
-  #load(lease: Lease): Promise<Rest> {
-    // Whoever closes lets go of what is owned by then, and waits for the rest.
-    if (this.#closing !== undefined) return Promise.resolve({ kind: "ready" });
     const loaded = RunOwner.load(this.#ownerOf(lease.runId), lease);
     return loaded instanceof Promise
       ? loaded.then((owner) => this.#driveOwned(lease, owner))

@@ -48,10 +48,7 @@ export class RunObservers {
 
   /** Nothing to wait for where nobody was shown anything. */
   settled(runId: Event["runId"]): Promise<void> | undefined {
-    let settled: Promise<void> | undefined;
-    for (const observer of this.#shown ?? nobody)
-      settled = settled === undefined ? observer.settled(runId) : settled.then(() => observer.settled(runId));
-    return settled;
+    return this.#shown === undefined ? undefined : settledOf(this.#shown, runId);
   }
 
   #show(event: Event, observer: EventObserver): void {
@@ -77,7 +74,10 @@ export class RunObservers {
   }
 }
 
-const nobody: readonly never[] = [];
+/** Also of those who are first shown something while others are waited for. */
+async function settledOf(observers: readonly EventObserver[], runId: Event["runId"]): Promise<void> {
+  for (const observer of observers) await observer.settled(runId);
+}
 
 function missed(agentId: AgentId, draft: EventDraft): Fault {
   const said = draft.type === "hook_error" ? `${draft.data.hook}: ${draft.data.failure.message}` : draft.type;

@@ -36,17 +36,8 @@ function boundMessage(message: ChatMessage): number {
   return tokens;
 }
 
-/** Of lists that cannot change any more: all runs of an agent have one. */
-const ofTools = new WeakMap<readonly ToolSpec[], number>();
-
 export function boundTools(tools: readonly ToolSpec[]): number {
-  if (tools.length === 0) return 0;
-  const known = ofTools.get(tools);
-  if (known !== undefined) return known;
-  const bound = bytes(JSON.stringify(tools)) + toolsOverhead;
-  // The turn that holds a list has frozen it, and all that is in it.
-  if (Object.isFrozen(tools)) ofTools.set(tools, bound);
-  return bound;
+  return tools.length === 0 ? 0 : bytes(JSON.stringify(tools)) + toolsOverhead;
 }
 
 /** A schema goes out with some words around it, whether the provider has a place for it or it is told to the model. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { Priority, type SubmitOptions } from "../../src/kernel/index.ts";
 import { Beginnings } from "../../src/runtime/beginnings.ts";
 import { LoopTurn } from "../../src/runtime/loop-turn.ts";
 import { agent, setUp } from "./bench-runtime.ts";
@@ -51,4 +52,33 @@ test("where nothing has to be waited for, a run is over before the next is begun
   const runs = await Promise.all(names.map((name) => runtime.submit(quick, name)));
   await Promise.all(runs.map((run) => run.result()));
   expect(said).toEqual(names.flatMap((name) => [`${name} begins`, `${name} ends`]));
+});
+
+/** Runs of nothing but steps, and in which order they ended. */
+async function inOrder(
+  lows: SubmitOptions,
+  urgent: SubmitOptions,
+): Promise<{ readonly ended: readonly unknown[] }> {
+  const { runtime } = await setUp();
+  const ended: unknown[] = [];
+  const quick = agent("quick", async (ctx) => {
+    for (let count = 0; count < 3; count++) await ctx.step("one", async () => count);
+    ended.push(ctx.input);
+    return null;
+  });
+  const runs = Array.from({ length: 200 }, (_, index) => runtime.submit(quick, index, lows));
+  const late = await runtime.submit(quick, "late", urgent);
+  await Promise.all([late.result(), ...runs.map(async (run) => (await run).result())]);
+  return { ended };
+}
+
+test("who comes late with a higher rank begins before those who wait", async () => {
+  const { ended } = await inOrder({ priority: Priority.LOW }, { priority: Priority.CRITICAL });
+  expect(ended).toHaveLength(201);
+  expect(ended.indexOf("late")).toBeLessThan(20);
+});
+
+test("a tenant that comes late does not wait for all runs of another", async () => {
+  const { ended } = await inOrder({ tenantId: "many" }, { tenantId: "few" });
+  expect(ended.indexOf("late")).toBeLessThan(20);
 });

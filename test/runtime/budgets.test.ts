@@ -225,3 +225,12 @@ describe("prices", () => {
     expect(model.calls.map(({ maxOutputTokens }) => maxOutputTokens)).toEqual([undefined, 8_192]);
   });
 });
+
+it("runs out, and does not fail, where a model may write more than can be paid for (B5)", async () => {
+  const runtime = await openWithPrices({ prices });
+  const model = Object.assign(scriptedModel(["never said"]), { maxOutputTokens: Number.MAX_SAFE_INTEGER });
+  const author = new Agent({ name: "author", model, budget: { maxCostUsd: 0 } });
+  const run = await runtime.submit(author, "go");
+  expect(await run.result()).toMatchObject({ status: "budget_exhausted" });
+  await runtime.close();
+});

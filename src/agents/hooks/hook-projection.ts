@@ -1,5 +1,6 @@
 import {
   agentNameOf,
+  copyJson,
   noUsage,
   outcomeStatus,
   type Event,
@@ -57,7 +58,8 @@ export class HookProjection {
   project(event: Event, task: ObservedTask, show: ShowMoment): void {
     switch (event.type) {
       case "task_start":
-        show("run_start", { ...baseOf(event, task), input: task.input }, task);
+        // A copy: what is frozen at its surface may be somebody's to change below it.
+        show("run_start", { ...baseOf(event, task), input: copyJson(task.input) }, task);
         break;
       case "task_end":
         this.#end(event, task, show);

@@ -7,7 +7,7 @@ export interface SchemaProblem {
   readonly message?: string;
 }
 
-/** A schema as most tools have it. It finds what ajv finds, in the same words and order; `PlainKeywords` says how far it goes. */
+/** A schema as most tools have it. Of JSON it finds what ajv finds, in the same words and order; `PlainKeywords` says how far it goes. */
 export class PlainSchema {
   readonly #types: readonly string[];
   readonly #constant: Scalar | undefined;

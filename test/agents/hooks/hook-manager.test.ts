@@ -12,6 +12,7 @@ import {
   type EventData,
   type EventDraft,
   type EventType,
+  type JsonValue,
   type ObservedTask,
 } from "../../../src/kernel/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
@@ -34,11 +35,14 @@ function event<Type extends EventType>(type: Type, data: EventData[Type], run = 
   } as unknown as Event;
 }
 
-function setUp(options: ConstructorParameters<typeof HookManager>[0] = {}) {
+function setUp(
+  options: ConstructorParameters<typeof HookManager>[0] = {},
+  input: JsonValue = { question: "where" },
+) {
   const [hooks, clock, told] = [new HookManager(options), new FakeClock(), [] as EventDraft[]];
   const task: ObservedTask = {
     facts: { userId: null, sessionId, runId, metadata: {} },
-    input: { question: "where" },
+    input,
     clock,
     tell: (draft) => told.push(draft),
   };
@@ -268,6 +272,18 @@ it("shows a frozen copy: nothing that a hook does to it reaches the run or anoth
   expect(told).toMatchObject([
     { data: { failure: { message: expect.stringContaining("not extensible") as string } } },
   ]);
+});
+
+it("shows a copy of what a task was given, also where that is frozen at its surface only", async () => {
+  const amount = { of: 10 };
+  const { hooks, show, told } = setUp({}, Object.freeze({ amount }));
+  hooks.on(HookEvent.RUN_START, ({ input }) => {
+    (input as { readonly amount: typeof amount }).amount.of = 1_000;
+  });
+  show(event("task_start", { priority: 2, budget: unlimited }));
+  await hooks.settled(runId);
+  expect(amount).toEqual({ of: 10 });
+  expect(told).toHaveLength(1);
 });
 
 it("takes a callback off again, with what it was not called for yet", async () => {

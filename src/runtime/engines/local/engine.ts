@@ -9,6 +9,8 @@ import {
   type RunHost,
   type RunId,
 } from "../../../kernel/index.ts";
+import { Beginnings } from "../../beginnings.ts";
+import { LoopTurn } from "../../loop-turn.ts";
 import { PassingMap } from "../../passing-map.ts";
 
 export interface LocalEngineOptions {
@@ -29,6 +31,15 @@ export interface LocalEngineOptions {
 const nobody: readonly RunId[] = [];
 const ready: Rest = { kind: "ready" };
 
+/** So long may a turn of the event loop last in which runs are begun. */
+const longestTurnMs = 10;
+
+/**
+ * So many at most are claimed and wait to begin: the rest wait in the store, where whoever has a higher rank is chosen first, and where
+ * other workers find them. When half of them have begun, there is room for as many.
+ */
+const mostWaiting = 16;
+
 /** How long a run that could not be driven is kept from being tried again. */
 const retryMs = 1_000;
 
@@ -36,6 +47,7 @@ const retryMs = 1_000;
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
   readonly #driven = new PassingMap<Lease, Promise<void>>();
+  readonly #beginnings = new Beginnings(new LoopTurn(longestTurnMs));
   /** J9: runs with a task of another version than is hosted here. Known once they were looked at; not claimed again after that. */
   readonly #pinned = new Set<RunId>();
   readonly #stopped = Promise.withResolvers<void>();
@@ -96,16 +108,16 @@ export class LocalEngine implements Engine {
     const except = this.#pinned.size === 0 ? nobody : [...this.#pinned];
     try {
       const claimed = leases.claim({ workerId, limit, now: clock.now(), agents: agents(), except });
-      if (claimed instanceof Promise) this.#claiming = this.#claimLater(claimed);
-      else this.#driveAll(claimed);
+      if (claimed instanceof Promise) this.#claiming = this.#claimLater(claimed, limit);
+      else this.#driveAll(claimed, limit);
     } catch (error) {
       onError(error);
     }
   };
 
-  async #claimLater(claimed: Promise<readonly Lease[]>): Promise<void> {
+  async #claimLater(claimed: Promise<readonly Lease[]>, limit: number): Promise<void> {
     try {
-      this.#driveAll(await claimed);
+      this.#driveAll(await claimed, limit);
     } catch (error) {
       this.#options.onError(error);
     }
@@ -113,19 +125,24 @@ export class LocalEngine implements Engine {
     if (this.#claimsSoon) this.#claimAll();
   }
 
-  #driveAll(leases: readonly Lease[]): void {
+  #driveAll(leases: readonly Lease[], limit: number): void {
+    this.#wasFull = leases.length >= limit;
     for (const lease of leases) this.#driven.set(lease, this.#drive(lease));
-    this.#wasFull = this.#room <= 0;
   }
 
   get #room(): number {
-    return this.#options.concurrency - this.#driven.size;
+    return Math.min(this.#options.concurrency - this.#driven.size, mostWaiting - this.#beginnings.size);
   }
 
   async #drive(lease: Lease): Promise<void> {
     const { leases, onError } = this.#options;
     const { runId } = lease;
     try {
+      const turn = this.#beginnings.turn();
+      if (turn !== undefined) {
+        await turn;
+        if (this.#wasFull && this.#beginnings.size === mostWaiting / 2) this.wake();
+      }
       const rest = (await this.#host?.drive(lease)) ?? ready;
       if (leases.releaseNow === undefined) await leases.release(lease, rest);
       else leases.releaseNow(lease, rest);

@@ -1,6 +1,7 @@
 import {
   assertOutcome,
   deepFreeze,
+  sealJson,
   digestOf,
   eraseCommit,
   Fault,
@@ -246,9 +247,9 @@ export class MemoryJournal implements Journal {
 
 /** What a task was given is its callers' own; the event that tells of it holds the same. */
 function freezeGiven({ input, messages, metadata }: TaskRecord): void {
-  deepFreeze(input);
-  deepFreeze(messages);
-  deepFreeze(metadata);
+  sealJson(input);
+  sealJson(messages);
+  sealJson(metadata);
 }
 
 /** Nobody works on it, nobody has anything to say to it, and nobody is reading it. */

@@ -88,7 +88,10 @@ export class ReadyRuns {
     for (const [tenantId, runs] of this.#tenants) {
       const queue = runs.queue(isWanted);
       if (queue !== undefined) queues.push(queue);
-      else if (runs.isEmpty && this.#tenants.size > mostIdle) this.#tenants.delete(tenantId);
+      else if (runs.isEmpty && this.#tenants.size > mostIdle) {
+        this.#tenants.delete(tenantId);
+        this.#served.delete(tenantId);
+      }
     }
     if (queues.length < 2) return queues;
     return queues.toSorted(({ head: one }, { head: other }) =>

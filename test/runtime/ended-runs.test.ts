@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import type { Journal } from "../../src/kernel/index.ts";
+import { EndedRuns } from "../../src/runtime/ended-runs.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+
+function setUp(): { readonly ended: EndedRuns; readonly sweeps: () => number } {
+  let sweeps = 0;
+  const journal = {
+    collect: async () => {
+      sweeps++;
+      return 0;
+    },
+  } as unknown as Journal;
+  const ended = new EndedRuns({ journal, clock: new FakeClock(), keepMs: 0, onError: () => undefined });
+  return { ended, sweeps: () => sweeps };
+}
+
+test("where many end in a turn of the event loop, those who waited for them go on before any is swept", async () => {
+  const { ended, sweeps } = setUp();
+  for (let count = 0; count < 50; count++) ended.note();
+  for (let count = 0; count < 100; count++) await Promise.resolve();
+  expect(sweeps()).toBe(0);
+  await new Promise((resolve) => {
+    process.nextTick(resolve);
+  });
+  expect(sweeps()).toBe(1);
+  await ended.stop();
+});
+
+test("a few go with the turn of the event loop", async () => {
+  const { ended, sweeps } = setUp();
+  ended.note();
+  await new Promise((resolve) => {
+    process.nextTick(resolve);
+  });
+  expect(sweeps()).toBe(0);
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+  expect(sweeps()).toBe(1);
+  await ended.stop();
+});
