@@ -43,7 +43,7 @@ function submitAgain(
 ): Submission {
   const { agentId, supervision, budget, userId, metadata, streaming, channel } = state.task(root).record;
   const { spawnBudget, priority, retention, sessionId, runId: before } = Supervision.fromJSON(supervision);
-  const agent = owner.findAgent(agentId);
+  const agent = owner.agents.get(agentId);
   if (agent === undefined) throw new Fault("not_found", `there is no agent ${agentId} here to go on`);
   const options = { sessionId, budget, spawnBudget, priority, retention, metadata, streaming };
   const { record: run, first } = newRun(owner, agent, value, {

@@ -168,7 +168,7 @@ class LocalRuntime implements Runtime {
       contentNames: new ContentNames(hash),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
-      findAgent: (agentId) => this.#agents.get(agentId),
+      agents: this.#agents,
     };
     this.#engine = new LocalEngine({
       leases: this.#store.leases,
@@ -304,7 +304,7 @@ class LocalRuntime implements Runtime {
   #ownerOf(runId: RunId): OwnerContext {
     const cast = this.#casts.get(runId);
     if (cast === undefined) return this.#owner;
-    return { ...this.#owner, findAgent: (agentId) => cast.get(agentId) ?? this.#agents.get(agentId) };
+    return { ...this.#owner, agents: { get: (agentId) => cast.get(agentId) ?? this.#agents.get(agentId) } };
   }
 
   #letSettle(runId: RunId, owner: RunOwner): void {

@@ -46,5 +46,5 @@ export interface OwnerContext {
   readonly versionPolicy?: VersionPolicy;
   /** Errors that belong to no caller. */
   onError(error: Fault): void;
-  findAgent(agentId: AgentId): Agent | undefined;
+  readonly agents: Pick<ReadonlyMap<AgentId, Agent>, "get">;
 }

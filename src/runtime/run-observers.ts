@@ -40,7 +40,7 @@ export class RunObservers {
       const event = events[index] as Event;
       if (event.agentId !== agentId) {
         agentId = event.agentId;
-        observer = this.#owner.findAgent(agentId)?.callPath?.observer;
+        observer = this.#owner.agents.get(agentId)?.callPath?.observer;
       }
       if (observer !== undefined && observer.watches?.(event.type) !== false) this.#show(event, observer);
     }

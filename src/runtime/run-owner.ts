@@ -177,7 +177,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   }
 
   #versionMismatch(agentId: AgentId, started: string | null): Fault | undefined {
-    const here = this.#owner.findAgent(agentId)?.version ?? null;
+    const here = this.#owner.agents.get(agentId)?.version ?? null;
     if (here === started) return undefined;
     return new Fault(
       "version_mismatch",

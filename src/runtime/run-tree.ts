@@ -2,6 +2,7 @@ import {
   CancellationError,
   Fault,
   formatTaskId,
+  type Agent,
   type AgentId,
   type CancellationStatus,
   type Decision,
@@ -277,8 +278,8 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#rest.finish();
   }
 
-  #findAgent(agentId: AgentId): NonNullable<ReturnType<OwnerContext["findAgent"]>> {
-    const agent = this.#owner.findAgent(agentId);
+  #findAgent(agentId: AgentId): Agent {
+    const agent = this.#owner.agents.get(agentId);
     if (agent === undefined)
       throw new Fault("not_found", `there is no agent ${agentId} here: register it with the runtime`);
     return agent;

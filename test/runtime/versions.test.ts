@@ -46,7 +46,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     suspendAfterMs: 1_000,
     versionPolicy: policy,
     onError: () => undefined,
-    findAgent: (agentId) => hosted.find(({ id }) => id === agentId),
+    agents: new Map(hosted.map((each) => [each.id, each])),
   };
   const engine = new LocalEngine({
     leases: store.leases,

@@ -2,7 +2,7 @@ import type { Ajv, ValidateFunction } from "ajv";
 import { Fault, type JsonSchema } from "../../kernel/index.ts";
 import { PlainSchema, type SchemaProblem } from "./plain-schema.ts";
 
-/** What is wrong with a value by a plain JSON Schema, which is compiled when it is first used. `what` names it in faults. */
+/** What is wrong with a value by a plain JSON Schema; one that needs ajv is compiled when it is first used. `what` names it in faults. */
 export class JsonSchemaCheck {
   readonly #what: string;
   readonly #schema: JsonSchema;
@@ -11,9 +11,10 @@ export class JsonSchemaCheck {
   constructor(what: string, schema: JsonSchema) {
     this.#what = what;
     this.#schema = schema;
+    this.#compiled = PlainSchema.of(schema);
   }
 
-  /** At once, but for the first value. */
+  /** At once, but for the first value of a schema that needs ajv. */
   problems(value: unknown): readonly string[] | Promise<readonly string[]> {
     if (this.#compiled === undefined) return this.#firstProblems(value);
     const found = this.#compiled.problems(value);
@@ -40,7 +41,7 @@ function told(problems: readonly SchemaProblem[]): readonly string[] {
 
 async function compile(what: string, schema: JsonSchema): Promise<CompiledSchema> {
   try {
-    return PlainSchema.of(schema) ?? (await compileByAjv(schema));
+    return await compileByAjv(schema);
   } catch (cause) {
     throw new Fault("invalid_argument", `${what} is not a JSON Schema`, { cause });
   }
