@@ -6,6 +6,7 @@ import {
   type Tool,
   type ToolConcurrency,
   type ToolContext,
+  type ToolResult,
   type ToolRisk,
 } from "../../kernel/index.ts";
 import { coerceInput } from "./coercion.ts";
@@ -63,12 +64,44 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     concurrency,
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
-    needsApproval: (input: Infer<Input>) =>
-      typeof needsApproval === "function" ? needsApproval(input) : needsApproval,
-    coerce: (input: JsonValue) => coerceInput(jsonSchema, input),
-    parse: (input: JsonValue) => reader.parse(input),
-    execute: (input: Infer<Input>, context: ToolContext) => runBody(name, options.execute, input, context),
-  });
+    needsApproval: asksFor,
+    coerce: coerced,
+    parse: parsed,
+    execute: executed,
+    [made]: { name, reader, body: options.execute, needsApproval },
+  } satisfies MadeTool<Infer<Input>>);
+}
+
+/** What a tool is made of: under a symbol, so that who spreads a tool to change something of it has it too. */
+const made = Symbol("made");
+
+interface MadeTool<Input> extends Tool<Input> {
+  readonly [made]: {
+    readonly name: string;
+    readonly reader: SchemaReader<Input>;
+    readonly body: ToolBody<Input>;
+    readonly needsApproval: boolean | ((input: Input) => boolean | Promise<boolean>);
+  };
+}
+
+// The same functions for all tools: what was compiled for one is good for the next.
+
+function asksFor<Input>(this: MadeTool<Input>, input: Input): boolean | Promise<boolean> {
+  const { needsApproval } = this[made];
+  return typeof needsApproval === "function" ? needsApproval(input) : needsApproval;
+}
+
+function coerced(this: MadeTool<unknown>, input: JsonValue): JsonValue {
+  return coerceInput(this[made].reader.jsonSchema, input);
+}
+
+function parsed<Input>(this: MadeTool<Input>, input: JsonValue): Input | Promise<Input> {
+  return this[made].reader.parse(input);
+}
+
+function executed<Input>(this: MadeTool<Input>, input: Input, context: ToolContext): Promise<ToolResult> {
+  const { name, body } = this[made];
+  return runBody(name, body, input, context);
 }
 
 const risks: readonly string[] = ["safe", "high", "critical"] satisfies ToolRisk[];
