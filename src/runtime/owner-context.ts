@@ -1,15 +1,15 @@
-import type {
-  Agent,
-  AgentId,
-  Clock,
+import {
   Fault,
-  Hash,
-  IdSource,
-  PriceTable,
-  Random,
-  RetrySettings,
-  Store,
-  UnknownPrice,
+  type Agent,
+  type AgentId,
+  type Clock,
+  type Hash,
+  type IdSource,
+  type PriceTable,
+  type Random,
+  type RetrySettings,
+  type Store,
+  type UnknownPrice,
 } from "../kernel/index.ts";
 import type { CallTimers } from "./call-timers.ts";
 import type { IdleWrites } from "./idle-writes.ts";
@@ -47,4 +47,11 @@ export interface OwnerContext {
   /** Errors that belong to no caller. */
   onError(error: Fault): void;
   readonly agents: Pick<ReadonlyMap<AgentId, Agent>, "get">;
+}
+
+export function hostedAgent({ agents }: OwnerContext, agentId: AgentId): Agent {
+  const agent = agents.get(agentId);
+  if (agent === undefined)
+    throw new Fault("not_found", `there is no agent ${agentId} here: register it with the runtime`);
+  return agent;
 }

@@ -2,7 +2,6 @@ import {
   CancellationError,
   Fault,
   formatTaskId,
-  type Agent,
   type AgentId,
   type CancellationStatus,
   type Decision,
@@ -26,7 +25,7 @@ import { carryOver } from "./carry-over.ts";
 import { childrenOf, childTask, deadlineOf, ownBudget, purseOf } from "./child-task.ts";
 import { closingChanges, forgottenHistory } from "./kept-history.ts";
 import { MailDeliveries } from "./mail-deliveries.ts";
-import type { OwnerContext } from "./owner-context.ts";
+import { hostedAgent, type OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
 import { lossesOf } from "./recovery.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
@@ -137,7 +136,7 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
-    const agent = this.#findAgent(agentId);
+    const agent = hostedAgent(this.#owner, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#owner.clock.now();
     const task = childTask(this.#state.task(parentId), { ...options, taskId, agent, input, now });
@@ -278,13 +277,6 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#rest.finish();
   }
 
-  #findAgent(agentId: AgentId): Agent {
-    const agent = this.#owner.agents.get(agentId);
-    if (agent === undefined)
-      throw new Fault("not_found", `there is no agent ${agentId} here: register it with the runtime`);
-    return agent;
-  }
-
   #start(taskId: TaskId): void {
     try {
       this.#startIfSeated(this.#state.task(taskId));
@@ -313,7 +305,7 @@ export class RunTree implements TaskTree, SeatMoves {
       });
       return;
     }
-    const agent = this.#findAgent(record.agentId);
+    const agent = hostedAgent(owner, record.agentId);
     this.#begin(task, owner.clock.now());
     const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
