@@ -23,6 +23,22 @@ describe("tool()", () => {
     expect(await add.execute(input, context)).toEqual({ output: { type: "json", value: 3 }, isError: false });
   });
 
+  test("one that is like another but for something works as that one does", async () => {
+    const look = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object", properties: { at: { type: "integer" } }, required: ["at"] } as const,
+      needsApproval: ({ at }) => at > 1,
+      execute: ({ at }) => `seen ${at}`,
+    });
+    const careful = { ...look, name: "look_twice", risk: "high" as const };
+    const input = await careful.parse({ at: 2 });
+    expect(careful.coerce?.({ at: "2" })).toEqual({ at: 2 });
+    expect(await careful.needsApproval(input)).toBe(true);
+    expect(await careful.execute(input, context)).toEqual(textResult("seen 2"));
+    await expect(Promise.resolve(careful.parse({}))).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
   test("T1: input that does not fit is refused with what to mend, from zod and from JSON Schema alike", async () => {
     const body = { description: "x", execute: () => "" };
     const zod = tool({ ...body, name: "zod", input: z.object({ where: z.object({ town: z.string() }) }) });

@@ -1,15 +1,20 @@
 import { expect, it } from "vitest";
-import type { JsonValue } from "../../src/kernel/index.ts";
+import type { JsonValue, RunContext } from "../../src/kernel/index.ts";
 import { agent, setUp, settle, until } from "./bench-runtime.ts";
+
+/** Something that is open for as long as the run is here. */
+function holdOpen(ctx: RunContext, log: string[]): Promise<number> {
+  return ctx.resource(
+    async () => log.push("open"),
+    async () => void log.push("close"),
+  );
+}
 
 it("drops a run that only waits: no code of it runs, its resources are closed, and mail brings it back", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const log: string[] = [];
   const worker = agent("worker", async (ctx) => {
-    await ctx.resource(
-      async () => log.push("open"),
-      async () => void log.push("close"),
-    );
+    await holdOpen(ctx, log);
     try {
       await ctx.step("paid", async () => log.push("paid"));
       return (await ctx.waitForSignal("go")) ?? null;
@@ -34,10 +39,7 @@ it("drops a run that only waits after a race: the loser's call is over once it h
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const log: string[] = [];
   const worker = agent("worker", async (ctx) => {
-    await ctx.resource(
-      async () => log.push("open"),
-      async () => void log.push("close"),
-    );
+    await holdOpen(ctx, log);
     await ctx.race<JsonValue>({
       quick: (branch) => branch.step("quick", async () => 1),
       slow: (branch) =>

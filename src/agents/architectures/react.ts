@@ -35,7 +35,7 @@ export class ReAct implements Architecture {
     this.#options = options;
   }
 
-  /** Tells all there is to tell to its context, and yields nothing: what is handed on turn by turn costs as much as a turn's record. */
+  /** Tells all there is to tell to its context, and yields nothing: what is handed on costs four promises a turn. */
   // oxlint-disable-next-line require-yield -- as the protocol has it
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     await this.loop(session, deps, prompt);

@@ -1,6 +1,7 @@
 import {
   agentNameOf,
   copyJson,
+  deepFreeze,
   noUsage,
   outcomeStatus,
   type Event,
@@ -59,7 +60,7 @@ export class HookProjection {
     switch (event.type) {
       case "task_start":
         // A copy: what is frozen at its surface may be somebody's to change below it.
-        show("run_start", { ...baseOf(event, task), input: copyJson(task.input) }, task);
+        show("run_start", { ...baseOf(event, task), input: deepFreeze(copyJson(task.input)) }, task);
         break;
       case "task_end":
         this.#end(event, task, show);
