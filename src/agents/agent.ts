@@ -172,6 +172,8 @@ export class Agent implements HostedAgent {
       );
     this.colleagues = colleaguesOf(this.architecture, options.colleagues ?? []);
     this.models = modelsOf(this.architecture, options);
+    const tools = toolsIn(options.tools);
+    refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(options.middleware ?? []);
     const callPath = callPathOf(pipeline, options);
     if (callPath !== undefined) this.callPath = callPath;
@@ -194,9 +196,8 @@ export class Agent implements HostedAgent {
       steering: options.steering ?? "one",
       followUps: options.followUps ?? "one",
       check: home?.check ?? unchecked,
-      toolSpecs: new ToolSpecs(),
+      toolSpecs: new ToolSpecs(tools),
     };
-    refuseTwice(name, this.tools);
   }
 
   /** As they are now: a call of a turn finds what its server has by then. */

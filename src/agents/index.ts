@@ -21,7 +21,8 @@ export { runUntil, type RoundState, type RunUntilOptions } from "./run-until.ts"
 export type { StopHook, StopState } from "./stop-hook.ts";
 export { userProxy } from "./user-proxy.ts";
 export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";
-export { HookManager, type HookFailure, type HookManagerOptions } from "./hooks/hook-manager.ts";
+export type { HookFailure } from "./hooks/hook-calls.ts";
+export { HookManager, type HookManagerOptions } from "./hooks/hook-manager.ts";
 export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run-logger.ts";
 export { ExecutionTracker, type Amounts, type ExecutionTrackerOptions } from "./policy/execution-tracker.ts";
 export type { Hold, Reserving, Spending } from "./policy/own-purse.ts";

@@ -1,3 +1,4 @@
+import { emptyList } from "./empty-list.ts";
 import type { LoopTurn } from "./loop-turn.ts";
 
 /**
@@ -9,7 +10,7 @@ import type { LoopTurn } from "./loop-turn.ts";
  */
 export class Beginnings {
   readonly #turn: LoopTurn;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = emptyList<() => void>();
   #isBusy = false;
 
   constructor(turn: LoopTurn) {

@@ -1,4 +1,5 @@
 import type { Clock } from "../kernel/index.ts";
+import { emptyList } from "./empty-list.ts";
 
 export class CallTimer {
   /** Epoch milliseconds. */
@@ -19,7 +20,7 @@ export class CallTimer {
  */
 export class CallTimers {
   readonly #clock: Clock;
-  readonly #open: CallTimer[] = [];
+  readonly #open = emptyList<CallTimer>();
   #armedFor = Number.POSITIVE_INFINITY;
   #disarm: (() => void) | undefined;
   #looksSoon = false;

@@ -158,7 +158,8 @@ class Asking {
   #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
     const { runner, strand } = this.#open;
     if (runner.task.record.streaming) return this.#stream(model, request);
-    return Promise.resolve(model.generate(request, { signal: strand.signal }));
+    // By `call`: compiled for one agent's function, this would be compiled again for the next one's.
+    return Promise.resolve(model.generate.call(model, request, { signal: strand.signal }));
   }
 
   async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {

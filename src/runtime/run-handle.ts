@@ -100,7 +100,8 @@ export class StoredRunHandle implements RunHandle {
       // Its root ended long before: only then is a log read from its beginning.
       from = next = 0;
     }
-    const observed = this.#options.observed?.(this.runId);
+    // By `call`: compiled for one runtime's function, this would be compiled again for the next one's.
+    const observed = this.#options.observed?.call(undefined, this.runId);
     if (observed !== undefined) await observed;
     return this.#resultOf(ending);
   }

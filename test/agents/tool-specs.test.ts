@@ -8,8 +8,8 @@ function named(name: string, description = name): Tool {
 }
 
 it("is one and the same list for as long as it says the same", () => {
-  const specs = new ToolSpecs();
   const [look, write] = [named("look"), named("write")];
+  const specs = new ToolSpecs([look, write]);
   const first = specs.of([look, write]);
   expect(first).toEqual(
     [look, write].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
@@ -23,8 +23,8 @@ it.each([
   ["another order", (tools: Tool[]) => tools.toReversed()],
   ["another description", ([look, ...tools]: Tool[]) => [named(look?.name ?? "", "looks again"), ...tools]],
 ])("is another list with %s", (_, change) => {
-  const specs = new ToolSpecs();
   const tools = [named("look"), named("write")];
+  const specs = new ToolSpecs(tools);
   const first = specs.of(tools);
   const changed = change(tools);
   expect(specs.of(changed)).not.toBe(first);

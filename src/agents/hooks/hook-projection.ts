@@ -13,11 +13,9 @@ import {
 } from "../../kernel/index.ts";
 
 /** Takes what there is to be shown of one moment. */
-export type ShowMoment = <Name extends HookEvent>(
-  hook: Name,
-  payload: HookPayload<Name>,
-  task: ObservedTask,
-) => void;
+export interface MomentViewer {
+  show<Name extends HookEvent>(hook: Name, payload: HookPayload<Name>, task: ObservedTask): void;
+}
 
 /** The event that each moment comes of; `guardrail_trip` comes with `task_end`, which tells of more. */
 const onlyMoments: { readonly [Type in EventType]?: HookEvent } = {
@@ -56,26 +54,26 @@ export class HookProjection {
   /** Of tasks about to stop: which guardrail it was, should their end not say. */
   readonly #trips = new Map<string, Trip>();
 
-  project(event: Event, task: ObservedTask, show: ShowMoment): void {
+  project(event: Event, task: ObservedTask, viewer: MomentViewer): void {
     switch (event.type) {
       case "task_start":
         // A copy: what is frozen at its surface may be somebody's to change below it.
-        show("run_start", { ...baseOf(event, task), input: deepFreeze(copyJson(task.input)) }, task);
+        viewer.show("run_start", { ...baseOf(event, task), input: deepFreeze(copyJson(task.input)) }, task);
         break;
       case "task_end":
-        this.#end(event, task, show);
+        this.#end(event, task, viewer);
         break;
       case "turn_start":
-        show("step_start", { ...baseOf(event, task), step: event.data.turn }, task);
+        viewer.show("step_start", { ...baseOf(event, task), step: event.data.turn }, task);
         break;
       case "turn_end":
-        show("step_end", { ...baseOf(event, task), step: event.data.turn }, task);
+        viewer.show("step_end", { ...baseOf(event, task), step: event.data.turn }, task);
         break;
       case "message_start": {
         const { role, attempt, model = unnamed } = event.data;
         const { provider, modelId } = model;
         if (role === "assistant")
-          show("llm_start", { ...baseOf(event, task), provider, modelId, attempt }, task);
+          viewer.show("llm_start", { ...baseOf(event, task), provider, modelId, attempt }, task);
         break;
       }
       case "message_end": {
@@ -83,29 +81,29 @@ export class HookProjection {
         const { provider, modelId } = model;
         if (message.role !== "assistant") break;
         const payload = { ...baseOf(event, task), provider, modelId, usage, stopReason, durationMs };
-        show("llm_end", payload, task);
+        viewer.show("llm_end", payload, task);
         break;
       }
       case "tool_execution_start":
-        show("tool_start", { ...baseOf(event, task), ...event.data }, task);
+        viewer.show("tool_start", { ...baseOf(event, task), ...event.data }, task);
         break;
       case "tool_execution_end": {
         const { toolName, callId, durationMs, result } = event.data;
         const { status = result.isError ? "error" : "ok" } = event.data;
-        show("tool_end", { ...baseOf(event, task), toolName, callId, status, durationMs }, task);
+        viewer.show("tool_end", { ...baseOf(event, task), toolName, callId, status, durationMs }, task);
         break;
       }
       case "guardrail_decision":
         this.#noteTrip(event);
         break;
       case "handoff":
-        show("handoff", { ...baseOf(event, task), ...event.data }, task);
+        viewer.show("handoff", { ...baseOf(event, task), ...event.data }, task);
         break;
       case "flow_start":
-        show("flow_start", { ...baseOf(event, task), ...event.data }, task);
+        viewer.show("flow_start", { ...baseOf(event, task), ...event.data }, task);
         break;
       case "flow_end":
-        show("flow_end", { ...baseOf(event, task), ...event.data }, task);
+        viewer.show("flow_end", { ...baseOf(event, task), ...event.data }, task);
         break;
       default:
         break;
@@ -113,18 +111,18 @@ export class HookProjection {
   }
 
   /** A stop ends the task, so that its end tells of it, and only that: however many processes it took to come to it. */
-  #end(event: Event<"task_end">, task: ObservedTask, show: ShowMoment): void {
+  #end(event: Event<"task_end">, task: ObservedTask, viewer: MomentViewer): void {
     const { usage = noUsage, failure, interruption, again = false } = event.data;
     const status = outcomeStatus(event.data);
     const noted = this.#trips.get(keyOf(event));
     this.#trips.delete(keyOf(event));
     if (status === "guardrail_tripped") {
       const trip = tripOf(failure, noted, interruption?.reason);
-      show("guardrail_trip", { ...baseOf(event, task), ...trip }, task);
+      viewer.show("guardrail_trip", { ...baseOf(event, task), ...trip }, task);
     }
     if (again) return;
     const error = failure && { error: { code: failure.code, message: failure.message } };
-    show("run_end", { ...baseOf(event, task), status, usage, ...error }, task);
+    viewer.show("run_end", { ...baseOf(event, task), status, usage, ...error }, task);
   }
 
   #noteTrip(event: Event<"guardrail_decision">): void {

@@ -17,7 +17,8 @@ export function runBody<Input>(
   context: ToolContext,
 ): Promise<ToolResult> {
   try {
-    const begun = body(input, context);
+    // By `call`: compiled for one agent's function, this would be compiled again for the next one's.
+    const begun = body.call(undefined, input, context);
     const returned = isProgress(begun) ? drain(name, begun, context) : Promise.resolve(begun);
     return returned.then(toolResult);
   } catch (error) {

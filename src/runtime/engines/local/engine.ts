@@ -143,7 +143,8 @@ export class LocalEngine implements Engine {
         await turn;
         if (this.#wasFull && this.#beginnings.size === mostWaiting / 2) this.wake();
       }
-      const rest = (await this.#host?.drive(lease)) ?? ready;
+      // By `call`: compiled for one runtime's function, this would be compiled again for the next one's.
+      const rest = (await this.#host?.drive.call(this.#host, lease)) ?? ready;
       if (leases.releaseNow === undefined) await leases.release(lease, rest);
       else leases.releaseNow(lease, rest);
     } catch (error) {

@@ -1,3 +1,4 @@
+import { emptyList } from "../../empty-list.ts";
 import type { Priority } from "../../../kernel/index.ts";
 import { PassingMap } from "../../passing-map.ts";
 import type { RunRow } from "./tables.ts";
@@ -111,7 +112,7 @@ export class ReadyRuns {
 /** Ready runs of one tenant. */
 class TenantRuns {
   /** One for each priority it had a run of, the highest first. */
-  #lines: readonly ReadyLine[] = [];
+  #lines: readonly ReadyLine[] = emptyList();
 
   line(priority: Priority): ReadyLine {
     for (const line of this.#lines) if (line.priority === priority) return line;

@@ -67,7 +67,7 @@ export class Tables {
   /** Counts, to order what became ready. */
   #ticks = 0;
   /** Changed since listeners were last told; few times in a row the same. */
-  #changed: (RunId | undefined)[] = [];
+  #changed: (RunId | undefined)[] | undefined;
 
   /** K1. */
   setEnd(row: RunRow, end: RunEnd | null): void {
@@ -83,14 +83,15 @@ export class Tables {
   /** Someone may have something to do. */
   announce(runId?: RunId): void {
     const changed = this.#changed;
-    if (changed.length === 0) queueMicrotask(this.#tell);
-    else if (changed.at(-1) === runId) return;
-    changed.push(runId);
+    if (changed === undefined) {
+      this.#changed = [runId];
+      queueMicrotask(this.#tell);
+    } else if (changed.at(-1) !== runId) changed.push(runId);
   }
 
   readonly #tell = (): void => {
-    const changed = this.#changed;
-    this.#changed = [];
+    const changed = this.#changed ?? [];
+    this.#changed = undefined;
     for (const runId of changed) for (const tell of this.listeners) tell(runId);
   };
 
