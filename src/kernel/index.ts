@@ -71,7 +71,7 @@ export type { Delta } from "./delta.ts";
 export { describeValue } from "./describe-value.ts";
 export type { Dependencies, ExtraToolResult, FastFlags, WorkerBrief, WorkerInput } from "./dependencies.ts";
 export type { EngineEvents } from "./engine-event.ts";
-export type { Engine, RunHost } from "./engine.ts";
+export type { Engine, LeftRun, RunHost } from "./engine.ts";
 export type { EphemeralSource } from "./ephemeral-source.ts";
 export { eraseCommit, type Erasure } from "./erasure.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";

@@ -4,6 +4,7 @@ import {
   type Agent,
   type Creation,
   type JsonValue,
+  type Lease,
   type RunId,
   type RunRecord,
   type RunSummary,
@@ -11,7 +12,7 @@ import {
   type SubmitOptions,
 } from "../kernel/index.ts";
 import { newRun, type NewRun } from "./activation.ts";
-import type { OwnerContext } from "./owner-context.ts";
+import type { OwnerContext, RunTaker } from "./owner-context.ts";
 import { unnamed } from "./unnamed-user.ts";
 import { RunState } from "./run-state.ts";
 import { callOfApproval } from "./tool-approval.ts";
@@ -23,6 +24,7 @@ import { asksPerson, isCall } from "./wait-name.ts";
  */
 export function submitRun(
   owner: OwnerContext,
+  taker: RunTaker,
   agent: Agent,
   input: JsonValue,
   options: SubmitOptions,
@@ -30,20 +32,42 @@ export function submitRun(
   const run = newRun(owner, agent, input, options);
   const flight = flightOf(run.record, input, options);
   const creation = owner.store.journal.createNow?.(run.record, run.first, flight);
-  return creation?.kind === "created" ? run.record : standingRun(owner, run, flight, creation);
+  return creation?.kind === "created" ? run.record : standingRun(owner, taker, run, flight, creation);
+}
+
+/** Where there is room for the run here, it is claimed along with it. */
+async function createRun(
+  { store: { journal } }: OwnerContext,
+  taker: RunTaker,
+  { record, first }: NewRun,
+  flight: SingleFlight | undefined,
+): Promise<Creation> {
+  const offer = journal.createAndClaim === undefined ? undefined : taker.offer();
+  if (journal.createAndClaim === undefined || offer === undefined)
+    return journal.create(record, first, flight);
+  let lease: Lease | undefined;
+  try {
+    const creation = await journal.createAndClaim(record, first, flight, offer);
+    if (creation.kind === "created") ({ lease } = creation);
+    return creation;
+  } finally {
+    taker.take(lease);
+  }
 }
 
 /** The run that comes of it, after whatever else is in the way. `creation`: what it came to so far. */
 async function standingRun(
   owner: OwnerContext,
-  { record, first }: NewRun,
+  taker: RunTaker,
+  run: NewRun,
   given: SingleFlight | undefined,
   creation?: Creation,
 ): Promise<RunRecord> {
+  const { record } = run;
   const { journal } = owner.store;
   let flight = given;
   for (let came = creation; ; came = undefined) {
-    came ??= await journal.create(record, first, flight);
+    came ??= await createRun(owner, taker, run, flight);
     if (came.kind === "created") return record;
     if (came.kind !== "busy") {
       const runId = came.kind === "exists" ? record.runId : came.runId;

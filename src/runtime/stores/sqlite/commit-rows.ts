@@ -21,7 +21,7 @@ export interface CommitRow {
 }
 
 /** What it takes to decode it. */
-type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
+export type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
 
 /** Where the commits from this number on lie. */
 interface Place {

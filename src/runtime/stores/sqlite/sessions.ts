@@ -34,8 +34,9 @@ const visible = visibilities.indexOf("visible");
 
 const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
-const readEntries = `SELECT ${rowColumns} FROM entries
-  WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`;
+const readEntries = `SELECT ${rowColumns} FROM entries WHERE session = (SELECT id FROM sessions WHERE session_id = ?)`;
+const readAll = `${readEntries} ORDER BY entries.id`;
+const readVisible = `${readEntries} AND visibility = ${visible} ORDER BY entries.id`;
 const findEntries = `SELECT ${rowColumns} FROM entries
   WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
@@ -63,6 +64,19 @@ interface SessionRow {
   readonly updatedAt: number;
 }
 
+/** A session while it is changed. */
+interface OpenSession extends SessionRow {
+  readonly sessionId: SessionId;
+  /** When what was last added to it was said. */
+  latest: number;
+}
+
+/** Where a strand goes, as it was found before anything was changed: none of its entries is there, its parent is. */
+export interface Footing {
+  readonly strand: EntryStrand;
+  readonly session: SessionRow;
+}
+
 export class SqliteSessions implements Sessions {
   readonly #tables: Tables;
   readonly #collector: Collector;
@@ -86,15 +100,15 @@ export class SqliteSessions implements Sessions {
     sessionId: SessionId,
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
   ): Promise<readonly PlacedEntry[]> {
-    return this.#tables.read(() => this.#read(sessionId, hiddenToo ? 0 : visible));
+    return this.#tables.read(() => this.#read(sessionId, hiddenToo ? readAll : readVisible));
   }
 
   readNow(sessionId: SessionId): readonly PlacedEntry[] | undefined {
-    return this.#tables.readNow(() => this.#read(sessionId, visible));
+    return this.#tables.readNow(() => this.#read(sessionId, readVisible));
   }
 
-  #read(sessionId: SessionId, least: number): readonly PlacedEntry[] {
-    return this.#tables.database.all<EntryRow>(readEntries, sessionId, least).flatMap((row) => {
+  #read(sessionId: SessionId, sql: string): readonly PlacedEntry[] {
+    return this.#tables.database.all<EntryRow>(sql, sessionId).flatMap((row) => {
       const visibility = visibilities[row.visibility] ?? "hidden";
       return entriesOf(row).map((entry) => ({ entry, visibility }));
     });
@@ -140,44 +154,54 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  /** N1. For the journal, inside its transaction, before anything is changed. */
-  refuseOrphans(changes: readonly StrandedChange[]): void {
+  /** N1. For the journal, inside its transaction, before anything is changed. What it finds out of the first strand `applyNow` need not. */
+  refuseOrphans(changes: readonly StrandedChange[]): Footing | undefined {
     const coming: EntryStrand[] = [];
+    let footing: Footing | undefined;
     for (const change of changes) {
       if (!isStrand(change)) continue;
       const { sessionId, entry, atLeaf } = change.first;
       const parentId = atLeaf === true ? null : entry.parentId;
-      if (parentId !== null && !comes(coming, sessionId, parentId) && !this.#has(sessionId, parentId))
-        throw orphaned(sessionId, entry);
+      if (parentId !== null && !comes(coming, sessionId, parentId)) {
+        const session = this.#find(sessionId);
+        if (session === undefined) throw orphaned(sessionId, entry);
+        if (coming.length === 0 && this.#goesOn(session, change)) footing = { strand: change, session };
+        else if (!this.#has(session, parentId)) throw orphaned(sessionId, entry);
+      }
       coming.push(change);
     }
+    return footing;
   }
 
   /** For the journal, inside its transaction. */
-  applyNow(changes: readonly StrandedChange[]): void {
+  applyNow(changes: readonly StrandedChange[], footing?: Footing): void {
     const { database } = this.#tables;
-    const known = new Map<SessionId, SessionRow>();
-    /** When each was last added to, where the file does not say so yet. */
-    const updated = new Map<number, number>();
+    const open: OpenSession[] = [];
     for (const change of changes) {
       const { sessionId } = isStrand(change) ? change.first : change;
-      const session = known.get(sessionId) ?? this.#find(sessionId) ?? this.#create(change);
-      if (session === undefined) continue;
-      known.set(sessionId, session);
-      if (isStrand(change)) {
-        const at = this.#append(session.id, change) ?? 0;
-        if (at > (updated.get(session.id) ?? session.updatedAt)) updated.set(session.id, at);
-        continue;
+      let session = open.find((each) => each.sessionId === sessionId);
+      let isFree = change === footing?.strand;
+      if (session === undefined) {
+        const row = isFree ? footing?.session : this.#find(sessionId);
+        isFree ||= row === undefined;
+        const opened = row ?? this.#create(change);
+        if (opened === undefined) continue;
+        session = { ...opened, sessionId, latest: opened.updatedAt };
+        open.push(session);
       }
-      database.run(
-        change.type === "reveal" ? revealEntries : removeEntries,
-        session.id,
-        change.runId,
-        change.taskId === undefined ? null : ordinalOf(change.taskId),
-      );
+      if (isStrand(change)) {
+        const at = isFree ? this.#insert(session.id, change) : this.#append(session.id, change);
+        if (at !== undefined && at > session.latest) session.latest = at;
+      } else
+        database.run(
+          change.type === "reveal" ? revealEntries : removeEntries,
+          session.id,
+          change.runId,
+          change.taskId === undefined ? null : ordinalOf(change.taskId),
+        );
     }
-    for (const [session, at] of updated)
-      database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1", session, at);
+    for (const { id, updatedAt, latest } of open)
+      if (latest > updatedAt) database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1", id, latest);
   }
 
   /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
@@ -193,10 +217,8 @@ export class SqliteSessions implements Sessions {
   #append(session: number, strand: EntryStrand): number | undefined {
     const { length } = strand.rests;
     const before = this.#lastBefore(session, strand, length);
-    if (before === undefined || before.number + before.count <= strand.number) {
-      this.#insert(session, strand);
-      return latestOf(strand);
-    }
+    if (before === undefined || before.number + before.count <= strand.number)
+      return this.#insert(session, strand);
     if (length === 1) return undefined;
     // Some of them are there: each by itself.
     let last: number | undefined;
@@ -207,7 +229,9 @@ export class SqliteSessions implements Sessions {
     return last;
   }
 
-  #insert(session: number, { stem, number, first, rests }: EntryStrand): void {
+  /** When the last of them was said. */
+  #insert(session: number, strand: EntryStrand): number {
+    const { stem, number, first, rests } = strand;
     const { runId, taskId, type } = first.entry;
     const parentId = first.atLeaf === true ? this.#leaf(session) : first.entry.parentId;
     this.#tables.database.run(
@@ -223,6 +247,7 @@ export class SqliteSessions implements Sessions {
       type,
       JSON.stringify(rests.with(0, { parentId, ...rests[0] })),
     );
+    return latestOf(strand);
   }
 
   /** The row that holds one of these, or comes before them. */
@@ -269,12 +294,18 @@ export class SqliteSessions implements Sessions {
     return { id, updatedAt };
   }
 
-  #has(sessionId: SessionId, entryId: string): boolean {
-    const session = this.#find(sessionId);
-    if (session === undefined) return false;
+  #has({ id }: SessionRow, entryId: string): boolean {
     const name = nameOf(entryId);
-    const before = this.#lastBefore(session.id, name, 1);
+    const before = this.#lastBefore(id, name, 1);
     return before !== undefined && before.number + before.count > name.number;
+  }
+
+  /** Whether it follows right on its parent, which is there, and nothing of it is. */
+  #goesOn({ id }: SessionRow, strand: EntryStrand): boolean {
+    const { first, number, rests } = strand;
+    if (number < 1 || first.entry.parentId !== idAfter(strand, -1)) return false;
+    const before = this.#lastBefore(id, strand, rests.length);
+    return before !== undefined && before.number + before.count === number;
   }
 }
 

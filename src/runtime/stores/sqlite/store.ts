@@ -117,7 +117,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database.close();
   };
   return {
-    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, neighbours }),
+    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, neighbours }),
     events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
     mailbox,
     inbox,
