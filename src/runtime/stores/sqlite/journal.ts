@@ -209,7 +209,7 @@ export class SqliteJournal implements Journal {
 
   /** How it ended is stored with the release. */
   #release(lease: Lease, rest: Rest, standing: Commit): ReleasedRun {
-    const released = this.#leases.releaseNow(this.#tables.owner(lease), rest, endIn(standing) ?? undefined);
+    const released = this.#leases.leaveNow(this.#tables.owner(lease), rest, endIn(standing) ?? undefined);
     // The commit was taken, so the lease holds; no fault, by which what is written by now would stand.
     if (released === undefined) throw new Error(`${lease.runId} could not be released`);
     return released;

@@ -209,7 +209,7 @@ export class SqliteLeases implements Leases {
       apply: () => {
         const run = this.#tables.owner(lease);
         // Says that it is lost.
-        return this.releaseNow(run, rest) ?? this.#tables.ownerNow(lease);
+        return this.leaveNow(run, rest) ?? this.#tables.ownerNow(lease);
       },
       committed: (released) => {
         if ("state" in released) this.released(lease.runId, released);
@@ -218,7 +218,7 @@ export class SqliteLeases implements Leases {
   }
 
   /** For the journal, inside its transaction. `end`: how the run ended, where that is not stored yet. `undefined`: the lease is lost. */
-  releaseNow(run: OwnedRun, rest: Rest, end?: RunEnd): ReleasedRun | undefined {
+  leaveNow(run: OwnedRun, rest: Rest, end?: RunEnd): ReleasedRun | undefined {
     const { database } = this.#tables;
     const { id, runId, epoch, workerId } = run;
     const now = this.#tables.tick();
