@@ -154,7 +154,7 @@ export class LocalEngine implements Engine {
   #claimOf(limit: number): ClaimOptions {
     const { clock, workerId, agents } = this.#options;
     const except = this.#pinned.size === 0 ? nobody : [...this.#pinned];
-    return { workerId, limit, now: clock.now(), agents: agents(), except };
+    return { workerId, limit, now: clock.now(), agents: agents.call(undefined), except };
   }
 
   async #drive(lease: Lease): Promise<void> {

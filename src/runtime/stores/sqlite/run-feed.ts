@@ -1,4 +1,5 @@
 import type { Commit, Event, Fault, RunId } from "../../../kernel/index.ts";
+import { emptyList } from "../../empty-list.ts";
 import { missing, type CommitRow, type CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
@@ -79,7 +80,7 @@ export class RunFeeds {
   readonly #deltas: DeltaBoard;
   readonly #feeds = new Map<RunId, RunFeed>();
   /** Begun and not joined yet. */
-  #begun: RunFeed[] = [];
+  #begun = emptyList<RunFeed>();
 
   constructor(tables: Tables, rows: CommitRows, deltas: DeltaBoard) {
     this.#tables = tables;
@@ -96,7 +97,7 @@ export class RunFeeds {
 
   readonly #endBeginnings = (): void => {
     const begun = this.#begun;
-    this.#begun = [];
+    this.#begun = emptyList();
     for (const feed of begun) this.#dropUnwatched(feed);
   };
 

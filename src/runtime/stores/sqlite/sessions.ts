@@ -313,11 +313,11 @@ export class SqliteSessions implements Sessions {
 function comes(coming: readonly EntryStrand[], sessionId: SessionId, entryId: string): boolean {
   const { stem, number } = nameOf(entryId);
   return coming.some(
-    ({ first, rests, ...strand }) =>
-      first.sessionId === sessionId &&
+    (strand) =>
+      strand.first.sessionId === sessionId &&
       strand.stem === stem &&
       number >= strand.number &&
-      number < strand.number + rests.length,
+      number < strand.number + strand.rests.length,
   );
 }
 
