@@ -28,11 +28,10 @@ interface ReadyRun {
   readonly again: number;
 }
 
-/** How a run was left. */
+/** What came of leaving a run. */
 export interface ReleasedRun {
-  readonly state: number;
-  /** How often someone had written to it. */
-  readonly mailCount: number;
+  /** Somebody may take it, or waits for an order to be obeyed. */
+  readonly concernsOthers: boolean;
 }
 
 interface Taken extends RunKey {
@@ -115,15 +114,15 @@ const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id > '')
   OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= ?)`;
 
-/** L3: mail that was not consumed makes it ready. */
+/** Whether some of the run's mail was not consumed yet, if it ever had any. */
+const mailOfRun = `SELECT EXISTS (SELECT 1 FROM mail WHERE run = ?1) AS waits FROM mail_ids WHERE run = ?1 LIMIT 1`;
 const releaseRun = (more: string): string =>
-  `UPDATE runs SET owner = NULL, holder = NULL,
-     state = iif(EXISTS (SELECT 1 FROM mail WHERE run = ?1), ${RunState.READY}, ?4),
-     wake_at = iif(EXISTS (SELECT 1 FROM mail WHERE run = ?1), NULL, ?5),
-     ready_at = ?6 ${more}
-   WHERE id = ?1 AND epoch = ?2 AND owner = ?3 RETURNING state, mail_count AS mailCount`;
+  `UPDATE runs SET owner = NULL, holder = NULL, state = ?4, wake_at = ?5, ready_at = ?6 ${more}
+   WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
 const releaseAsItIs = releaseRun("");
 const releaseEnded = releaseRun(", ended = ?7, ended_at = ?8");
+/** One that its owner is done with, of which no commit says how it ended. */
+const endUntold = "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL";
 
 export class SqliteLeases implements Leases {
   readonly #tables: Tables;
@@ -212,7 +211,7 @@ export class SqliteLeases implements Leases {
         return this.leaveNow(run, rest) ?? this.#tables.ownerNow(lease);
       },
       committed: (released) => {
-        if ("state" in released) this.released(lease.runId, released);
+        if ("concernsOthers" in released) this.released(lease.runId, released);
       },
     });
   }
@@ -222,30 +221,26 @@ export class SqliteLeases implements Leases {
     const { database } = this.#tables;
     const { id, runId, epoch, workerId } = run;
     const now = this.#tables.tick();
-    const wakeAt = rest.kind === "suspended" ? rest.wakeAt : null;
-    const left = [id, epoch, workerId, stateOf(rest), wakeAt, now] as const;
-    const released =
+    const mail = database.get<{ readonly waits: number }>(mailOfRun, id);
+    // L3.
+    const state = mail?.waits === 1 ? RunState.READY : stateOf(rest);
+    const wakeAt = state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null;
+    const left = [id, epoch, workerId, state, wakeAt, now] as const;
+    const count =
       end === undefined
-        ? database.get<ReleasedRun>(releaseAsItIs, ...left)
-        : database.get<ReleasedRun>(releaseEnded, ...left, runStatuses.indexOf(end.status), end.at);
-    if (released === undefined) return undefined;
+        ? database.run(releaseAsItIs, ...left)
+        : database.run(releaseEnded, ...left, runStatuses.indexOf(end.status), end.at);
+    if (count === 0) return undefined;
     this.#tables.owned.delete(runId);
-    if (rest.kind !== "ended") return released;
-    this.#deltas.clearNow(run);
-    if (end === undefined)
-      database.run(
-        "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL",
-        id,
-        Math.floor(now / 1_000),
-      );
-    return released;
+    if (rest.kind === "ended") this.#deltas.clearNow(run);
+    if (rest.kind === "ended" && end === undefined) database.run(endUntold, id, Math.floor(now / 1_000));
+    return { concernsOthers: state !== RunState.ENDED || mail !== undefined };
   }
 
   /** It is durable that nobody owns the run. */
-  released(runId: RunId, { state, mailCount }: ReleasedRun): void {
+  released(runId: RunId, { concernsOthers }: ReleasedRun): void {
     this.#deltas.forget(runId);
-    // Somebody may take it, or waits for an order to be obeyed.
-    if (state !== RunState.ENDED || mailCount > 0) this.#tables.announce(runId);
+    if (concernsOthers) this.#tables.announce(runId);
   }
 
   /** L5: whether a run that is new would be the one that is claimed. For the journal, inside the transaction that creates it. */

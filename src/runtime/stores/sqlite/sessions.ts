@@ -26,6 +26,7 @@ import {
   type EntryStrand,
   type StrandedChange,
 } from "./entry-strand.ts";
+import { mostStrands } from "./migrations.ts";
 import type { Tables } from "./tables.ts";
 
 /** As they are stored: their place in this list. */
@@ -34,18 +35,27 @@ const visible = visibilities.indexOf("visible");
 
 const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
-const readEntries = `SELECT ${rowColumns} FROM entries WHERE session = (SELECT id FROM sessions WHERE session_id = ?)`;
+/** The rows of a session: they lie together. */
+const within = (session: string): string =>
+  `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
+
+const readEntries = `SELECT ${rowColumns} FROM sessions JOIN entries ON ${within("sessions.id")} WHERE session_id = ?`;
 const readAll = `${readEntries} ORDER BY entries.id`;
 const readVisible = `${readEntries} AND visibility = ${visible} ORDER BY entries.id`;
 const findEntries = `SELECT ${rowColumns} FROM entries
   WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
-const lastEntries = `SELECT ${rowColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
+const lastEntries = `SELECT ${rowColumns} FROM entries WHERE ${within("?1")} AND visibility = ${visible} AND ifnull(task, 0) = 0
     AND type NOT IN ('label', 'session_info')
   ORDER BY entries.id DESC LIMIT 1`;
-const ofRun = "session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)";
-const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < 2`;
+const ofRun = `${within("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
+const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < ${visible}`;
 const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
+const removeHidden = `DELETE FROM entries WHERE ${within("(SELECT id FROM sessions WHERE session_id = ?1)")}
+    AND run_id = ?2 AND visibility < ${visible}`;
+const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body)
+  VALUES (1 + coalesce((SELECT id FROM entries WHERE ${within("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${mostStrands}),
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
 
 /** A row is a strand of entries. */
 interface EntryRow extends EntryName {
@@ -206,11 +216,7 @@ export class SqliteSessions implements Sessions {
 
   /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
   removeHiddenNow(sessionId: SessionId, runId: RunId): void {
-    this.#tables.database.run(
-      "DELETE FROM entries WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND run_id = ? AND visibility < 2",
-      sessionId,
-      runId,
-    );
+    this.#tables.database.run(removeHidden, sessionId, runId);
   }
 
   /** When the last of them was said, if any is new (S2). */
@@ -235,8 +241,7 @@ export class SqliteSessions implements Sessions {
     const { runId, taskId, type } = first.entry;
     const parentId = first.atLeaf === true ? this.#leaf(session) : first.entry.parentId;
     this.#tables.database.run(
-      `INSERT INTO entries (session, stem, number, count, run_id, task, visibility, type, body)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      insertEntries,
       session,
       stem,
       number,
