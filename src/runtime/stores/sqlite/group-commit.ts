@@ -11,13 +11,13 @@ export interface Write<Result> {
    * Inside the transaction. Refuses with a fault, and only before it has changed anything, so that the others may stand. Among several,
    * it is told the database's version: while that stays the same, nobody but this store has written.
    */
-  apply(version?: number): Result;
+  readonly apply: (version?: number) => Result;
   /** It is durable; those who wait are told after this. */
-  committed?(result: Result): void;
+  readonly committed?: (result: Result) => void;
   /** What `apply` did was taken back. */
-  undone?(): void;
+  readonly undone?: () => void;
   /** Whether `apply` is one statement, which needs no transaction around it. */
-  isOneStatement?(): boolean;
+  readonly isOneStatement?: () => boolean;
   /** About how much it writes; little unless told. */
   readonly bytes?: number;
 }
