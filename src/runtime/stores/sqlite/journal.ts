@@ -8,6 +8,7 @@ import {
   type Creation,
   type Hash,
   type Journal,
+  type JsonValue,
   type Lease,
   type Rest,
   type RunHistory,
@@ -28,6 +29,7 @@ import { Deletion } from "./deletion.ts";
 import { strandsOf } from "./entry-strand.ts";
 import type { Eraser } from "./eraser.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
+import { memberCount } from "./member-count.ts";
 import { RunList } from "./run-list.ts";
 import {
   recordOf,
@@ -237,7 +239,8 @@ export class SqliteJournal implements Journal {
     const beginning = owned?.beginning;
     if (owned === undefined || beginning === undefined || owned.position?.number !== 1) return undefined;
     owned.beginning = undefined;
-    return { run: beginning.run, commits: [this.#rows.decode(owned, beginning.first)] };
+    const { run, first } = beginning;
+    return { run, commits: ["body" in first ? this.#rows.decode(owned, first) : first] };
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
@@ -349,7 +352,8 @@ export class SqliteJournal implements Journal {
     this.#reach.applyNow(key, draft, { footing });
     this.#rows.addedNow();
     if (!isClaimed) return undefined;
-    const beginning = { run: record, first: { number, at, nextEvent: seq, body } };
+    const text = { number, at, nextEvent: seq, body };
+    const beginning = { run: record, first: isOurs(commit) ? commit : text };
     return { ...key, epoch: 1, workerId, position, beginning };
   }
 
@@ -411,4 +415,17 @@ export class SqliteJournal implements Journal {
     }
     this.#reach.tell(first);
   }
+}
+
+/** Whether those who submitted the run have nothing of what is in its first commit that they could change. */
+function isOurs({ steps, tasks = none }: Commit): boolean {
+  if (steps !== undefined) return false;
+  return tasks.every(
+    (change) =>
+      change.type === "create" && isPlain(change.task.input) && memberCount(change.task.metadata) === 0,
+  );
+}
+
+function isPlain(value: JsonValue): boolean {
+  return typeof value !== "object" || value === null;
 }

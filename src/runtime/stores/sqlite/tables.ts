@@ -1,5 +1,12 @@
 import { randomInt } from "node:crypto";
-import { Fault, type Clock, type Lease, type RunId, type RunRecord } from "../../../kernel/index.ts";
+import {
+  Fault,
+  type Clock,
+  type Commit,
+  type Lease,
+  type RunId,
+  type RunRecord,
+} from "../../../kernel/index.ts";
 import type { CommitText } from "./commit-rows.ts";
 import type { Database } from "./database.ts";
 import type { GroupCommit, Write } from "./group-commit.ts";
@@ -15,10 +22,13 @@ export interface Position {
   link: string;
 }
 
-/** A run that was claimed along with its creation: all there is of it, for the owner to begin with. */
+/**
+ * A run that was claimed along with its creation: all there is of it, for the owner to begin with. The commit itself where nobody has
+ * anything of it that can be changed, else its text.
+ */
 export interface Beginning {
   readonly run: RunRecord;
-  readonly first: CommitText;
+  readonly first: Commit | CommitText;
 }
 
 /**
