@@ -75,8 +75,7 @@ async function standingRun(
     if (came.kind !== "busy") {
       const runId = came.kind === "exists" ? record.runId : came.runId;
       const standing = await journal.find(runId);
-      if (standing !== undefined && came.kind === "exists")
-        await refuseOther(owner, standing, { record, first });
+      if (standing !== undefined && came.kind === "exists") await refuseOther(owner, standing, run);
       if (standing !== undefined) return standing;
       // It was deleted in between: there is nothing in the way any more.
       continue;
