@@ -112,7 +112,7 @@ const migrations: readonly string[] = [
   CREATE INDEX messages_dead ON messages (agent_id, died) WHERE state = 1;
 
   CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     session_id TEXT UNIQUE,
     agent_id TEXT NOT NULL,
     updated_at INTEGER NOT NULL

@@ -190,17 +190,19 @@ export class SqliteSessions implements Sessions {
     for (const change of changes) {
       const { sessionId } = isStrand(change) ? change.first : change;
       let session = open.find((each) => each.sessionId === sessionId);
-      let isFree = change === footing?.strand;
+      const isFree = change === footing?.strand;
+      let isNew = false;
       if (session === undefined) {
         const row = isFree ? footing?.session : this.#find(sessionId);
-        isFree ||= row === undefined;
+        isNew = row === undefined;
         const opened = row ?? this.#create(change);
         if (opened === undefined) continue;
         session = { ...opened, sessionId, latest: opened.updatedAt };
         open.push(session);
       }
       if (isStrand(change)) {
-        const at = isFree ? this.#insert(session.id, change) : this.#append(session.id, change);
+        const at =
+          isNew || isFree ? this.#insert(session.id, change, isNew) : this.#append(session.id, change);
         if (at !== undefined && at > session.latest) session.latest = at;
       } else
         database.run(
@@ -236,10 +238,11 @@ export class SqliteSessions implements Sessions {
   }
 
   /** When the last of them was said. */
-  #insert(session: number, strand: EntryStrand): number {
+  #insert(session: number, strand: EntryStrand, isNew = false): number {
     const { stem, number, first, rests } = strand;
     const { runId, taskId, type } = first.entry;
-    const parentId = first.atLeaf === true ? this.#leaf(session) : first.entry.parentId;
+    const leaf = first.atLeaf === true && !isNew ? this.#leaf(session) : null;
+    const parentId = first.atLeaf === true ? leaf : first.entry.parentId;
     this.#tables.database.run(
       insertEntries,
       session,
