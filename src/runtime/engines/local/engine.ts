@@ -59,6 +59,8 @@ export class LocalEngine implements Engine {
   #wasFull = false;
   /** Places kept for runs that are being created. */
   #offers = 0;
+  /** Who stops waits for them. */
+  #allTaken: (() => void) | undefined;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: LocalEngineOptions) {
@@ -90,6 +92,7 @@ export class LocalEngine implements Engine {
     this.#offers--;
     if (lease !== undefined) this.#driven.set(lease, this.#drive(lease));
     else if (this.#wasFull) this.wake();
+    if (this.#offers === 0) this.#allTaken?.();
   }
 
   /** Other agents are hosted, or other versions: what was not for this worker may be now. */
@@ -103,6 +106,10 @@ export class LocalEngine implements Engine {
     this.#stopTimer?.();
     this.#stopped.resolve();
     await this.#claiming;
+    if (this.#offers > 0)
+      await new Promise<void>((resolve) => {
+        this.#allTaken = resolve;
+      });
     await Promise.all(this.#driven.values());
     await this.#options.leases.dismiss(this.#options.workerId);
   }

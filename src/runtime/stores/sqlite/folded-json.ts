@@ -26,13 +26,13 @@ class Folding {
   /** The value is to be kept as it is. */
   isGivenUp = false;
   readonly #numbers = new Map<JsonValue, number>();
-  readonly #objects: Container[] = [];
+  readonly #objects: KnownObject[] = [];
   #room = mostValues;
 
   constructor(known: readonly JsonValue[]) {
     for (const each of distinct(known)) {
       this.#numbers.set(each, this.#numbers.size);
-      if (typeof each === "object" && each !== null) this.#objects.push(each);
+      if (isObject(each)) this.#objects.push({ value: each, count: memberCount(each) });
     }
   }
 
@@ -47,21 +47,25 @@ class Folding {
     }
     const members = each as JsonObject;
     if (Object.hasOwn(members, mark)) this.isGivenUp = true;
-    if (memberCount(members) < 2) return mapMembers(members, depth, this);
-    const same = this.#objects.find((one) => equalJson(one, each)) ?? each;
-    return this.#find(same) ?? this.#once(each, mapMembers(members, depth, this));
+    const count = memberCount(members);
+    if (count < 2) return mapMembers(members, depth, this);
+    const number = this.#numbers.get(this.#known(members, count));
+    return number === undefined ? this.#once(each, mapMembers(members, depth, this)) : { [mark]: number };
   }
 
-  #find(value: JsonValue): JsonValue | undefined {
-    const number = this.#numbers.get(value);
-    return number === undefined ? undefined : { [mark]: number };
+  /** The known object that is equal to it, or else itself. */
+  #known(value: JsonObject, count: number): JsonObject {
+    for (const known of this.#objects)
+      if (known.count === count && equalJson(known.value, value)) return known.value;
+    return value;
   }
 
   /** What stands for the value: its number if it came before, else what it was folded to. */
   #once(value: JsonValue, folded: JsonValue): JsonValue {
-    const found = this.#find(value);
-    if (found === undefined) this.#numbers.set(value, this.#numbers.size);
-    return found ?? folded;
+    const number = this.#numbers.get(value);
+    if (number !== undefined) return { [mark]: number };
+    this.#numbers.set(value, this.#numbers.size);
+    return folded;
   }
 }
 
@@ -118,6 +122,12 @@ function named(values: readonly JsonValue[], number: JsonValue): JsonValue {
 }
 
 type Container = JsonObject | readonly JsonValue[];
+
+interface KnownObject {
+  readonly value: JsonObject;
+  /** Of its members. */
+  readonly count: number;
+}
 
 interface Fold {
   fold(value: JsonValue, depth: number): JsonValue;

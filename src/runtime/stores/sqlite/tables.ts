@@ -26,7 +26,7 @@ export interface Position {
  * A run that was claimed along with its creation: all there is of it, for the owner to begin with. The commit itself where nobody has
  * anything of it that can be changed, else its text.
  */
-export interface Beginning {
+interface Beginning {
   readonly run: RunRecord;
   readonly first: Commit | CommitText;
 }
