@@ -24,7 +24,7 @@ export function stepHeadcount(state: Headcount, command: HeadcountCommand): Head
 function apply(draft: Draft, command: HeadcountCommand): HeadcountOutcome {
   if (command.type === "acquire") return acquire(draft, command);
   if (command.type === "crash") {
-    for (const task of draft.all()) if (task.status === "pausing") draft.pause(task.taskId);
+    for (const task of draft.all()) if (task.status === "pausing") draft.pause(task);
     return draft.done();
   }
   const task = draft.find(command.taskId);
@@ -34,11 +34,11 @@ function apply(draft: Draft, command: HeadcountCommand): HeadcountOutcome {
       return release(draft, task);
     case "settle":
       if (task.status !== "pausing") return { kind: "ignored" };
-      draft.pause(task.taskId);
+      draft.pause(task);
       return draft.done();
     case "suspend":
       draft.change(task.taskId, { idle: true });
-      if (task.status === "pausing") draft.pause(task.taskId);
+      if (task.status === "pausing") draft.pause(task);
       return draft.done();
     case "wake":
       draft.change(task.taskId, { idle: false });
@@ -73,16 +73,23 @@ function acquire(draft: Draft, command: Acquire): HeadcountOutcome {
 }
 
 function turnAway(draft: Draft, command: Acquire, reason: RefusalReason): HeadcountOutcome {
-  if (command.waits !== true) return draft.refuse(reason);
+  const { taskId, parentId, waits } = command;
+  if (waits === undefined) return draft.refuse(reason);
+  if (waits === "pending") {
+    if (!draft.hasLeaver({ hires: parentId })) return draft.refuse("nobody_leaves");
+    draft.hire(command, "pending");
+    return { kind: "pending", victim: null, changes: draft.changes };
+  }
   draft.hire(command, "paused");
-  draft.note(command.taskId, "paused");
+  draft.note(taskId, "paused");
   return draft.done();
 }
 
 /** H4: what a task held goes to whoever was promised it, else to the head of the queue. */
 function release(draft: Draft, task: HeadcountTask): HeadcountOutcome {
   draft.remove(task);
-  if (task.yieldsTo !== null) draft.seat(task.yieldsTo);
+  const promised = task.yieldsTo === null ? undefined : draft.find(task.yieldsTo);
+  if (promised !== undefined && draft.maySit(promised)) draft.seat(promised.taskId);
   draft.keepVictimOf(task.taskId);
   draft.fillSeats();
   return draft.done();
@@ -98,6 +105,7 @@ function reprioritize(draft: Draft, task: HeadcountTask, priority: Priority): He
       (each) =>
         each.priority > priority &&
         draft.victimOf(each.taskId) === undefined &&
+        draft.maySit(each, task) &&
         !draft.isAncestor(task.taskId, each.parentId),
     );
   if (waiter !== undefined) draft.yieldSeat(task.taskId, waiter.taskId);
@@ -118,6 +126,13 @@ function lowestBelow(draft: Draft, priority: Priority, parentId: TaskId): Headco
 
 function mayYield(draft: Draft, task: HeadcountTask): boolean {
   return draft.state.budget.allowPreempt && task.taskId !== draft.state.rootId && !task.shielded;
+}
+
+/** Seats as they would be. */
+interface SeatMove {
+  readonly comes?: TaskId | undefined;
+  readonly goes?: TaskId | undefined;
+  readonly hires?: TaskId | undefined;
 }
 
 /** The next state while a command is applied to it. */
@@ -209,15 +224,23 @@ class Draft {
   /** H2: promises the seat of `taskId`; an idle task has no open call and gives it at once. */
   yieldSeat(taskId: TaskId, to: TaskId): void {
     this.change(taskId, { status: "pausing", yieldsTo: to });
-    if (this.find(taskId)?.idle === true) this.pause(taskId);
+    const task = this.find(taskId);
+    if (task?.idle === true) this.pause(task);
     else this.note(taskId, "pausing");
   }
 
-  pause(taskId: TaskId): void {
-    const to = this.find(taskId)?.yieldsTo ?? null;
+  /** Its seat goes to whoever was promised it. It need not, where that one would then wait for others without a seat, as all do. */
+  pause(task: HeadcountTask): void {
+    const { taskId, yieldsTo } = task;
+    const promised = yieldsTo === null ? undefined : this.find(yieldsTo);
+    if (promised !== undefined && !this.maySit(promised, task)) {
+      this.change(taskId, { status: "seated", yieldsTo: null });
+      this.note(taskId, "kept");
+      return;
+    }
     this.change(taskId, { status: "paused", yieldsTo: null, queued: this.#nextOrder++ });
     this.note(taskId, "paused");
-    if (to !== null) this.seat(to);
+    if (promised !== undefined) this.seat(promised.taskId);
   }
 
   /** Gives a free seat to a task of the queue. A paused one is shielded until its next model call (H3). */
@@ -238,8 +261,38 @@ class Draft {
   fillSeats(): void {
     for (const task of this.queue()) {
       if (!this.hasFreeSeat()) return;
+      if (!this.maySit(task)) continue;
       this.seat(task.taskId);
       this.keepVictimOf(task.taskId);
     }
+  }
+
+  /**
+   * A seat that frees goes to nobody who would wait in it for someone without one while all others who have a seat do. There is always
+   * somebody to have it: of those who wait, one who is above no other. `from` is who gives it up.
+   */
+  maySit(task: HeadcountTask, from?: HeadcountTask): boolean {
+    // A newcomer has nobody below it.
+    return task.status === "pending" || this.hasLeaver({ comes: task.taskId, goes: from?.taskId });
+  }
+
+  /**
+   * Whether someone who has a seat is above nobody who waits for one, and above nobody that `hires` hires. A newcomer that is promised a
+   * seat does not wait: it comes. As long as there is such a one, seats go on to free.
+   */
+  hasLeaver({ comes, goes, hires }: SeatMove): boolean {
+    const all = this.all();
+    const sits = (task: HeadcountTask): boolean =>
+      task.taskId === comes || (holdsSeat(task) && task.taskId !== goes);
+    const promised = new Set(all.map(({ yieldsTo }) => yieldsTo));
+    const above = new Set<TaskId>();
+    const climb = (from: TaskId | null): void => {
+      for (let at = from; at !== null && !above.has(at); at = this.#tasks[at]?.parentId ?? null)
+        above.add(at);
+    };
+    climb(hires ?? null);
+    for (const task of all)
+      if (!sits(task) && !(task.status === "pending" && promised.has(task.taskId))) climb(task.parentId);
+    return all.some((task) => sits(task) && !above.has(task.taskId));
   }
 }
