@@ -2,6 +2,7 @@
 import { Agent, openRuntime } from "reeve";
 import type { Model, ModelResponse, Runtime } from "reeve/kernel";
 import { cpuMs } from "./cpu-time.ts";
+import { LoopScript } from "./loop-script.ts";
 import { median, type Row } from "./row.ts";
 import { bareLoop, finishRun, loopAgent } from "./turn-loop.ts";
 import { turnRows } from "./turn-time.ts";
@@ -9,30 +10,22 @@ import { turnRows } from "./turn-time.ts";
 const rounds = 7;
 
 export async function* rows(): AsyncIterable<Row> {
-  yield* turns();
+  yield* turnRows("turn in memory", 8, { bare: "bare", ours: "memory" });
   yield* concurrentRuns();
   yield* streaming();
-}
-
-async function* turns(): AsyncIterable<Row> {
-  const runtime = await openRuntime({ unknownPrice: "ignore", keepEndedRunsMs: 0 });
-  yield* turnRows("turn in memory", 8, (count) => {
-    const agent = loopAgent(count);
-    return { bare: () => bareLoop(count), ours: () => finishRun(runtime, agent) };
-  });
-  await runtime.close();
 }
 
 /** 1,000 runs of 10 turns at once. Processor time: on a shared machine the clock counts others' work too. */
 async function* concurrentRuns(): AsyncIterable<Row> {
   const runs = 1_000;
   const runtime = await openRuntime({ unknownPrice: "ignore" });
-  const agent = loopAgent(10);
+  const script = new LoopScript(10);
+  const agent = loopAgent(script);
   const all = (run: () => Promise<void>): Promise<unknown> => Promise.all(Array.from({ length: runs }, run));
   const ours: number[] = [];
   const bare: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    bare.push((await cpuMs(() => all(() => bareLoop(10)))) / runs);
+    bare.push((await cpuMs(() => all(() => bareLoop(script)))) / runs);
     ours.push((await cpuMs(() => all(() => finishRun(runtime, agent)))) / runs);
   }
   const { rss } = process.memoryUsage();

@@ -44,12 +44,13 @@ import {
 import { z } from "zod";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
-import { countingModel, finishRun, loopAgent } from "./turn-loop.ts";
+import { LoopScript } from "./loop-script.ts";
+import { finishRun, loopAgent, scriptedLoopModel } from "./turn-loop.ts";
 
 const rounds = 31;
 const callsPerRound = 2_000;
 
-const model = countingModel(0);
+const model = scriptedLoopModel(new LoopScript(0));
 const answer = '{"town":"Sens","weather":"rain","degrees":21}';
 const response: ModelResponse = {
   message: { role: "assistant", content: [{ type: "text", text: answer }] },
@@ -196,8 +197,8 @@ async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
 async function* turn(name: string, path: CallPath | undefined): AsyncIterable<Row> {
   const count = 40;
   const runtime = await openRuntime({ unknownPrice: "ignore" });
-  const without = loopAgent(count);
-  const within = loopAgent(count).with({ name: "layered" });
+  const without = loopAgent(new LoopScript(count));
+  const within = loopAgent(new LoopScript(count)).with({ name: "layered" });
   const { id, models, tools, budget } = within;
   const layered: HostedAgent = {
     id,

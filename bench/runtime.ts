@@ -7,7 +7,6 @@ import { formatAgentId, type Agent, type Runtime, type Store } from "reeve/kerne
 import { sqliteStore } from "reeve/sqlite";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
-import { BareSqliteLoop, finishRun, loopAgent } from "./turn-loop.ts";
 import { turnRows } from "./turn-time.ts";
 
 const rounds = 7;
@@ -18,7 +17,7 @@ const kilobyte = { text: "x".repeat(1_000) };
 export async function* rows(): AsyncIterable<Row> {
   const folder = mkdtempSync(join(tmpdir(), "reeve-bench-"));
   try {
-    yield* turns(folder);
+    yield* turnRows("durable turn (model + tool)", 2, { bare: "bare-sqlite", ours: "sqlite" });
     yield* steps(folder);
     yield* replay(folder);
     yield* suspended(folder);
@@ -31,17 +30,6 @@ export async function* rows(): AsyncIterable<Row> {
 
 function open(path: string): Promise<Store> {
   return sqliteStore({ path, hash: sha256, durability: "normal" });
-}
-
-async function* turns(folder: string): AsyncIterable<Row> {
-  const runtime = await openRuntime({ store: await open(join(folder, "turns.db")), unknownPrice: "ignore" });
-  const bare = new BareSqliteLoop(join(folder, "bare.db"));
-  yield* turnRows("durable turn (model + tool)", 2, (count) => {
-    const agent = loopAgent(count);
-    return { bare: () => bare.run(count), ours: () => finishRun(runtime, agent) };
-  });
-  bare.close();
-  await runtime.close();
 }
 
 function stepAgent(name: string, count: number): Agent {

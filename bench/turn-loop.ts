@@ -7,16 +7,11 @@ import type {
   ModelRequest,
   ModelResponse,
   Runtime,
+  SubmitOptions,
 } from "reeve/kernel";
+import type { LoopScript } from "./loop-script.ts";
 
 const instructions = "You are a test agent.";
-const padding = "x".repeat(120);
-
-/** About 200 bytes, as a tool would return. */
-function toolText(input: unknown): string {
-  const { i } = input as { readonly i: number };
-  return `{"i":${i},"status":"ok","id":"item-${i}","data":"${padding}","score":0.5,"tags":["a","b","c"]}`;
-}
 const usage = {
   inputTokens: 10,
   outputTokens: 5,
@@ -25,23 +20,21 @@ const usage = {
   reasoningTokens: 0,
 };
 
-/**
- * Asks for one tool call a turn, for so many turns, then answers. No latency. As in the peers' harness the next step follows from the
- * id of the last result, and arguments come as text.
- */
-export function countingModel(turns: number): Model {
+export function scriptedLoopModel(script: LoopScript): Model {
   const answer = (request: ModelRequest): ModelResponse => {
-    const last = request.messages.at(-1);
+    const { messages } = request;
+    const last = messages.at(-1);
     const result = last?.role === "tool" ? last.content[0] : undefined;
-    const asked = result === undefined ? 0 : Number(result.callId.slice("call_".length)) + 1;
-    if (asked >= turns)
+    const step = script.next(result?.callId ?? null, messages.length);
+    if (!step.callsTool)
       return {
-        message: { role: "assistant", content: [{ type: "text", text: "done" }] },
+        message: { role: "assistant", content: [{ type: "text", text: step.text }] },
         stopReason: "stop",
         usage,
       };
-    const input = JSON.parse(`{"i":${asked}}`) as JsonValue;
-    const call = { type: "tool_call", callId: `call_${asked}`, toolName: "lookup", input } as const;
+    const { callId, toolName } = step;
+    const input = JSON.parse(step.json) as JsonValue;
+    const call = { type: "tool_call", callId, toolName, input } as const;
     return { message: { role: "assistant", content: [call] }, stopReason: "tool_calls", usage };
   };
   return {
@@ -58,10 +51,10 @@ type Message = ModelRequest["messages"][number];
 
 /** The whole loop by hand, in memory: the floor. */
 export async function bareLoop(
-  turns: number,
+  script: LoopScript,
   keep: (message: Message, count: number) => void = noKeep,
 ): Promise<void> {
-  const model = countingModel(turns);
+  const model = scriptedLoopModel(script);
   const messages: Message[] = [];
   const push = (message: Message): void => {
     messages.push(message);
@@ -74,7 +67,7 @@ export async function bareLoop(
     push(message);
     const call = message.content.find((part) => part.type === "tool_call");
     if (call === undefined) return;
-    const output = { type: "text", text: await Promise.resolve(toolText(call.input)) } as const;
+    const output = { type: "text", text: await Promise.resolve(script.tool(call.input)) } as const;
     push({
       role: "tool",
       content: [{ type: "tool_result", callId: call.callId, toolName: "lookup", output, isError: false }],
@@ -97,9 +90,9 @@ export class BareSqliteLoop {
     this.#insert = this.#db.prepare("INSERT INTO m VALUES (?, ?, ?)");
   }
 
-  async run(turns: number): Promise<void> {
+  async run(script: LoopScript): Promise<void> {
     const run = ++this.#runs;
-    await bareLoop(turns, (message, count) => {
+    await bareLoop(script, (message, count) => {
       this.#insert.run(run, count, JSON.stringify(message));
     });
   }
@@ -110,29 +103,33 @@ export class BareSqliteLoop {
 }
 
 /** The same loop as an agent: with a cap to hold, and somebody who watches each answer. */
-export function loopAgent(turns: number): Agent {
+export function loopAgent(script: LoopScript): Agent {
   const hooks = new HookManager();
   hooks.on(HookEvent.LLM_END, () => undefined);
   const lookup = tool({
     name: "lookup",
     description: "Looks something up",
     input: { type: "object", properties: { i: { type: "integer" } }, required: ["i"] },
-    execute: (input) => toolText(input),
+    execute: async (input) => script.tool(input),
   });
   return new Agent({
-    name: `loop-${turns}`,
-    model: countingModel(turns),
+    name: `loop-${script.turns}`,
+    model: scriptedLoopModel(script),
     instructions,
     tools: [lookup],
-    maxTurns: turns + 1,
+    maxTurns: script.turns + 1,
     budget: { maxTokens: 1_000_000_000 },
     hooks,
   });
 }
 
 /** From submission to result. */
-export async function finishRun(runtime: Runtime, agent: HostedAgent): Promise<void> {
-  const run = await runtime.submit(agent, "go");
+export async function finishRun(
+  runtime: Runtime,
+  agent: HostedAgent,
+  options: SubmitOptions = {},
+): Promise<void> {
+  const run = await runtime.submit(agent, "go", options);
   const { output } = await run.result();
   if (output !== "done") throw new Error(`the run ended with ${JSON.stringify(output)}`);
 }
