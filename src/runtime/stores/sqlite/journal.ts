@@ -27,6 +27,7 @@ import type { DeltaBoard } from "./delta-board.ts";
 import { strandsOf, type StrandedChange } from "./entry-strand.ts";
 import type { Eraser } from "./eraser.ts";
 import { endIn, type RunEnd } from "../run-end.ts";
+import { sameCaller } from "../same-caller.ts";
 import type { RunFeeds } from "./run-feed.ts";
 import { RunList } from "./run-list.ts";
 import type { SqliteInbox } from "./inbox.ts";
@@ -275,7 +276,7 @@ export class SqliteJournal implements Journal {
     const { runId, status } = run;
     // One that mail has woken is on its way: nobody is at it yet.
     const isLeft = status === "suspended" || (status === "pending" && mailbox.hasMailNow(runId));
-    if (!always && !isLeft) return { kind: "busy", run };
+    if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
   }
