@@ -28,6 +28,7 @@ import { strandsOf, type StrandedChange } from "./entry-strand.ts";
 import type { Eraser } from "./eraser.ts";
 import { endIn, type RunEnd } from "../run-end.ts";
 import { sameCaller } from "../same-caller.ts";
+import { bodyInRow, isLarge } from "./large-bodies.ts";
 import type { RunFeeds } from "./run-feed.ts";
 import { RunList } from "./run-list.ts";
 import type { SqliteInbox } from "./inbox.ts";
@@ -144,6 +145,7 @@ export class SqliteJournal implements Journal {
     if (run === undefined || !this.#tables.writesNow || this.#reachesFurther(lease.runId, commit))
       return undefined;
     const draft = this.#draft(commit, run);
+    if (isLarge(draft.body)) return undefined;
     const before = run.position;
     try {
       const standing = this.#tables.writeNow(() => this.#append(lease, draft, undefined), draft.body.length);
@@ -177,7 +179,11 @@ export class SqliteJournal implements Journal {
     let before: Position | undefined;
     return this.#tables.write({
       bytes: draft?.body.length ?? 0,
-      isOneStatement: () => more === undefined && !this.#reachesFurther(lease.runId, commit),
+      isOneStatement: () =>
+        more === undefined &&
+        draft !== undefined &&
+        !isLarge(draft.body) &&
+        !this.#reachesFurther(lease.runId, commit),
       apply: (version) => {
         const run = this.#tables.owner(lease);
         draft ??= this.#draft(commit, run);
@@ -300,9 +306,10 @@ export class SqliteJournal implements Journal {
     );
     const { body, commit } = draft;
     const { seq, link } = this.#after(start, draft);
-    database.statement(plainInsert).run(id, commit.number, commit.at, seq, link, body);
-    this.#reach({ id, runId, agentId, sessionId }, draft);
-    this.#rows.addedNow();
+    database.statement(plainInsert).run(id, commit.number, commit.at, seq, link, bodyInRow(body));
+    const run = { id, runId, agentId, sessionId };
+    this.#reach(run, draft);
+    this.#rows.addedNow(run, commit.number, body);
   }
 
   /** J1, J3: the commit that stands under its number. */
@@ -316,7 +323,7 @@ export class SqliteJournal implements Journal {
       if (this.#insert(run, draft, { next, version })) {
         run.position = next;
         this.#reach(run, draft);
-        this.#rows.addedNow();
+        this.#rows.addedNow(run, commit.number, draft.body);
         return commit;
       }
     }
@@ -356,10 +363,11 @@ export class SqliteJournal implements Journal {
     const { number, at } = commit;
     const { seq, link } = next;
     if (version !== undefined && run.takenAt === version) {
-      database.statement(plainInsert).run(run.id, number, at, seq, link, body);
+      database.statement(plainInsert).run(run.id, number, at, seq, link, bodyInRow(body));
       return true;
     }
-    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, link, body, run.epoch, holder);
+    const text = bodyInRow(body);
+    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, link, text, run.epoch, holder);
     if (changes === 0) return false;
     if (version !== undefined) run.takenAt = version;
     return true;

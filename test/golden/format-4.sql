@@ -1,5 +1,5 @@
 PRAGMA application_id = 1382376822;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT UNIQUE,
