@@ -124,6 +124,20 @@ describe("a flow with fewer seats than it hires at once", () => {
     await runtime.close();
   });
 
+  test("J5: failed while others wait for a seat, it is gone on with by all of them, in as many seats", async () => {
+    const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
+    const make = (name: string) =>
+      speaker(name, ...(name === "a" ? [badKey, "said by a"] : [`said by ${name}`])).agent;
+    const runtime = await openBench();
+    const handle = await runtime.submit(wide(2, make), "Go.");
+    expect(await handle.result()).toMatchObject({ status: "failed", failure: { code: "child_failed" } });
+    await handle.resume();
+    expect(await handle.result()).toMatchObject({ status: "completed", output: "said by last" });
+    const { headcount } = await handle.standing();
+    expect(Object.keys(headcount.tasks)).toEqual(["t0"]);
+    await runtime.close();
+  });
+
   test("J1, J6, H6: it ends alike wherever its worker dies, with never more at work than there are seats", async () => {
     const workload = (world: string[]): Workload => {
       const make = (name: string): Agent =>
