@@ -1,5 +1,5 @@
 import { openRuntime, openStore, sha256 } from "../../src/index.ts";
-import type { Event, JsonValue, RunHandle, Store } from "../../src/kernel/index.ts";
+import type { Event, JsonValue, RunHandle, Standing, Store } from "../../src/kernel/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { company, goldenId, goldenOptions, goldenRuns, type Desk } from "./company.ts";
 
@@ -44,7 +44,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
     for (const [run, { goOn }] of Object.entries(goldenRuns)) {
       const handle = await runtime.find(goldenId(run));
       if (handle === undefined) throw new Error(`there is no run ${run} in the file`);
-      found.push({ run, what: "standing", value: plain(await handle.standing()) });
+      found.push({ run, what: "standing", value: plain(numbersOf(await handle.standing())) });
       at.asked.length = 0;
       found.push(...(await cameTo(run, await goOn(handle, { runtime, clock, company: at } satisfies Desk))));
       found.push({ run, what: "asked", value: [...at.asked] });
@@ -63,11 +63,31 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
 
 async function cameTo(run: string, handle: RunHandle): Promise<readonly Finding[]> {
   const { metadata: _metadata, ...result } = await handle.result();
-  const { ledger } = await handle.standing();
+  const { money } = numbersOf(await handle.standing());
   return [
     { run, what: "result", value: plain(result) },
-    { run, what: "ledger", value: plain(ledger) },
+    { run, what: "ledger", value: plain(money) },
   ];
+}
+
+/** Seats and money by what they mean, whatever else is counted beside it. */
+function numbersOf({ headcount, ledger }: Standing) {
+  const seats = Object.values(headcount.tasks).map(({ taskId, parentId, priority, status, idle }) => ({
+    taskId,
+    parentId,
+    priority,
+    status,
+    idle,
+  }));
+  const money = Object.values(ledger.accounts).map(({ taskId, parentId, caps, spent, reserved, lost }) => ({
+    taskId,
+    parentId,
+    caps,
+    spent,
+    reserved,
+    lost,
+  }));
+  return { seats, money };
 }
 
 async function eventsIn({ events }: Store, run: string): Promise<readonly Event[]> {

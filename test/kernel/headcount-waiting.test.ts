@@ -3,7 +3,6 @@ import {
   formatTaskId,
   openHeadcount,
   Priority,
-  seatsTaken,
   spawnBudget,
   stepHeadcount,
   type HeadcountCommand,
@@ -40,7 +39,7 @@ test("H5: a freed seat is not for one who would wait in it for others without on
   ];
   let state = openHeadcount(spawnBudget({ maxAgents: 3 }), root, NORMAL);
   for (const command of commands) state = stepHeadcount(state, command).state;
-  expect(seatsTaken(state)).toBe(3);
+  expect(state.taken).toBe(3);
   // The paused one ranks above those who wait below it, and would have the last seat that could free.
   expect(state.tasks[a]?.status).toBe("paused");
   expect(state.tasks[a1]?.status).toBe("seated");
