@@ -58,11 +58,7 @@ export function company(): Company {
     name: "look",
     description: "The weather in a town",
     input: { type: "object", properties: { town: { type: "string" } } },
-    execute: async (input) => {
-      // Long enough for whoever waits for it to be told as waiting, each time a file is made.
-      for (let round = 0; round < 10; round++) await setImmediate();
-      return `rain in ${JSON.stringify(input)}`;
-    },
+    execute: (input) => `rain in ${JSON.stringify(input)}`,
   });
   const send = tool({
     name: "send",
@@ -86,12 +82,25 @@ export function company(): Company {
   };
   const model = scriptedModel(Array.from({ length: 100 }, () => answer));
   const clerk = new Agent({ name: "clerk", model, tools: [look, send], instructions: "Be brief." });
+  const helper: HostedAgent = {
+    id: formatAgentId({ name: "helper" }),
+    models: { main: model },
+    run: async (ctx) => {
+      // Long enough for whoever waits for it to be told as waiting, each time a file is made.
+      await ctx.step("breathe", async () => {
+        for (let round = 0; round < 20; round++) await setImmediate();
+        return null;
+      });
+      const { message } = await ctx.llm({ transcript: Transcript.of([userMessage("What is it?")]) });
+      return messageText(message);
+    },
+  };
   const lead: HostedAgent = {
     id: formatAgentId({ name: "lead" }),
-    colleagues: [clerk],
+    colleagues: [helper],
     models: { main: model },
     tools: [look, send],
-    run: (ctx) => everyStep(ctx, clerk),
+    run: (ctx) => everyStep(ctx, helper),
   };
   const patient: HostedAgent = {
     id: formatAgentId({ name: "patient" }),
@@ -122,7 +131,7 @@ export function company(): Company {
 }
 
 /** Steps of every kind, then a wait. */
-async function everyStep(ctx: RunContext, clerk: Agent): Promise<JsonValue> {
+async function everyStep(ctx: RunContext, helper: HostedAgent): Promise<JsonValue> {
   const facts = [await ctx.now(), await ctx.random(), await ctx.uuid()];
   const noted = await ctx.step("note", async () => ({ noted: [1, "two", null] }), { input: "a note" });
   const failed = await ctx
@@ -141,7 +150,7 @@ async function everyStep(ctx: RunContext, clerk: Agent): Promise<JsonValue> {
     quick: (own) => own.step("quick", async () => "first"),
     slow: (own) => own.waitForSignal("never"),
   });
-  const hired = await ctx.spawn(clerk.id, "Is the weather the same there?");
+  const hired = await ctx.spawn(helper.id, null);
   const outcome = hired.kind === "spawned" ? await ctx.join(hired.handle) : null;
   const { transcript } = await ctx.compact({
     transcript: question.append(message, userMessage("And now?")),
