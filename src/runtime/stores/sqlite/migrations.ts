@@ -155,4 +155,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 3 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 4 };

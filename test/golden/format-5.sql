@@ -1,5 +1,5 @@
 PRAGMA application_id = 1382376822;
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT UNIQUE,
@@ -27,8 +27,9 @@ CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
 CREATE INDEX runs_waking ON runs (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
 CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
-CREATE INDEX runs_of_tenant ON runs (tenant) WHERE run_id IS NOT NULL;
-CREATE INDEX runs_by_end ON runs (ended) WHERE run_id IS NOT NULL;
+CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '-' AND run_id IS NOT NULL;
+CREATE INDEX runs_suspended ON runs (state) WHERE state = 2 AND ended IS NULL AND run_id IS NOT NULL;
+CREATE INDEX runs_by_end ON runs (ended) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
 CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
 CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
 CREATE TABLE commits (
@@ -81,7 +82,7 @@ CREATE UNIQUE INDEX messages_by_id ON messages (agent_id, message_id);
 CREATE INDEX messages_waiting ON messages (agent_id, id) WHERE state = 0;
 CREATE INDEX messages_dead ON messages (agent_id, died) WHERE state = 1;
 CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     session_id TEXT UNIQUE,
     agent_id TEXT NOT NULL,
     updated_at INTEGER NOT NULL
@@ -89,7 +90,7 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
 CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
 CREATE TABLE entries (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY CHECK (id / 4194304 = session),
     session INTEGER NOT NULL,
     stem TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -101,8 +102,6 @@ CREATE TABLE entries (
     body TEXT NOT NULL
   );
 CREATE INDEX entries_by_name ON entries (session, stem, number, count);
-CREATE INDEX entries_hidden ON entries (session) WHERE visibility < 2;
-CREATE INDEX entries_visible ON entries (session) WHERE visibility = 2;
 CREATE TABLE blobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT,
@@ -122,12 +121,12 @@ CREATE TABLE followers (
     UNIQUE (topic_id, agent_id)
   );
 INSERT INTO runs VALUES (1, 'run_told', 'clerk', 'conversation', '=house', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000002, 0, 'ada', 0, 1700000000000, NULL, NULL);
-INSERT INTO runs VALUES (2, 'run_asked', 'clerk', 'ses_asked', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000013, 0, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO runs VALUES (3, 'run_halted', 'lead', 'ses_halted', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000014, 0, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO runs VALUES (4, 'run_crowded', 'panel', 'ses_crowded', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000015, 0, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO runs VALUES (5, 'run_asleep', 'sleeper', 'ses_asleep', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000016, 0, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO runs VALUES (6, 'run_spent', 'clerk', 'ses_spent', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000009, 0, NULL, 2, 1700000000000, NULL, NULL);
-INSERT INTO runs VALUES (7, 'run_erased', 'clerk', 'ses_erased', '-', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000011, 0, NULL, 0, 1700000000000, '[{"taskId":"t0","agentId":"clerk"}]', NULL);
+INSERT INTO runs VALUES (2, 'run_asked', 'clerk', 'ses_asked', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000011, 0, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO runs VALUES (3, 'run_halted', 'lead', 'ses_halted', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000012, 0, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO runs VALUES (4, 'run_crowded', 'panel', 'ses_crowded', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000013, 0, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO runs VALUES (5, 'run_asleep', 'sleeper', 'ses_asleep', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000014, 0, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO runs VALUES (6, 'run_spent', 'clerk', 'ses_spent', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000008, 0, NULL, 2, 1700000000000, NULL, NULL);
+INSERT INTO runs VALUES (7, 'run_erased', 'clerk', 'ses_erased', '-', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000010, 0, NULL, 0, 1700000000000, '[{"taskId":"t0","agentId":"clerk"}]', NULL);
 INSERT INTO commits VALUES (1, 1, 0, 1700000000000, 1, 'ZPkd06r71VC87ssAr9BZTdUTmbuDYy6Zk96M2gA1QjM', '{"events":[{"type":"run_start","data":{"agentId":"clerk","sessionId":"conversation","input":"How is the weather?","supervision":{"runId":"run_told","sessionId":"conversation","rootId":"clerk","parentId":null,"depth":0,"spawnBudget":{"$same":1},"executionBudget":{"$same":0},"retention":"permanent","priority":2},"metadata":{},"by":"ada"}}],"ledger":[{"type":"open","taskId":"t0","parentId":null,"budget":{"$same":0},"priority":2}],"sessions":[{"entryId":"run_told"}],"tasks":[{"type":"create","task":{"taskId":"t0","agentId":"clerk","parentId":null,"supervision":{"$same":3},"budget":{"$same":0},"input":{"$same":2},"messages":[],"userId":"ada","metadata":{},"streaming":true,"onParentEnd":"wait","onPause":"suspend","tools":null}}]}', NULL);
 INSERT INTO commits VALUES (2, 1, 1, 1700000000000, 8, 'QGTla-poWn67_oDtFE5a42kldIe5nCzHnF3kpdJx8Ds', '{"steps":[["0","turn","turn","47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",{"at":1700000000000,"input":"How is the weather?","instructions":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4","tools":"zzKYC0jj6W86tesXsYh8uihagu03XkJ9CckqOMNdMeI","sessionId":"conversation","leafId":null,"contents":{"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4":"Be brief.","zzKYC0jj6W86tesXsYh8uihagu03XkJ9CckqOMNdMeI":[{"name":"look","description":"The weather in a town","inputSchema":{"type":"object","properties":{"town":{"type":"string"}}}},{"name":"send","description":"Sends a letter","inputSchema":{"type":"object"}}]}}]],"events":[{"type":"task_start","data":{"priority":2,"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null}}},{"type":"input","data":{"input":"How is the weather?"}},{"type":"before_agent_start","data":{"instructionsHash":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4","fromCache":false}},{"type":"context","data":{"sessionId":"conversation","leafId":null,"messages":0}},{"type":"agent_start","data":{"input":"How is the weather?","architecture":"react","instructionsHash":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4"}},["turn_start",1],["message_start","assistant",1,{"provider":"scripted","modelId":"script"}]],"opens":[["1",7]],"ledger":[["t0 1 1",1,922,0.000922,8192,0.000004,1,"scripted","script"]]}', NULL);
 INSERT INTO commits VALUES (3, 1, 2, 1700000000000, 10, 'qTbWKk-dOompDeWWYLGHTEYoVFP9ddCNA6h4-h8Em34', '{"steps":[["1","llm","main","l4F_TiNLtthMaypXp8pfR5nBfq8doXRRc-4IyDOwv88",[{"role":"assistant","content":[{"type":"tool_call","callId":"call_1_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_1_1","toolName":"look","input":{"town":"Troyes"}}]},"tool_calls",100,10,0,0,0,0.00014,"scripted","script"]]],"events":[["message_end",0,0],["tool_execution_start",0,0]],"opens":[["1/0",9]],"ledger":[["t0 1 1",110,0.00014]]}', NULL);
@@ -166,11 +165,10 @@ INSERT INTO sessions VALUES (1, 'conversation', 'clerk', 1700000000000);
 INSERT INTO sessions VALUES (2, 'ses_asked', 'clerk', 1700000000000);
 INSERT INTO sessions VALUES (3, 'ses_crowded', 'panel', 1700000000000);
 INSERT INTO sessions VALUES (4, 'ses_spent', 'clerk', 1700000000000);
-INSERT INTO entries VALUES (1, 1, 'run_told', -1, 1, 'run_told', 0, 2, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"How is the weather?"}]}}]');
-INSERT INTO entries VALUES (2, 1, 'run_told/t0/', 1, 3, 'run_told', 0, 2, 'message', '[{"parentId":"run_told","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_1_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_1_1","toolName":"look","input":{"town":"Troyes"}}]}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_1_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_1_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}},{"message":{"role":"assistant","content":[{"type":"text","text":"the answer to How is the weather? after 4 messages"}]}}]');
-INSERT INTO entries VALUES (3, 2, 'run_asked', -1, 1, 'run_asked', 0, 0, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"Write a letter."}]}}]');
-INSERT INTO entries VALUES (4, 3, 'run_crowded', -1, 1, 'run_crowded', 0, 0, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"Who has a seat?"}]}}]');
-INSERT INTO entries VALUES (5, 4, 'run_spent', -1, 1, 'run_spent', 0, 2, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"How is the weather?"}]}}]');
-INSERT INTO entries VALUES (6, 4, 'run_spent/t0/', 1, 2, 'run_spent', 0, 2, 'message', '[{"parentId":"run_spent","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_6_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_6_1","toolName":"look","input":{"town":"Troyes"}}]}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_6_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_6_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}}]');
+INSERT INTO entries VALUES (4194305, 1, 'run_told', -1, 1, 'run_told', 0, 2, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"How is the weather?"}]}}]');
+INSERT INTO entries VALUES (4194306, 1, 'run_told/t0/', 1, 3, 'run_told', 0, 2, 'message', '[{"parentId":"run_told","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_1_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_1_1","toolName":"look","input":{"town":"Troyes"}}]}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_1_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_1_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}},{"message":{"role":"assistant","content":[{"type":"text","text":"the answer to How is the weather? after 4 messages"}]}}]');
+INSERT INTO entries VALUES (8388609, 2, 'run_asked', -1, 1, 'run_asked', 0, 0, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"Write a letter."}]}}]');
+INSERT INTO entries VALUES (12582913, 3, 'run_crowded', -1, 1, 'run_crowded', 0, 0, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"Who has a seat?"}]}}]');
+INSERT INTO entries VALUES (16777217, 4, 'run_spent', -1, 1, 'run_spent', 0, 2, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"How is the weather?"}]}}]');
+INSERT INTO entries VALUES (16777218, 4, 'run_spent/t0/', 1, 2, 'run_spent', 0, 2, 'message', '[{"parentId":"run_spent","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_6_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_6_1","toolName":"look","input":{"town":"Troyes"}}]}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_6_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_6_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}}]');
 INSERT INTO sqlite_sequence VALUES ('runs', 7);
-INSERT INTO sqlite_sequence VALUES ('sessions', 4);
