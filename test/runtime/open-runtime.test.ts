@@ -14,6 +14,8 @@ test.for<RuntimeOptions>([
   { pollMs: 0 },
   { suspendAfterMs: -1 },
   { closeGraceMs: Number.NaN },
+  { stopGraceMs: Number.NaN },
+  { stopGraceMs: -1 },
   { warnAt: 2 },
 ])("%o is refused, and the store that was opened for it is closed", async (options) => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
