@@ -19,7 +19,7 @@ import {
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
 import { fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
-import { closeInvocation, stopOf, type Place } from "./closing.ts";
+import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
@@ -81,6 +81,7 @@ class Invocation {
   #prompt: string;
   #roundFrom: number;
   #thought: AgentRunResult | undefined;
+  #isClosed = false;
 
   constructor(plan: InvocationPlan, ctx: RunContext, given: ReadInput, turn: Turn, place: Place) {
     this.#plan = plan;
@@ -97,7 +98,9 @@ class Invocation {
     const { guardrails, architecture, pipeline } = this.#plan;
     const { input, instructionsHash } = this.#turn;
     const ctx = this.#ctx;
-    if (!this.#guardsOutput) ctx.report({ output: () => this.#session.output || undefined });
+    const abandoned = (stop: unknown): void => this.#closeStopped(stop);
+    if (this.#guardsOutput) ctx.report({ abandoned });
+    else ctx.report({ output: () => this.#session.output || undefined, abandoned });
     ctx.tell(eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash }));
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
@@ -118,20 +121,25 @@ class Invocation {
       if (closing !== undefined) await closing;
       return result.output;
     } catch (error) {
-      const session = this.#session;
-      this.#reportMetadata();
-      const stop = stopOf(error);
-      if (stop !== undefined) {
-        const output = this.#guardsOutput ? "" : session.output;
-        this.#say(this.#prompt, output);
-        closeInvocation(ctx, session, this.#turn, this.#place, {
-          output,
-          isStopped: true,
-          ...stop,
-        });
-      }
+      this.#closeStopped(error);
       throw error;
     }
+  }
+
+  /** S1: once, by whoever comes to it: the invocation itself, or who gives it up where it stands. */
+  #closeStopped(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#reportMetadata();
+    const stop = stopOf(error);
+    if (stop === undefined) return;
+    const output = this.#guardsOutput ? "" : this.#session.output;
+    this.#say(this.#prompt, output);
+    this.#end({ output, isStopped: true, ...stop });
+  }
+
+  #end(closing: Closing): void {
+    this.#isClosed = true;
+    closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, closing);
   }
 
   #begin(): AgentSession {
@@ -234,9 +242,9 @@ class Invocation {
     this.#reportMetadata();
     const { history } = this.#plan;
     const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
-    const close = (): void => closeInvocation(ctx, this.#session, this.#turn, this.#place, result);
-    if (history !== undefined && key !== undefined) return this.#keep(history, key).then(close);
-    close();
+    if (history !== undefined && key !== undefined)
+      return this.#keep(history, key).then(() => this.#end(result));
+    this.#end(result);
     return undefined;
   }
 

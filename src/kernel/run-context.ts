@@ -1,5 +1,6 @@
 import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
 import type { CancelSignal } from "./cancel-signal.ts";
+import type { CancellationError } from "./cancellation-error.ts";
 import type { AssistantMessage } from "./chat-message.ts";
 import type { Compacted, CompactionStep } from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
@@ -102,6 +103,11 @@ export interface TaskReport {
   readonly sessions?: readonly SessionChange[];
   /** What else it wants known: plans, scores, whom it hands over to. */
   readonly metadata?: JsonObject;
+  /**
+   * Called if the task's code ignores a stop and is given up where it stands: the last that it can report and tell, at once. Nothing else
+   * of the code runs on then.
+   */
+  readonly abandoned?: (stop: CancellationError) => void;
 }
 
 export interface TaskOutcome {

@@ -20,11 +20,11 @@ import { reserveCall, type Grant } from "./call-reservation.ts";
 import { shownAnswer } from "./filtered-deltas.ts";
 import { ModelLine, type FailedAttempt } from "./model-line.ts";
 import { never } from "./never.ts";
+import type { CallBody } from "./open-calls.ts";
 import type { OpenStep } from "./open-step.ts";
 import { readUntil } from "./read-until.ts";
 import { Settling } from "./settling.ts";
 import { partialOutput } from "./task-end.ts";
-import type { TaskRunner } from "./task-runner.ts";
 import { putTogether } from "./whole-text.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
@@ -84,7 +84,7 @@ export function callAnswered(open: OpenStep, outgoing: Outgoing, attempts: Attem
 }
 
 /** One request until it is answered. By hand and not by `async`: every model call goes through here, and each function that waits costs. */
-class Asking {
+class Asking implements CallBody {
   readonly #open: OpenStep;
   readonly #outgoing: Outgoing;
   readonly #attempts: Attempts;
@@ -94,6 +94,9 @@ class Asking {
   #sentAt = 0;
   /** Pieces of the answer that came. */
   #parts = 0;
+  /** Ends the attempt under way by a fault. */
+  #giveUp: ((fault: Fault) => void) | undefined;
+  #isLeft = false;
 
   constructor(open: OpenStep, outgoing: Outgoing, attempts: Attempts) {
     this.#open = open;
@@ -117,7 +120,8 @@ class Asking {
 
   #begin(model: Model, grant: Grant): Promise<Answer> {
     const open = this.#open;
-    open.start();
+    open.start().body = this;
+    this.#giveUp = undefined;
     const flushed = open.runner.log.flush();
     if (flushed === undefined) {
       this.#sentAt = this.#attempts.count === 1 ? open.at : open.runner.owner.clock.now();
@@ -145,14 +149,28 @@ class Asking {
   #send(model: Model, grant: Grant): Promise<Answer> {
     if (this.#open.runner.dropped) return never();
     this.#parts = 0;
-    try {
-      return this.#call(model, limit(this.#outgoing.request, grant)).then(
-        (response) => this.#answered(model, grant, response),
-        (error: unknown) => this.#failed(model, grant, error),
-      );
-    } catch (error) {
-      return this.#failed(model, grant, error);
-    }
+    return new Promise<Answer>((resolve, reject) => {
+      const failed = (error: unknown): void => resolve(this.#failed(model, grant, error));
+      const answered = (response: ModelResponse): void => {
+        try {
+          resolve(this.#answered(model, grant, response));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      this.#giveUp = failed;
+      try {
+        this.#call(model, limit(this.#outgoing.request, grant)).then(answered, failed);
+      } catch (error) {
+        failed(error);
+      }
+    });
+  }
+
+  /** B3: it may have cost all that was held. What still comes of it is nobody's. */
+  leave(fault: Fault): void {
+    this.#giveUp?.(fault);
+    this.#isLeft = true;
   }
 
   #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
@@ -167,6 +185,7 @@ class Asking {
     const shown = shownAnswer(this.#open, this.#attempts.count, this.#outgoing.filters);
     shown.begin();
     const finish = await readUntil(model.stream(request, { signal }), (part) => {
+      if (this.#isLeft) throw new Error("nobody waits for the rest of this answer");
       this.#parts++;
       if (part.type !== "finish") {
         shown.push(part);
@@ -183,7 +202,7 @@ class Asking {
   #answered(model: Model, grant: Grant, response: ModelResponse): Answer | Promise<never> {
     const open = this.#open;
     const { runner } = open;
-    if (runner.dropped) return never();
+    if (runner.dropped || this.#isLeft) return never();
     this.#attempts.turns = 0;
     if (this.#tries > 1) open.tell({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
     const answer = new Answer(open, model, grant, response, open.durationSince(this.#sentAt));
@@ -200,7 +219,7 @@ class Asking {
 
   async #failed(model: Model, grant: Grant, error: unknown): Promise<Answer> {
     const open = this.#open;
-    if (open.runner.dropped) return never();
+    if (open.runner.dropped || this.#isLeft) return never();
     const failed = fail(open, grant, error, this.#parts);
     if (failed.charged) this.#attempts.turns = 0;
     if (this.#line.passOn(failed)) tellFallback(open, model, this.#line.model, failed.error);
@@ -231,7 +250,7 @@ function fail(
   const unsent = Fault.is(cause) && !(cause instanceof CancellationError);
   const free = error.refused || unsent || unreached.has(error.providerCode ?? "");
   const charged = parts > 0 || !free;
-  if (charged) lose(runner, grant.id);
+  if (charged) runner.tree.lose(runner.taskId, grant.id);
   else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
   open.end();
   const stop = strand.token.error;
@@ -318,17 +337,6 @@ export function cutShort(
   const reason = "the answer was cut at what was left of the budget";
   const details = { taskId: of, reason, [partialOutput]: partial };
   return new BudgetExhaustedError({ dimension, limit: most, used, details });
-}
-
-/** B3: it may have cost all that was held. */
-function lose(runner: TaskRunner, reservationId: string): void {
-  const { taskId, tree, state } = runner;
-  const reservation = state.ledger.open.find(({ id }) => id === reservationId);
-  if (reservation === undefined) return;
-  const { attempt, held, priced } = reservation;
-  const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
-  runner.tell({ type: "budget_lost", data: { reservationId, attempt, tokens: held.tokens, costUsd } });
-  tree.book(taskId, { type: "lose", id: reservationId });
 }
 
 /** B1: the bound holds only if the call says its limit. */

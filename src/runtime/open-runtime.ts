@@ -74,6 +74,11 @@ export interface RuntimeOptions {
    * as they go, and each run keeps the agents it was submitted with while this process drives it.
    */
   readonly sameName?: "refuse" | "replace";
+  /**
+   * How long calls may still take once their task is told to stop, by a cancel, a deadline or a hand-off that took too long. One that has not
+   * settled by then is charged as lost and given up; code that does not end then either is left where it stands. 5,000 unless told.
+   */
+  readonly stopGraceMs?: number;
   /** How long `close` waits for calls that are open; what is open then is charged as lost. 10,000 unless told. */
   readonly closeGraceMs?: number;
   /** Signals of the process on which it closes by itself, such as `["SIGTERM"]`. None unless told. */
@@ -166,6 +171,7 @@ class LocalRuntime implements Runtime {
       callTimers: new CallTimers(clock),
       idleWrites: new IdleWrites(),
       contentNames: new ContentNames(hash),
+      stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       onError: (error) => this.#report(error),
       agents: this.#agents,

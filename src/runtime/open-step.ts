@@ -1,8 +1,9 @@
 import type { EventDraft, StepAddress } from "../kernel/index.ts";
 import type { CallTimer } from "./call-timers.ts";
 import { never } from "./never.ts";
+import type { OpenCall } from "./open-calls.ts";
 import type { ScopeInside } from "./scope-inside.ts";
-import type { OpenCall, Strand } from "./strand.ts";
+import type { Strand } from "./strand.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 const nothing: readonly EventDraft[] = [];

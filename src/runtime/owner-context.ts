@@ -51,6 +51,8 @@ export interface OwnerContext {
   readonly contentNames: ContentNames;
   /** How long a run that only waits is kept in memory. */
   readonly suspendAfterMs: number;
+  /** How long what a task has open may take once it is told to stop. */
+  readonly stopGraceMs: number;
   /** `resume` unless told. */
   readonly versionPolicy?: VersionPolicy;
   /** Errors that belong to no caller. */

@@ -6,6 +6,7 @@ import {
   type ReserveCommand,
   type TaskId,
 } from "../kernel/index.ts";
+import { lossOf } from "./recovery.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
 
@@ -42,14 +43,20 @@ export class Purse {
     this.#tell(taskId, this.#log.book(command));
   }
 
-  /** B3: the task's code is gone; what it has open may have cost all that was held. */
+  /** B3: it may have cost all that was held, if it is still open. */
+  lose(taskId: TaskId, reservationId: string): void {
+    const reservation = this.#state.ledger.open.find(({ id }) => id === reservationId);
+    if (reservation === undefined) return;
+    this.#log.tell(taskId, lossOf(reservation));
+    this.book(taskId, { type: "lose", id: reservationId });
+  }
+
+  /** B3: the task's code is gone. */
   loseAll(taskId: TaskId): void {
     const { open, waiting } = this.#state.ledger;
     for (const each of waiting)
       if (each.taskId === taskId) this.book(taskId, { type: "withdraw", id: each.id });
-    for (const each of open) {
-      if (each.taskId === taskId) this.book(taskId, { type: "lose", id: each.id });
-    }
+    for (const each of open) if (each.taskId === taskId) this.lose(taskId, each.id);
   }
 
   #tell(taskId: TaskId, { decisions, warnings, overrun }: LedgerOutcome): void {

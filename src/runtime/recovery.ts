@@ -1,4 +1,11 @@
-import { formatTaskId, fromNanoUsd, type EventDraft, type Headcount, type TaskId } from "../kernel/index.ts";
+import {
+  formatTaskId,
+  fromNanoUsd,
+  type EventDraft,
+  type Headcount,
+  type Ledger,
+  type TaskId,
+} from "../kernel/index.ts";
 import type { RunState } from "./run-state.ts";
 
 /** What is to be told of the calls that the last owner left open (B3), of tasks that were pausing, of money that was waited for (H2); nothing if it left none. */
@@ -10,12 +17,17 @@ export function lossesOf(
   if (lost.length === 0 && ledger.waiting.length === 0 && !anyPausing(headcount)) return none;
   return [
     { taskId: formatTaskId(0), draft: { type: "run_recover", data: { epoch } } },
-    ...lost.map(({ id, taskId, attempt, held, priced }) => {
-      const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
-      const data = { reservationId: id, attempt, tokens: held.tokens, costUsd };
-      return { taskId, draft: { type: "budget_lost", data } as const };
-    }),
+    ...lost.map((each) => ({ taskId: each.taskId, draft: lossOf(each) })),
   ];
+}
+
+/** What is told of a reservation that is charged in full. */
+export function lossOf({ id, attempt, held, priced }: Ledger["open"][number]): EventDraft {
+  const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
+  return {
+    type: "budget_lost",
+    data: { reservationId: id, attempt, tokens: held.tokens, costUsd },
+  };
 }
 
 const none: readonly never[] = [];

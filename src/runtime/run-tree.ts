@@ -22,7 +22,7 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { carryOver } from "./carry-over.ts";
-import { childrenOf, childTask, deadlineOf, ownBudget, purseOf } from "./child-task.ts";
+import { childrenOf, childTask, ownBudget, purseOf } from "./child-task.ts";
 import { closingChanges, forgottenHistory } from "./kept-history.ts";
 import { MailDeliveries } from "./mail-deliveries.ts";
 import { hostedAgent, type OwnerContext } from "./owner-context.ts";
@@ -34,6 +34,7 @@ import { withRunFacts } from "./run-facts-storage.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { Seats, type SeatMoves } from "./seats.ts";
+import { StopClock } from "./stop-clock.ts";
 import { answersOf, cancelledOutcome, endEvents, runEnd } from "./task-end.ts";
 import { failedOutcome, fateOf, type Fate } from "./task-fate.ts";
 import { mailReceived } from "./task-inbox.ts";
@@ -71,6 +72,7 @@ export class RunTree implements TaskTree, SeatMoves {
   readonly #waits: Waits;
   readonly #rest: TreeRest;
   readonly #purse: Purse;
+  readonly #stopClock: StopClock;
   readonly #seats: Seats;
   readonly #deliveries: MailDeliveries;
   readonly #runners = new Map<TaskId, TaskRunner>();
@@ -89,6 +91,7 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#waits = waits;
     this.#rest = rest;
     this.#purse = new Purse(log, state);
+    this.#stopClock = new StopClock(owner, waits, this);
     this.#deliveries = new MailDeliveries(owner.store.inbox);
     this.#seats = new Seats(log, state, this);
   }
@@ -206,6 +209,10 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#purse.book(taskId, command);
   }
 
+  lose(taskId: TaskId, reservationId: string): void {
+    this.#purse.lose(taskId, reservationId);
+  }
+
   seat(command: HeadcountCommand): void {
     this.#seats.step(command);
   }
@@ -310,7 +317,8 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#begin(task, owner.clock.now());
     const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
-    this.#watchDeadline(task);
+    this.#stopClock.watchDeadline(task);
+    if (cancelled !== null) this.#stopClock.giveGrace(runner);
     withRunFacts(runner.facts, () => this.#follow(runner));
   }
 
@@ -328,16 +336,6 @@ export class RunTree implements TaskTree, SeatMoves {
     const data = { priority: supervision.priority, budget };
     this.#log.tell(taskId, { type: "task_start", data }, at, task);
     for (const message of messages) this.#log.tell(taskId, mailReceived(message), at, task);
-  }
-
-  /** B5: a task that only waits does not look at the clock by itself. */
-  #watchDeadline(task: TaskState): void {
-    if (task.record.budget.deadlineMs === null) return;
-    const { taskId } = task.record;
-    const due = (): number | null => (task.pausedSince === null ? (deadlineOf(task) ?? 0) + 1 : null);
-    void this.#waits
-      .wait(taskId, "deadline", due)
-      .came.then(() => this.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
   }
 
   /** Its code has come to this. */
@@ -392,7 +390,14 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#log.add({ tasks: [{ type: "cancel", taskId, reason, status }] });
     const runner = this.#runners.get(taskId);
     if (runner === undefined) this.#start(taskId);
-    else runner.token.cancel(reason, status);
+    else {
+      this.#stopClock.giveGrace(runner);
+      runner.token.cancel(reason, status);
+    }
+  }
+
+  endUnbegun({ taskId }: TaskRunner, stop: CancellationError): void {
+    this.#end(taskId, cancelledOutcome(stop));
   }
 
   /** H4: frees the seat in the commit that ends the task, whoever crashed. */
@@ -411,8 +416,8 @@ export class RunTree implements TaskTree, SeatMoves {
     for (const each of answers?.inbox ?? none)
       if (each.type === "nack")
         for (const draft of this.#deliveries.handBack(each.messageIds)) this.#log.tell(taskId, draft);
-    for (const draft of endEvents(task, outcome)) this.#log.tell(taskId, draft, at, task);
     this.#purse.loseAll(taskId);
+    for (const draft of endEvents(task, outcome)) this.#log.tell(taskId, draft, at, task);
     if (answers !== undefined) this.#log.add(answers, at);
     if (runner !== undefined) this.#leave(runner);
     this.#ends?.get(taskId)?.resolve(outcome);

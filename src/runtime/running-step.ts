@@ -1,27 +1,42 @@
 import type { CancelSignal, StepContext } from "../kernel/index.ts";
-import { ScopeInside, type InnerContext } from "./scope-inside.ts";
+import { CallInside } from "./call-inside.ts";
+import type { OpenCall } from "./open-calls.ts";
+import type { InnerContext } from "./scope-inside.ts";
+import { Strand } from "./strand.ts";
 
 export interface RunningStepOptions {
   readonly idempotencyKey: string;
-  readonly signal: CancelSignal;
-  readonly inside: () => InnerContext;
+  /** That of the code around it. */
+  readonly around: Strand;
+  readonly call: OpenCall;
+  readonly inside: (strand: Strand) => InnerContext;
 }
 
 /** What a step's body is given. */
-export class RunningStep extends ScopeInside implements StepContext {
+export class RunningStep extends CallInside implements StepContext {
   readonly idempotencyKey: string;
-  readonly signal: CancelSignal;
+  readonly #around: Strand;
+  readonly #call: OpenCall;
+  readonly #inside: (strand: Strand) => InnerContext;
+  #strand: Strand | undefined;
 
-  readonly #inside: () => InnerContext;
-
-  constructor({ idempotencyKey, signal, inside }: RunningStepOptions) {
+  constructor({ idempotencyKey, around, call, inside }: RunningStepOptions) {
     super();
     this.idempotencyKey = idempotencyKey;
-    this.signal = signal;
+    this.#around = around;
+    this.#call = call;
     this.#inside = inside;
   }
 
+  get signal(): CancelSignal {
+    return this.#around.signal;
+  }
+
+  override get strand(): Strand {
+    return (this.#strand ??= new Strand(this.#around, this.#call));
+  }
+
   protected override make(): InnerContext {
-    return this.#inside();
+    return this.#inside(this.strand);
   }
 }

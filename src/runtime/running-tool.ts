@@ -7,13 +7,15 @@ import type {
   UpdateFilter,
 } from "../kernel/index.ts";
 import type { GatedCallOptions } from "./gated-call.ts";
-import { ScopeInside, type InnerContext } from "./scope-inside.ts";
-import { Strand, type OpenCall } from "./strand.ts";
+import { CallInside } from "./call-inside.ts";
+import type { OpenCall } from "./open-calls.ts";
+import type { InnerContext } from "./scope-inside.ts";
+import { Strand } from "./strand.ts";
 
 const noFilters: readonly UpdateFilter[] = [];
 
 /** What a tool's body is given. What most bodies do not ask for is made when one does (F1). */
-export class RunningTool extends ScopeInside implements ToolContext {
+export class RunningTool extends CallInside implements ToolContext {
   readonly #call: GatedCallOptions;
   /** The call that its body is. */
   readonly #opened: OpenCall | undefined;
@@ -27,8 +29,7 @@ export class RunningTool extends ScopeInside implements ToolContext {
     this.#filters = filters;
   }
 
-  /** Of its body, which may be told to stop by itself. */
-  get strand(): Strand {
+  override get strand(): Strand {
     return (this.#strand ??= new Strand(this.#call.open.strand, this.#opened));
   }
 

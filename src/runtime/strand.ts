@@ -1,9 +1,5 @@
 import { CancellationToken } from "../kernel/index.ts";
-
-/** A call that a step has begun and not settled. While its own body waits for a step, it is not at work. */
-export interface OpenCall {
-  blocked: number;
-}
+import type { OpenCall } from "./open-calls.ts";
 
 /**
  * A line of a task's code that can be stopped by itself: the task's own, a branch of a race, the body of a tool. Given up, it is never

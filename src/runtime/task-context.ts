@@ -333,11 +333,11 @@ export class TaskContext implements RunContext {
     return this.#steps.journaled<Value>(step, async (open) => {
       assertJson(input, `the input of step ${name}`);
       const call = await open.begin();
-      const { signal } = this;
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      const inside = (): TaskContext => this.#inside(step.address, new Strand(open.strand, call));
-      const running = new RunningStep({ idempotencyKey, signal, inside });
-      const value = await body(running);
+      const inside = (strand: Strand): TaskContext => this.#inside(step.address, strand);
+      const running = new RunningStep({ idempotencyKey, around: open.strand, call, inside });
+      call.body = running;
+      const value = await running.unlessLeft(Promise.resolve(body(running)));
       for (const draft of running.takeTold()) open.tell(draft);
       return value;
     });

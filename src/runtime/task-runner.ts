@@ -20,13 +20,14 @@ import {
 import { deadlineOf } from "./child-task.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { never } from "./never.ts";
+import { OpenCalls, type OpenCall } from "./open-calls.ts";
 import { OpenStep } from "./open-step.ts";
 import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { factsOf } from "./run-facts-storage.ts";
 import { findDifference } from "./step-difference.ts";
-import { Strand, type OpenCall } from "./strand.ts";
+import { Strand } from "./strand.ts";
 import type { TaskTree } from "./task-tree.ts";
 import type { AwaitedName } from "./waits.ts";
 
@@ -71,13 +72,14 @@ export class TaskRunner {
   readonly strand = new Strand(this.token);
   readonly task: TaskState;
   readonly #recorded: RecordedSteps;
-  /** Few at a time. */
-  readonly #calls: OpenCall[] = [];
+  readonly #calls = new OpenCalls();
   readonly #resources: (() => Promise<void>)[] = [];
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
   #origins: WeakMap<object, readonly StepAddress[]> | undefined;
   /** Ends the run of its code, wherever that stands. */
   #fail: ((fault: Fault) => void) | undefined;
+  /** Ends the wait for what its code has left to be closed. */
+  #abandonClosing: (() => void) | undefined;
   #meta: RunMeta | undefined;
   #named: (NamedModel & { readonly model: Model }) | undefined;
   /** Its code came to an end by itself. */
@@ -91,6 +93,8 @@ export class TaskRunner {
 
   /** Nothing of it is answered any more; its own to say. */
   dropped = false;
+  /** Of a stop, while one is given. */
+  endGrace: (() => void) | undefined;
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
@@ -140,8 +144,7 @@ export class TaskRunner {
 
   /** It has a call open that is not itself waiting for a step of its body. */
   get atWork(): boolean {
-    for (const { blocked } of this.#calls) if (blocked === 0) return true;
-    return false;
+    return this.#calls.atWork;
   }
 
   /**
@@ -159,7 +162,8 @@ export class TaskRunner {
         if (this.dropped) return;
         this.#ended = true;
         this.#giveSlot();
-        resolve(this.#resources.length === 0 ? ending : this.live(this.#closeResources()).then(() => ending));
+        if (this.#resources.length === 0) resolve(ending);
+        else this.#closing(() => resolve(ending));
       };
       // As it is: with a function of our own around it, what ended runs held outlives them until the next full collection.
       this.#fail = reject;
@@ -292,17 +296,11 @@ export class TaskRunner {
 
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
   beginCall(): OpenCall {
-    const call = { blocked: 0 };
-    this.#calls.push(call);
-    return call;
+    return this.#calls.begin();
   }
 
   endCall(call: OpenCall): void {
-    const index = this.#calls.indexOf(call);
-    if (index < 0) return;
-    if (index === this.#calls.length - 1) this.#calls.pop();
-    else this.#calls.splice(index, 1);
-    if (this.dropped) return;
+    if (!this.#calls.end(call) || this.dropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
   }
@@ -367,12 +365,35 @@ export class TaskRunner {
     this.#resources.push(close);
   }
 
+  /** Calls that ignore a stop are given up, and its code is given the stop in their place. Whether there were any. */
+  leaveCalls(stop: CancellationError): boolean {
+    return this.#calls.leaveAll(stop);
+  }
+
+  /** Its code ignores a stop: it is given up where it stands, and the task ends by the stop. `false` if it has not begun. */
+  abandon(stop: CancellationError): boolean {
+    if (this.#fail === undefined) return false;
+    if (this.#ended) {
+      this.#abandonClosing?.();
+      return true;
+    }
+    this.strand.giveUp(stop.reason);
+    try {
+      this.report.abandoned?.(stop);
+    } catch (error) {
+      this.owner.onError(Fault.from(error));
+    }
+    this.#fail(stop);
+    return true;
+  }
+
   /** Nothing of it is answered any more. What its code has open is told to stop: sockets and processes do not outlive it. */
   drop(): void {
     if (this.dropped) return;
     this.dropped = true;
+    this.endGrace?.();
     this.#giveSlot();
-    if (!this.#ended || this.#calls.length > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
+    if (!this.#ended || this.#calls.count > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
     if (this.#resources.length > 0) void this.#closeResources();
   }
@@ -417,6 +438,11 @@ export class TaskRunner {
   /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
   #noteRestSoon(): void {
     if (this.#waits.length > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
+  }
+
+  #closing(closed: () => void): void {
+    this.#abandonClosing = closed;
+    void this.live(this.#closeResources()).then(closed);
   }
 
   async #closeResources(): Promise<void> {

@@ -43,4 +43,6 @@ export interface TaskTree {
   decided(reservationId: string): Promise<Decision>;
   /** Books on the ledger, tells of warnings, and wakes those whom it made room for. */
   book(taskId: TaskId, command: LedgerCommand): void;
+  /** B3: it may have cost all that was held. */
+  lose(taskId: TaskId, reservationId: string): void;
 }

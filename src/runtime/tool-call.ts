@@ -25,9 +25,9 @@ import { stopAtOverrun } from "./call-reservation.ts";
 import { CallTimer } from "./call-timers.ts";
 import { showToGate, type CallingScope, type GatedCallOptions, type Look } from "./gated-call.ts";
 import { layerContext } from "./layer-context.ts";
+import type { OpenCall } from "./open-calls.ts";
 import type { OpenStep } from "./open-step.ts";
 import { RunningTool } from "./running-tool.ts";
-import type { OpenCall } from "./strand.ts";
 import type { StepIdentity } from "./task-runner.ts";
 import { asMeant, passGate, type Passed } from "./gate-passage.ts";
 
@@ -313,28 +313,21 @@ function runIn(
   const context = new RunningTool(options, opened, filters);
   options.open.inside = context;
   const work = tool.execute(input, context);
-  const isTimed = tool.timeoutMs !== null && !tool.suspends;
-  return isTimed ? inTime(options, tool.timeoutMs, context, work) : work;
+  // One that suspends has nothing open: what it waits for ends with a stop by itself.
+  if (opened === undefined) return work;
+  opened.body = context;
+  if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);
+  return context.unlessLeft(work);
 }
 
 /** A body that takes too long is told to stop, and never answered again. */
-function inTime(
-  { open, call }: ToolCallOptions,
-  timeoutMs: number,
-  context: RunningTool,
-  work: Promise<ToolResult>,
-): Promise<ToolResult> {
+function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: RunningTool): void {
   const { clock, callTimers } = open.runner.owner;
-  return new Promise((resolve, reject) => {
-    const timer = new CallTimer(clock.now() + timeoutMs, () => {
-      const late = `${call.toolName} took longer than ${timeoutMs} ms`;
-      reject(new Fault("tool_timeout", late));
-      context.strand.giveUp(late);
-    });
-    callTimers.add(timer);
-    open.timer = timer;
-    work.then(resolve, reject);
-  });
+  const timer = new CallTimer(clock.now() + timeoutMs, () =>
+    body.leave(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
+  );
+  callTimers.add(timer);
+  open.timer = timer;
 }
 
 function failure(text: string): ToolResult {

@@ -35,6 +35,8 @@ export interface Life {
   readonly writes: number;
   /** Calls of models, tools and steps that were recorded, of all runs, when the first worker died or the run ended. */
   readonly recorded: number;
+  /** What the log said by then. */
+  readonly toldByThen: readonly Event[];
   /** How often the world had been asked for something by then. */
   readonly asked: number;
 }
@@ -101,7 +103,7 @@ export async function live(
     }
   };
   await drive(async () => dead || (await ended()));
-  const atDeath = { recorded, asked: asked() };
+  const atDeath = { recorded, asked: asked(), toldByThen: await readAll(real, record) };
   if (dead) {
     await real.leases.dismiss("one");
     const two = await openRuntime({ ...common, store: real, ids: sequentialIds("b"), workerId: "two" });

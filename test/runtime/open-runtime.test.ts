@@ -14,6 +14,8 @@ test.for<RuntimeOptions>([
   { pollMs: 0 },
   { suspendAfterMs: -1 },
   { closeGraceMs: Number.NaN },
+  { stopGraceMs: Number.NaN },
+  { stopGraceMs: -1 },
   { warnAt: 2 },
   { retry: { maxRetries: Number.NaN } },
   { retry: { maxDelayMs: -1 } },

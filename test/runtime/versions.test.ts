@@ -43,6 +43,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     callTimers: new CallTimers(clock),
     idleWrites: new IdleWrites(),
     contentNames: new ContentNames(sha256),
+    stopGraceMs: 0,
     suspendAfterMs: 1_000,
     versionPolicy: policy,
     onError: () => undefined,
