@@ -363,6 +363,7 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   const sessionId = formatSessionId("left");
   const run = await runAgent(settings, sessionId).submit("Write it", {
     runtime,
+    userId: "person",
     sessionId,
     metadata: toMetadata(settings),
     streaming: true,
