@@ -167,6 +167,7 @@ class LocalRuntime implements Runtime {
       idleWrites: new IdleWrites(),
       contentNames: new ContentNames(hash),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
+      noteIdle: (by) => this.#engine.noteIdle(by),
       onError: (error) => this.#report(error),
       agents: this.#agents,
     };

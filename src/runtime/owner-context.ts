@@ -42,6 +42,8 @@ export interface OwnerContext {
   readonly contentNames: ContentNames;
   /** How long a run that only waits is kept in memory. */
   readonly suspendAfterMs: number;
+  /** A run of this worker only waits from now on, or does so no longer. */
+  noteIdle(by: 1 | -1): void;
   /** `resume` unless told. */
   readonly versionPolicy?: VersionPolicy;
   /** Errors that belong to no caller. */

@@ -46,6 +46,8 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   readonly #tree: RunTree;
   readonly #rest = Promise.withResolvers<Rest>();
   #restTimer: (() => void) | undefined;
+  /** As this worker counts it: then it takes no room. */
+  #isIdle = false;
   #pumping: Promise<void> | undefined;
   #pumpAgain = false;
   /** Its tasks were started, as far as they could be. */
@@ -194,11 +196,19 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
       this.#restTimer = undefined;
       if (this.#tree.idle) void this.#suspend();
     });
+    this.#countIdle(true);
   }
 
   stayAwake(): void {
     this.#restTimer?.();
     this.#restTimer = undefined;
+    this.#countIdle(false);
+  }
+
+  #countIdle(isIdle: boolean): void {
+    if (this.#isIdle === isIdle) return;
+    this.#isIdle = isIdle;
+    this.#owner.noteIdle(isIdle ? 1 : -1);
   }
 
   /** A paused run wakes by mail alone. */

@@ -44,6 +44,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     idleWrites: new IdleWrites(),
     contentNames: new ContentNames(sha256),
     suspendAfterMs: 1_000,
+    noteIdle: () => undefined,
     versionPolicy: policy,
     onError: () => undefined,
     agents: new Map(hosted.map((each) => [each.id, each])),

@@ -17,7 +17,7 @@ export interface LocalEngineOptions {
   readonly leases: Leases;
   readonly clock: Clock;
   readonly workerId: string;
-  /** How many runs at once. */
+  /** How many runs at once, those that only wait not counted. */
   readonly concurrency: number;
   /** Whose runs may be claimed here. */
   readonly agents: () => readonly HostedAgent[];
@@ -56,6 +56,8 @@ export class LocalEngine implements Engine {
   #claimsSoon = false;
   /** There may have been no room for all that could be claimed. */
   #wasFull = false;
+  /** Of those it drives, how many only wait: they take no room. */
+  #idle = 0;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: LocalEngineOptions) {
@@ -79,6 +81,12 @@ export class LocalEngine implements Engine {
   hostsChanged(): void {
     this.#pinned.clear();
     this.wake();
+  }
+
+  /** A run that is driven only waits from now on, or does so no longer. */
+  noteIdle(by: 1 | -1): void {
+    this.#idle += by;
+    if (by === 1 && this.#wasFull) this.wake();
   }
 
   async stop(): Promise<void> {
@@ -131,7 +139,8 @@ export class LocalEngine implements Engine {
   }
 
   get #room(): number {
-    return Math.min(this.#options.concurrency - this.#driven.size, mostWaiting - this.#beginnings.size);
+    const busy = this.#driven.size - this.#idle;
+    return Math.min(this.#options.concurrency - busy, mostWaiting - this.#beginnings.size);
   }
 
   async #drive(lease: Lease): Promise<void> {
