@@ -27,6 +27,8 @@ import {
   type UnknownPrice,
 } from "../kernel/index.ts";
 import { forkRun } from "./fork.ts";
+import { outsideTail } from "./outside-tail.ts";
+import { currentTask } from "./run-facts-storage.ts";
 import { RunState } from "./run-state.ts";
 import { unnamed } from "./unnamed-user.ts";
 import { signalWait } from "./wait-name.ts";
@@ -79,17 +81,25 @@ export class StoredRunHandle implements RunHandle {
   }
 
   events(options?: TailOptions): AsyncIterable<Event | Delta> {
+    return outsideTail(this.#tail(options));
+  }
+
+  result(): Promise<RunResult<JsonValue>> {
+    return currentTask()?.outside(this.#result()) ?? this.#result();
+  }
+
+  #tail(options?: TailOptions): AsyncIterable<Event | Delta> {
     return this.#options.store.events.tail(this.runId, options);
   }
 
   /** Reads along until the run ends, and on if it has orders to go on. */
-  async result(): Promise<RunResult<JsonValue>> {
+  async #result(): Promise<RunResult<JsonValue>> {
     const ending: Ending = {};
     const last = this.#lastSeq();
     let from = Math.max(0, (last instanceof Promise ? await last : last) - endingEvents);
     let next = from;
     for (;;) {
-      for await (const event of this.events({ fromSeq: next, types: endings })) {
+      for await (const event of this.#tail({ fromSeq: next, types: endings })) {
         if ("seq" in event) next = event.seq + 1;
         if (event.type === "run_end") ending.end = event;
         if (event.type === "task_end" && event.taskId === root) ending.task = event;

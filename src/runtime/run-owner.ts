@@ -188,15 +188,16 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
     );
   }
 
-  /** If all there is to do is wait, the run is let go after a while. */
+  /** If all there is to do is wait, the run takes no room; and is let go after a while, unless it waits for another. */
   noteIdle(): void {
-    if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#tree.idle) return;
+    if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#tree.only("rests")) return;
+    this.#countIdle(true);
+    if (!this.#tree.only("idle")) return;
     const { clock, suspendAfterMs } = this.#owner;
     this.#restTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
       this.#restTimer = undefined;
-      if (this.#tree.idle) void this.#suspend();
+      if (this.#tree.only("idle")) void this.#suspend();
     });
-    this.#countIdle(true);
   }
 
   stayAwake(): void {
@@ -214,7 +215,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   /** A paused run wakes by mail alone. */
   async #suspend(): Promise<void> {
     const wakeAt = this.#state.paused ? null : this.#waits.nextTime;
-    await this.#let({ kind: "suspended", wakeAt }, () => this.#tree.idle);
+    await this.#let({ kind: "suspended", wakeAt }, () => this.#tree.only("idle"));
   }
 
   /** What can be gone on with waits for an order; what cannot has ended for good. */
