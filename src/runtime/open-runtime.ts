@@ -27,6 +27,7 @@ import {
 } from "../kernel/index.ts";
 import { activate } from "./activation.ts";
 import { CallTimers } from "./call-timers.ts";
+import { castOf, Casts } from "./casts.ts";
 import { ContentNames } from "./content-names.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { IdleWrites } from "./idle-writes.ts";
@@ -121,8 +122,7 @@ class LocalRuntime implements Runtime {
   /** Those, as the engine names them; made anew when there are others. */
   #hosted: readonly HostedAgent[] | undefined;
   readonly #sameName: "refuse" | "replace";
-  /** Where names may be taken again: the agents of runs that have not ended. */
-  readonly #casts = new Map<RunId, ReadonlyMap<AgentId, Agent>>();
+  readonly #casts = new Casts();
   readonly #owned = new PassingMap<RunId, RunOwner>();
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new PassingMap<RunId, Promise<void>>();
@@ -147,8 +147,7 @@ class LocalRuntime implements Runtime {
     this.#sameName = options.sameName ?? "refuse";
     const { keepEndedRunsMs: keepMs } = options;
     const onError = (error: unknown): void => this.#report(error);
-    if (keepMs !== undefined)
-      this.#endedRuns = new EndedRuns({ journal: store.journal, clock, keepMs, onError });
+    if (keepMs !== undefined) this.#endedRuns = new EndedRuns({ journal: this, clock, keepMs, onError });
     this.#store = store;
     this.#owner = {
       store: this.#store,
@@ -229,7 +228,7 @@ class LocalRuntime implements Runtime {
     this.register(agent);
     const runId = options.runId ?? formatRunId(this.#owner.ids.next());
     const stands = options.runId !== undefined && (await this.#store.journal.find(runId)) !== undefined;
-    const isMine = !stands && !this.#casts.has(runId);
+    const isMine = !stands && this.#casts.get(runId) === undefined;
     // Before the submission: a worker may begin with it in the same breath.
     if (isMine) this.#casts.set(runId, cast);
     let startedAs: RunId | undefined;
@@ -251,8 +250,10 @@ class LocalRuntime implements Runtime {
     return this.#store.journal.list(query);
   }
 
-  collect(options: { readonly endedBefore: number }): Promise<number> {
-    return this.#store.journal.collect(options);
+  async collect(options: { readonly endedBefore: number }): Promise<number> {
+    const collected = await this.#store.journal.collect(options);
+    await this.#casts.sweep(this.#store.journal);
+    return collected;
   }
 
   close(): Promise<void> {
@@ -293,7 +294,7 @@ class LocalRuntime implements Runtime {
         if (rest.kind === "ended") {
           this.#casts.delete(runId);
           this.#endedRuns?.note();
-        }
+        } else if (owner.hasEnded) this.#casts.noteStopped(runId);
         return rest;
       },
       (fault: unknown) => {
@@ -388,18 +389,4 @@ function hostedAgents(agents: Iterable<Agent>, policy: VersionPolicy = "resume")
 
 function warn(error: Fault): void {
   process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
-}
-
-/** An agent and all it may hire. Who is hired is hired by name: two of one name in one run would be one of them, twice. */
-function castOf(agent: Agent, cast = new Map<AgentId, Agent>()): ReadonlyMap<AgentId, Agent> {
-  const known = cast.get(agent.id);
-  if (known === agent) return cast;
-  if (known !== undefined)
-    throw new Fault(
-      "already_exists",
-      `two agents of one run are both ${agent.id}: give one of them another name, or a key`,
-    );
-  cast.set(agent.id, agent);
-  for (const colleague of agent.colleagues ?? []) castOf(colleague, cast);
-  return cast;
 }

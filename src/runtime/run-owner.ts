@@ -130,6 +130,11 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
     this.noteIdle();
   }
 
+  /** Whether it may be gone on with or not. */
+  get hasEnded(): boolean {
+    return this.#state.ended;
+  }
+
   /** What the store will not take of it, however often it is tried: the run is to end by it. */
   get refusal(): Fault | undefined {
     return this.#refusal;
