@@ -36,6 +36,7 @@ import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
 import { PassingMap } from "./passing-map.ts";
 import { StoredRunHandle } from "./run-handle.ts";
+import { RuntimeLifetime } from "./runtime-lifetime.ts";
 import { RunOwner } from "./run-owner.ts";
 import { runRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
@@ -135,6 +136,7 @@ class LocalRuntime implements Runtime {
   readonly #onSignal = (): void => {
     this.close().catch((error: unknown) => this.#report(error));
   };
+  readonly #life = new RuntimeLifetime();
   #forget: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -215,6 +217,7 @@ class LocalRuntime implements Runtime {
   }
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
+    this.#life.check();
     if (this.#sameName === "replace")
       return this.#handle(await this.#submitCast(agent, input, options), options.userId);
     this.register(agent);
@@ -242,15 +245,18 @@ class LocalRuntime implements Runtime {
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
+    this.#life.check();
     const record = await this.#store.journal.find(runId);
     return record === undefined ? undefined : this.#handle(record);
   }
 
-  list(query?: RunQuery): Promise<RunPage> {
+  async list(query?: RunQuery): Promise<RunPage> {
+    this.#life.check();
     return this.#store.journal.list(query);
   }
 
   async collect(options: { readonly endedBefore: number }): Promise<number> {
+    this.#life.check();
     const collected = await this.#store.journal.collect(options);
     await this.#casts.sweep(this.#store.journal);
     return collected;
@@ -269,12 +275,14 @@ class LocalRuntime implements Runtime {
     await stopped;
     await this.#endedRuns?.stop();
     await Promise.all(this.#settling.values());
+    this.#life.end();
     await this.#store.close();
   }
 
   #handle(record: RunRecord, by?: string): RunHandle {
     const { store, clock, ids, unknownPrice } = this.#owner;
-    return new StoredRunHandle({ store, clock, ids, record, unknownPrice, observed: this.#observed, by });
+    const [life, observed] = [this.#life, this.#observed];
+    return new StoredRunHandle({ store, clock, ids, record, life, unknownPrice, observed, by });
   }
 
   #drive(lease: Lease): Promise<Rest> {
