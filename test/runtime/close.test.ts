@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { formatRunId, type Agent, type RunHandle, type Runtime } from "../../src/kernel/index.ts";
+import { Fault, formatRunId, type Agent, type RunHandle, type Runtime } from "../../src/kernel/index.ts";
 import { openRuntime } from "../../src/runtime/index.ts";
 import { agent, settle, until } from "./bench-runtime.ts";
 import { removeStoresAfterEach, twoStores } from "./two-stores.ts";
@@ -38,7 +38,7 @@ describe.each(twoStores)("closing a runtime on %s", (_name, prepare) => {
   test("fails whoever waits for an order that nobody obeys any more", async () => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open(), closeGraceMs: 0 });
-    const clerk = agent("clerk", async () => "done");
+    const clerk = agent("clerk", () => Promise.reject(new Fault("unsupported", "never")));
     const run = await runtime.submit(clerk, null);
     await run.result();
     const store = await open();
@@ -46,7 +46,7 @@ describe.each(twoStores)("closing a runtime on %s", (_name, prepare) => {
     await runtime.close();
     // Where its agent is not registered, the order stays.
     const handle = await other.find(run.runId);
-    await handle?.topUp({ maxTurns: 1 });
+    await handle?.resume();
     const outcomes = Promise.allSettled([handle?.result()]);
     await settle();
     await other.close();
