@@ -3,6 +3,7 @@ import type { Delta } from "./delta.ts";
 import type { Event, EventType } from "./event.ts";
 import type { RunId } from "./identity.ts";
 import type { Lease } from "./lease.ts";
+import type { Lifetime } from "./lifetime.ts";
 
 export type LogVerdict =
   | {
@@ -22,6 +23,8 @@ export interface TailOptions {
   readonly types?: readonly EventType[];
   /** Ends the tail. Breaking out of the loop does too, and never touches the run (E3). */
   readonly signal?: CancelSignal;
+  /** Of whoever shows it: over, the tail fails by its fault when everything there is has been seen. */
+  readonly life?: Lifetime;
 }
 
 /**

@@ -42,6 +42,8 @@ const retryByCode = {
   /** A package or program this feature needs is not there; the message says what to install. */
   dependency_missing: "never",
   unsupported: "never",
+  /** The runtime, or the store, was closed: nothing comes of it any more here. */
+  closed: "never",
   /** Locked or unreachable for now; nothing was written. */
   store_unavailable: "backoff",
   store_read_only: "never",

@@ -167,6 +167,7 @@ export {
 } from "./json.ts";
 export { JsonDigest } from "./json-digest.ts";
 export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./lease.ts";
+export type { Guest, Lifetime } from "./lifetime.ts";
 export {
   type Account,
   type CostLabel,

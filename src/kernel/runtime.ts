@@ -50,6 +50,9 @@ export interface Runtime {
   list(query?: RunQuery): Promise<RunPage>;
   /** Deletes runs that ended before this time (epoch milliseconds), with all they hold; their sessions stay. How many. */
   collect(options: { readonly endedBefore: number }): Promise<number>;
-  /** Lets what is being driven come to rest, then lets go of the store. */
+  /**
+   * Lets what is being driven come to rest, then lets go of the store. Whoever waits for a run through this runtime then, or asks anything
+   * of it or its handles later, gets `closed`.
+   */
   close(): Promise<void>;
 }

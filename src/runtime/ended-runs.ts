@@ -1,7 +1,7 @@
 import { Fault, type Clock, type Journal } from "../kernel/index.ts";
 
 export interface EndedRunsOptions {
-  readonly journal: Journal;
+  readonly journal: Pick<Journal, "collect">;
   readonly clock: Clock;
   /** How long a run is kept after its end. */
   readonly keepMs: number;

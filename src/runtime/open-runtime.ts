@@ -27,6 +27,7 @@ import {
 } from "../kernel/index.ts";
 import { activate } from "./activation.ts";
 import { CallTimers } from "./call-timers.ts";
+import { castOf, Casts } from "./casts.ts";
 import { ContentNames } from "./content-names.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { IdleWrites } from "./idle-writes.ts";
@@ -35,6 +36,7 @@ import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
 import { PassingMap } from "./passing-map.ts";
 import { StoredRunHandle } from "./run-handle.ts";
+import { RuntimeLifetime } from "./runtime-lifetime.ts";
 import { RunOwner } from "./run-owner.ts";
 import { runRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
@@ -126,8 +128,7 @@ class LocalRuntime implements Runtime {
   /** Those, as the engine names them; made anew when there are others. */
   #hosted: readonly HostedAgent[] | undefined;
   readonly #sameName: "refuse" | "replace";
-  /** Where names may be taken again: the agents of runs that have not ended. */
-  readonly #casts = new Map<RunId, ReadonlyMap<AgentId, Agent>>();
+  readonly #casts = new Casts();
   readonly #owned = new PassingMap<RunId, RunOwner>();
   /** Runs that rest, whose observers are not through with them. */
   readonly #settling = new PassingMap<RunId, Promise<void>>();
@@ -140,6 +141,7 @@ class LocalRuntime implements Runtime {
   readonly #onSignal = (): void => {
     this.close().catch((error: unknown) => this.#report(error));
   };
+  readonly #life = new RuntimeLifetime();
   #forget: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -152,8 +154,7 @@ class LocalRuntime implements Runtime {
     this.#sameName = options.sameName ?? "refuse";
     const { keepEndedRunsMs: keepMs } = options;
     const onError = (error: unknown): void => this.#report(error);
-    if (keepMs !== undefined)
-      this.#endedRuns = new EndedRuns({ journal: store.journal, clock, keepMs, onError });
+    if (keepMs !== undefined) this.#endedRuns = new EndedRuns({ journal: this, clock, keepMs, onError });
     this.#store = store;
     this.#owner = {
       store: this.#store,
@@ -173,6 +174,7 @@ class LocalRuntime implements Runtime {
       contentNames: new ContentNames(hash),
       stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
+      noteIdle: (by) => this.#engine.noteIdle(by),
       onError: (error) => this.#report(error),
       agents: this.#agents,
     };
@@ -221,6 +223,7 @@ class LocalRuntime implements Runtime {
   }
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
+    this.#life.check();
     if (this.#sameName === "replace")
       return this.#handle(await this.#submitCast(agent, input, options), options.userId);
     this.register(agent);
@@ -234,7 +237,7 @@ class LocalRuntime implements Runtime {
     this.register(agent);
     const runId = options.runId ?? formatRunId(this.#owner.ids.next());
     const stands = options.runId !== undefined && (await this.#store.journal.find(runId)) !== undefined;
-    const isMine = !stands && !this.#casts.has(runId);
+    const isMine = !stands && this.#casts.get(runId) === undefined;
     // Before the submission: a worker may begin with it in the same breath.
     if (isMine) this.#casts.set(runId, cast);
     let startedAs: RunId | undefined;
@@ -248,16 +251,21 @@ class LocalRuntime implements Runtime {
   }
 
   async find(runId: RunId): Promise<RunHandle | undefined> {
+    this.#life.check();
     const record = await this.#store.journal.find(runId);
     return record === undefined ? undefined : this.#handle(record);
   }
 
-  list(query?: RunQuery): Promise<RunPage> {
+  async list(query?: RunQuery): Promise<RunPage> {
+    this.#life.check();
     return this.#store.journal.list(query);
   }
 
-  collect(options: { readonly endedBefore: number }): Promise<number> {
-    return this.#store.journal.collect(options);
+  async collect(options: { readonly endedBefore: number }): Promise<number> {
+    this.#life.check();
+    const collected = await this.#store.journal.collect(options);
+    await this.#casts.sweep(this.#store.journal);
+    return collected;
   }
 
   close(): Promise<void> {
@@ -273,12 +281,14 @@ class LocalRuntime implements Runtime {
     await stopped;
     await this.#endedRuns?.stop();
     await Promise.all(this.#settling.values());
+    this.#life.end();
     await this.#store.close();
   }
 
   #handle(record: RunRecord, by?: string): RunHandle {
     const { store, clock, ids, unknownPrice } = this.#owner;
-    return new StoredRunHandle({ store, clock, ids, record, unknownPrice, observed: this.#observed, by });
+    const observed = this.#observed;
+    return new StoredRunHandle({ store, clock, ids, record, life: this.#life, unknownPrice, observed, by });
   }
 
   #drive(lease: Lease): Promise<LeftRun> {
@@ -298,7 +308,7 @@ class LocalRuntime implements Runtime {
         if (left.rest.kind === "ended") {
           this.#casts.delete(runId);
           this.#endedRuns?.note();
-        }
+        } else if (owner.hasEnded) this.#casts.noteStopped(runId);
         return left;
       },
       (fault: unknown) => {
@@ -393,18 +403,4 @@ function hostedAgents(agents: Iterable<Agent>, policy: VersionPolicy = "resume")
 
 function warn(error: Fault): void {
   process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
-}
-
-/** An agent and all it may hire. Who is hired is hired by name: two of one name in one run would be one of them, twice. */
-function castOf(agent: Agent, cast = new Map<AgentId, Agent>()): ReadonlyMap<AgentId, Agent> {
-  const known = cast.get(agent.id);
-  if (known === agent) return cast;
-  if (known !== undefined)
-    throw new Fault(
-      "already_exists",
-      `two agents of one run are both ${agent.id}: give one of them another name, or a key`,
-    );
-  cast.set(agent.id, agent);
-  for (const colleague of agent.colleagues ?? []) castOf(colleague, cast);
-  return cast;
 }

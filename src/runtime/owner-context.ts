@@ -53,6 +53,8 @@ export interface OwnerContext {
   readonly suspendAfterMs: number;
   /** How long what a task has open may take once it is told to stop. */
   readonly stopGraceMs: number;
+  /** A run of this worker only waits from now on, or does so no longer. */
+  noteIdle(by: 1 | -1): void;
   /** `resume` unless told. */
   readonly versionPolicy?: VersionPolicy;
   /** Errors that belong to no caller. */

@@ -11,6 +11,7 @@ import {
   type Clock,
   type Delta,
   type Event,
+  type Guest,
   type IdSource,
   type JsonValue,
   type Mail,
@@ -29,8 +30,11 @@ import {
   type UnknownPrice,
 } from "../kernel/index.ts";
 import { forkRun } from "./fork.ts";
+import { outsideTail } from "./outside-tail.ts";
+import { currentTask } from "./run-facts-storage.ts";
 import { RunState } from "./run-state.ts";
 import { unnamed } from "./unnamed-user.ts";
+import type { RuntimeLifetime } from "./runtime-lifetime.ts";
 import { signalWait } from "./wait-name.ts";
 
 export interface HandleOptions {
@@ -40,6 +44,8 @@ export interface HandleOptions {
   readonly record: RunRecord;
   /** Whoever observes a run in this process is through with what there is of it; nothing to wait for where nobody does. */
   readonly observed?: (runId: RunId) => Promise<void> | undefined;
+  /** Of the runtime whose handle it is; for ever unless told. */
+  readonly life?: RuntimeLifetime;
   /** B4: as the run's owner has it; `refuse` unless told. */
   readonly unknownPrice?: UnknownPrice;
   /** Who gives the orders; for the audit. */
@@ -80,25 +86,36 @@ export class StoredRunHandle implements RunHandle {
     return new StoredRunHandle({ ...this.#options, by });
   }
 
-  events(options?: TailOptions): AsyncIterable<Event | Delta> {
-    const { fromSeq = 0 } = options ?? {};
+  events(options: TailOptions = {}): AsyncIterable<Event | Delta> {
+    this.#options.life?.check();
+    const { fromSeq = 0 } = options;
     if (!Number.isSafeInteger(fromSeq) || fromSeq < 0) {
       throw new Fault(
         "invalid_argument",
         `fromSeq is ${describeValue(fromSeq)}: it must be an integer from 0, the seq of the first event to read`,
       );
     }
-    return this.#options.store.events.tail(this.runId, options);
+    return outsideTail(this.#tail(options));
+  }
+
+  result(): Promise<RunResult<JsonValue>> {
+    return currentTask()?.outside(this.#result()) ?? this.#result();
+  }
+
+  #tail(options: TailOptions): AsyncIterable<Event | Delta> {
+    const { store, life } = this.#options;
+    return store.events.tail(this.runId, life === undefined ? options : { ...options, life });
   }
 
   /** Reads along until the run ends, and on if it has orders to go on. */
-  async result(): Promise<RunResult<JsonValue>> {
+  async #result(): Promise<RunResult<JsonValue>> {
+    this.#options.life?.check();
     const ending: Ending = {};
     const last = this.#lastSeq();
     let from = Math.max(0, (last instanceof Promise ? await last : last) - endingEvents);
     let next = from;
     for (;;) {
-      for await (const event of this.events({ fromSeq: next, types: endings })) {
+      for await (const event of this.#tail({ fromSeq: next, types: endings })) {
         if ("seq" in event) next = event.seq + 1;
         if (event.type === "run_end") ending.end = event;
         if (event.type === "task_end" && event.taskId === root) ending.task = event;
@@ -137,6 +154,7 @@ export class StoredRunHandle implements RunHandle {
   }
 
   async standing(): Promise<Standing> {
+    this.#options.life?.check();
     const state = new RunState(this.#options.unknownPrice ?? "refuse");
     for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
     return { headcount: state.headcount, ledger: state.ledger };
@@ -187,7 +205,8 @@ export class StoredRunHandle implements RunHandle {
   }
 
   async fork({ at, runId }: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle> {
-    const { store, clock, ids, record, by = unnamed } = this.#options;
+    const { store, clock, ids, record, by = unnamed, life } = this.#options;
+    life?.check();
     const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...(runId && { runId }) });
     return new StoredRunHandle({ ...this.#options, record: fork });
   }
@@ -214,21 +233,26 @@ export class StoredRunHandle implements RunHandle {
   }
 
   async #ordersObeyed(): Promise<void> {
-    const { store } = this.#options;
+    const { store, life } = this.#options;
     const { mailbox } = store;
     for (let isLeft = true; isLeft;) {
       const changed = Promise.withResolvers<void>();
       const forget = store.onChange(() => changed.resolve());
+      const guest: Guest = { lifeEnded: () => changed.resolve() };
+      life?.join(guest);
       // It may have changed before anyone listened.
-      if (mayGoOn(await mailbox.read(this.runId))) await changed.promise;
+      if (mayGoOn(await mailbox.read(this.runId)) && life?.fault === undefined) await changed.promise;
       forget();
+      life?.leave(guest);
+      life?.check();
       isLeft = mayGoOn(await mailbox.read(this.runId));
     }
   }
 
   async #order(body: MailBody, claimed = unnamed): Promise<void> {
     // The name the handle was made for counts before one that a caller writes into an order.
-    const { store, clock, ids, by = claimed } = this.#options;
+    const { store, clock, ids, by = claimed, life } = this.#options;
+    life?.check();
     const told: unknown = body;
     assertJson(told, `the ${body.type.replace("_", " ")} of ${this.runId}`);
     await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });

@@ -47,6 +47,8 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   readonly #tree: RunTree;
   readonly #left = Promise.withResolvers<LeftRun>();
   #restTimer: (() => void) | undefined;
+  /** As this worker counts it: then it takes no room. */
+  #isIdle = false;
   #pumping: Promise<void> | undefined;
   #pumpAgain = false;
   /** Its tasks were started, as far as they could be. */
@@ -131,6 +133,11 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
     this.noteIdle();
   }
 
+  /** Whether it may be gone on with or not. */
+  get hasEnded(): boolean {
+    return this.#state.ended;
+  }
+
   /** What the store will not take of it, however often it is tried: the run is to end by it. */
   get refusal(): Fault | undefined {
     return this.#refusal;
@@ -189,25 +196,34 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
     );
   }
 
-  /** If all there is to do is wait, the run is let go after a while. */
+  /** If all there is to do is wait, the run takes no room; and is let go after a while, unless it waits for another. */
   noteIdle(): void {
-    if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#tree.idle) return;
+    if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#tree.only("rests")) return;
+    this.#countIdle(true);
+    if (!this.#tree.only("idle")) return;
     const { clock, suspendAfterMs } = this.#owner;
     this.#restTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
       this.#restTimer = undefined;
-      if (this.#tree.idle) void this.#suspend();
+      if (this.#tree.only("idle")) void this.#suspend();
     });
   }
 
   stayAwake(): void {
     this.#restTimer?.();
     this.#restTimer = undefined;
+    this.#countIdle(false);
+  }
+
+  #countIdle(isIdle: boolean): void {
+    if (this.#isIdle === isIdle) return;
+    this.#isIdle = isIdle;
+    this.#owner.noteIdle(isIdle ? 1 : -1);
   }
 
   /** A paused run wakes by mail alone. */
   async #suspend(): Promise<void> {
     const wakeAt = this.#state.paused ? null : this.#waits.nextTime;
-    await this.#let({ kind: "suspended", wakeAt }, () => this.#tree.idle);
+    await this.#let({ kind: "suspended", wakeAt }, () => this.#tree.only("idle"));
   }
 
   /** What can be gone on with waits for an order; what cannot has ended for good. */

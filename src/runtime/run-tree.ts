@@ -30,7 +30,7 @@ import { Purse } from "./purse.ts";
 import { lossesOf } from "./recovery.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
 import type { RunLog } from "./run-log.ts";
-import { withRunFacts } from "./run-facts-storage.ts";
+import { insideTask } from "./run-facts-storage.ts";
 import { restartDelayMs } from "./run-retry.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 import { Seats, type SeatMoves } from "./seats.ts";
@@ -65,12 +65,12 @@ const none: readonly never[] = [];
 /** The tasks of one run at work: who starts, who stops whom (C1), whom a seat goes to (H), what an end leaves behind. */
 export class RunTree implements TaskTree, SeatMoves {
   readonly tenantId: string | null;
+  readonly rest: TreeRest;
   readonly #owner: OwnerContext;
   readonly #lease: Lease;
   readonly #state: RunState;
   readonly #log: RunLog;
   readonly #waits: Waits;
-  readonly #rest: TreeRest;
   readonly #purse: Purse;
   readonly #stopClock: StopClock;
   readonly #seats: Seats;
@@ -89,19 +89,19 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#state = state;
     this.#log = log;
     this.#waits = waits;
-    this.#rest = rest;
+    this.rest = rest;
     this.#purse = new Purse(log, state);
     this.#stopClock = new StopClock(owner, waits, this);
     this.#deliveries = new MailDeliveries(owner.store.inbox);
     this.#seats = new Seats(log, state, this);
   }
 
-  /** All there is to do is wait. */
-  get idle(): boolean {
+  /** All there is to do is wait. `rests`: also if some of it waits for other runs. */
+  only(waits: "idle" | "rests"): boolean {
     let lives = false;
     for (const { record, outcome } of this.#state.tasks.values()) {
       if (outcome !== null) continue;
-      if (this.#runners.get(record.taskId)?.idle === false) return false;
+      if (this.#runners.get(record.taskId)?.[waits] === false) return false;
       lives = true;
     }
     return lives;
@@ -130,12 +130,8 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   wake(taskId: TaskId, by: string): void {
-    this.#rest.stayAwake();
+    this.rest.stayAwake();
     this.#seats.wake(taskId, by);
-  }
-
-  noteIdle(): void {
-    this.#rest.noteIdle();
   }
 
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
@@ -282,14 +278,14 @@ export class RunTree implements TaskTree, SeatMoves {
       if (forgotten !== undefined) this.#log.add(forgotten, at);
       this.#log.tell(root, runEnd(state), at);
     }
-    this.#rest.finish();
+    this.rest.finish();
   }
 
   #start(taskId: TaskId): void {
     try {
       this.#startIfSeated(this.#state.task(taskId));
     } catch (error) {
-      this.#rest.fail(Fault.from(error));
+      this.rest.fail(Fault.from(error));
     }
   }
 
@@ -308,7 +304,7 @@ export class RunTree implements TaskTree, SeatMoves {
     const startAt = task.crashedAt + (restartDelayMs(task.crashes, owner.runRetry) ?? 0);
     if (task.crashes > 0 && startAt > owner.clock.now() && cancelled === null) {
       this.#waits.at(startAt, () => {
-        this.#rest.stayAwake();
+        this.rest.stayAwake();
         this.#start(taskId);
       });
       return;
@@ -319,14 +315,14 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#runners.set(taskId, runner);
     this.#stopClock.watchDeadline(task);
     if (cancelled !== null) this.#stopClock.giveGrace(runner);
-    withRunFacts(runner.facts, () => this.#follow(runner));
+    insideTask(runner.inside, () => this.#follow(runner));
   }
 
   /** Inside the run, for whoever asks: its code, and those who are shown what it came to. */
   #follow(runner: TaskRunner): void {
     const begun = runner.begin().then(() => fateOf(runner));
     const met = begun.then((fate) => this.#meet(runner, fate));
-    met.catch((error: unknown) => this.#rest.fail(Fault.from(error)));
+    met.catch((error: unknown) => this.rest.fail(Fault.from(error)));
   }
 
   /** Once, by whoever owns the run then, so that its observers are told. */
@@ -361,7 +357,7 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#log.tell(taskId, { type: "task_retry", data });
     this.#leave(runner);
     this.#start(taskId);
-    this.#rest.noteIdle();
+    this.rest.noteIdle();
   }
 
   /** J8: the same task, seat and purse, on an empty journal. */
@@ -455,7 +451,7 @@ export class RunTree implements TaskTree, SeatMoves {
 
   sits(taskId: TaskId): void {
     this.#waits.rearm(taskId);
-    this.#rest.stayAwake();
+    this.rest.stayAwake();
     this.#runners.get(taskId)?.unpark();
     this.#start(taskId);
   }

@@ -25,9 +25,10 @@ import { OpenStep } from "./open-step.ts";
 import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
-import { factsOf } from "./run-facts-storage.ts";
+import { factsOf, type Inside, type OutsideWaiter } from "./run-facts-storage.ts";
 import { findDifference } from "./step-difference.ts";
 import { Strand } from "./strand.ts";
+import { TaskSlot } from "./task-slot.ts";
 import type { TaskTree } from "./task-tree.ts";
 import type { AwaitedName } from "./waits.ts";
 
@@ -58,7 +59,7 @@ export type Ending = { readonly value: unknown } | { readonly error: unknown };
  * Active while it has a slot; idle while all it does is wait; parked, at its next step, while it has no seat (H7). Dropped, its
  * calls never settle, so that nothing of its code runs on.
  */
-export class TaskRunner {
+export class TaskRunner implements OutsideWaiter {
   readonly taskId: TaskId;
   readonly agent: Agent;
   readonly owner: OwnerContext;
@@ -66,6 +67,8 @@ export class TaskRunner {
   readonly state: RunState;
   readonly tree: TaskTree;
   readonly facts: RunFacts;
+  /** Where its code stands. */
+  readonly inside: Inside;
   /** Its stop button, also for its code; whoever lets go of the task presses only what is below. */
   readonly token = new CancellationToken();
   /** Of the task's own code; those of races and tools hang below. */
@@ -86,9 +89,11 @@ export class TaskRunner {
   #ended = false;
   #stop: CancellationError | undefined;
   #waits: readonly AwaitedName[] = [];
-  #slotsWanted = 0;
-  #hasSlot = false;
-  #slot: Promise<void> | undefined;
+  /** Of its code, how much waits for another run. */
+  #outside = 0;
+  /** How much of it sees a pause out. */
+  #resting = 0;
+  readonly #slot: TaskSlot;
   #parked: (() => void)[] = [];
 
   /** Nothing of it is answered any more; its own to say. */
@@ -108,6 +113,8 @@ export class TaskRunner {
     this.task = state.task(taskId);
     const { record, cancelled } = this.task;
     this.facts = factsOf(record);
+    this.#slot = new TaskSlot(owner.slots, tree, taskId);
+    this.inside = { facts: this.facts, task: this };
     this.#recorded = new RecordedSteps(this.task);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
   }
@@ -139,7 +146,13 @@ export class TaskRunner {
 
   /** All it does is wait. */
   get idle(): boolean {
-    return !this.atWork && this.#slotsWanted === 0 && (this.#waits.length > 0 || this.#parked.length > 0);
+    if (this.#waits.length === 0 && this.#parked.length === 0) return false;
+    return this.#resting === 0 && this.#outside === 0 && !this.#slot.isComing && !this.atWork;
+  }
+
+  /** It has no slot and wants none before something comes: what it waits for, or what another run comes to. */
+  get rests(): boolean {
+    return this.idle || (this.#outside > 0 && !this.#slot.isHeld && !this.#slot.isComing);
   }
 
   /** It has a call open that is not itself waiting for a step of its body. */
@@ -152,7 +165,7 @@ export class TaskRunner {
    * start of the task; of a child, when whoever hired it has gone on. Never settles when dropped.
    */
   begin(): Promise<void> {
-    return this.#activate() ?? (this.task.record.parentId === null ? now : now.then(() => undefined));
+    return this.#slot.take() ?? (this.task.record.parentId === null ? now : now.then(() => undefined));
   }
 
   /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
@@ -161,7 +174,7 @@ export class TaskRunner {
       const end = (ending: Ending): void => {
         if (this.dropped) return;
         this.#ended = true;
-        this.#giveSlot();
+        this.#slot.give();
         if (this.#resources.length === 0) resolve(ending);
         else this.#closing(() => resolve(ending));
       };
@@ -283,15 +296,15 @@ export class TaskRunner {
 
   /** Also with a slot, so that a call may begin. */
   ready(strand: Strand): Promise<void> | undefined {
-    if (!this.#hasSlot || !this.isSeated) return this.#getReady(strand);
+    if (!this.#slot.isHeld || !this.isSeated) return this.#getReady(strand);
     this.check(strand);
     return undefined;
   }
 
   /** After a wait: whether it has kept its seat and was not stopped; it gets a slot again first. */
   async stillReady(strand: Strand): Promise<boolean> {
-    await this.#activate();
-    return this.isSeated && this.#hasSlot && !strand.token.cancelled;
+    await this.#slot.take();
+    return this.isSeated && this.#slot.isHeld && !strand.token.cancelled;
   }
 
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
@@ -340,12 +353,24 @@ export class TaskRunner {
 
   /** A pause that this process must see the end of: the slot is free for others meanwhile, and a stop ends it. */
   async resting<Value>(strand: Strand, work: Promise<Value>): Promise<Value> {
-    this.#slotsWanted++;
-    if (!this.atWork) this.#giveSlot();
+    this.#resting++;
+    if (!this.atWork) this.#slot.give();
     try {
       return await this.live(unlessStopped(work, strand.token));
     } finally {
-      this.#slotsWanted--;
+      this.#resting--;
+    }
+  }
+
+  /** Not at once: most of what is read of another run is there already. */
+  async outside<Value>(work: Promise<Value>): Promise<Value> {
+    this.#outside++;
+    this.#noteRestSoon();
+    try {
+      return await work;
+    } finally {
+      this.#outside--;
+      await this.#comeBack();
     }
   }
 
@@ -392,7 +417,8 @@ export class TaskRunner {
     if (this.dropped) return;
     this.dropped = true;
     this.endGrace?.();
-    this.#giveSlot();
+    this.inside.task = undefined;
+    this.#slot.giveUp();
     if (!this.#ended || this.#calls.count > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
     if (this.#resources.length > 0) void this.#closeResources();
@@ -405,8 +431,8 @@ export class TaskRunner {
 
   async #getReady(strand: Strand): Promise<void> {
     await this.seated(strand);
-    while (!this.#hasSlot) {
-      const activated = this.#activate();
+    while (!this.#slot.isHeld) {
+      const activated = this.#slot.take();
       if (activated !== undefined) await activated;
       await this.seated(strand);
     }
@@ -428,16 +454,27 @@ export class TaskRunner {
     }
   }
 
+  /** From another run. What of its code still waits for one, or only waits, goes on without a slot. */
+  async #comeBack(): Promise<void> {
+    if (this.dropped || this.#ended) return;
+    this.tree.rest.stayAwake();
+    await this.#slot.take();
+    this.#noteRestSoon();
+  }
+
   #noteRest(): void {
-    if (this.dropped || !this.idle) return;
-    this.#giveSlot();
-    if (this.#waits.length > 0) this.tree.suspend(this.taskId, this.#waits);
-    this.tree.noteIdle();
+    if (this.dropped) return;
+    if (this.#outside > 0) this.#slot.give();
+    if (!this.rests) return;
+    this.#slot.give();
+    if (this.idle && this.#waits.length > 0) this.tree.suspend(this.taskId, this.#waits);
+    this.tree.rest.noteIdle();
   }
 
   /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
   #noteRestSoon(): void {
-    if (this.#waits.length > 0 || this.#parked.length > 0) setImmediate(() => this.#noteRest());
+    if (this.#waits.length > 0 || this.#parked.length > 0 || this.#outside > 0)
+      setImmediate(() => this.#noteRest());
   }
 
   #closing(closed: () => void): void {
@@ -454,32 +491,6 @@ export class TaskRunner {
           this.tell({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
       }
     }
-  }
-
-  /** Nothing to wait for if it has a slot, or there is one to be had. */
-  #activate(): Promise<void> | undefined {
-    if (!this.#hasSlot && this.#slot === undefined) this.#hasSlot = this.owner.slots.tryTake();
-    return this.#hasSlot ? undefined : (this.#slot ??= this.#takeSlot());
-  }
-
-  /** Never settles when dropped. */
-  #takeSlot(): Promise<void> {
-    const { slots } = this.owner;
-    this.#slotsWanted++;
-    return slots.take(this.tree.priorityOf(this.taskId), this.tree.tenantId).then(() => {
-      this.#slotsWanted--;
-      this.#slot = undefined;
-      this.#hasSlot = !this.dropped;
-      if (this.#hasSlot) return undefined;
-      slots.give();
-      return never();
-    });
-  }
-
-  #giveSlot(): void {
-    if (!this.#hasSlot) return;
-    this.#hasSlot = false;
-    this.owner.slots.give();
   }
 
   #newMeta(deadline: number | null): RunMeta {

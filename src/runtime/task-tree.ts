@@ -14,6 +14,7 @@ import type {
   TaskId,
   TaskOutcome,
 } from "../kernel/index.ts";
+import type { TreeRest } from "./tree-rest.ts";
 import type { AwaitedName, Due, Wait } from "./waits.ts";
 
 /** What a task sees of the tree it is in. */
@@ -26,8 +27,8 @@ export interface TaskTree {
   /** All the task does is wait; perhaps everyone does. */
   suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void;
   wake(taskId: TaskId, by: string): void;
-  /** Something came to rest; perhaps everything has. */
-  noteIdle(): void;
+  /** Told when something came to rest, since perhaps everything has, and when something goes on. */
+  readonly rest: Pick<TreeRest, "noteIdle" | "stayAwake">;
   /** At once: what it does commits with what is added in the same breath. */
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome;
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;

@@ -1,8 +1,10 @@
 import {
   eventDraft,
+  Fault,
   formatTaskId,
   type Delta,
   type Event,
+  type Guest,
   type Lease,
   type Store,
   type TaskId,
@@ -107,6 +109,34 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     const tail = all(store.events.tail(lease.runId, { signal: controller.signal }));
     controller.abort();
     expect(seqs(await tail)).toEqual([0]);
+  });
+
+  test("a tail fails when the lifetime of whoever shows it is over, after all there is was seen", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const fault = new Fault("closed", "over");
+    const guests = new Set<Guest>();
+    const life = {
+      fault: undefined as Fault | undefined,
+      join: (guest: Guest) => void guests.add(guest),
+      leave: (guest: Guest) => void guests.delete(guest),
+    };
+    const tail = (): AsyncIterator<Event | Delta> =>
+      store.events.tail(lease.runId, { life })[Symbol.asyncIterator]();
+    const [waiting, behind] = [tail(), tail()];
+    await waiting.next();
+    await behind.next();
+    const next = waiting.next().catch((error: unknown) => error);
+    await put(store, lease, 1, turnStart(lease.runId, 1));
+    await next;
+    const last = waiting.next().catch((error: unknown) => error);
+    life.fault = fault;
+    for (const guest of guests) guest.lifeEnded(fault);
+    expect(await last).toBe(fault);
+    expect(await waiting.next()).toEqual({ value: undefined, done: true });
+    const rest = [(await behind.next()).value as Event, await behind.next().catch((error: unknown) => error)];
+    expect(rest).toEqual([turnStart(lease.runId, 1), fault]);
+    expect(guests.size).toBe(0);
   });
 
   test("E2: deltas reach a watcher, also one who comes late, until their message is recorded", async () => {

@@ -9,6 +9,7 @@ import {
   type Store,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
+import { foundRun } from "../runtime/found-run.ts";
 
 const look = tool({
   name: "look",
@@ -119,11 +120,12 @@ describe("an agent that works alone", () => {
     });
     const scout = (): Agent => new Agent({ name: "scout", model, tools: [slow], instructions });
     const one = await openRuntime({ store, unknownPrice: "ignore" });
-    const handle = await one.submit(scout(), "Where?");
+    let handle = await one.submit(scout(), "Where?");
     for await (const event of handle.events()) if ((asked = event.type === "task_suspend")) break;
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(scout());
+    handle = await foundRun(two, handle);
     await handle.signal("seen", "rain");
     expect((await handle.result()).output).toBe("Go to Blois.");
     expect({ asked, builds }).toEqual({ asked: true, builds: 1 });

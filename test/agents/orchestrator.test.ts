@@ -10,6 +10,7 @@ import type { HookPayload } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { settle, until } from "../runtime/bench-runtime.ts";
 import { asked, company, resultsIn, runAlone, worker } from "./company.ts";
+import { foundRun } from "../runtime/found-run.ts";
 
 const handOff = (key: string, task: string) => ({ name: `handoff_${key}`, input: { task } });
 
@@ -200,13 +201,14 @@ describe("an orchestrator", () => {
       [{ toolCalls: [handOff("slow", "Go.")] }, "Done."],
       [{ agent: slow.agent }],
     );
-    const run = await runtime.submit(agent, "Go.");
+    let run = await runtime.submit(agent, "Go.");
     await until(() => slow.model.calls.length === 1);
     const closed = runtime.close();
     await clock.advance(0);
     await closed;
     const second = await open();
     second.register(agent);
+    run = await foundRun(second, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe("Done.");
     expect(model.calls).toHaveLength(2);

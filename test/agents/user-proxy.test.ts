@@ -4,6 +4,7 @@ import type { ApprovalDecision, Event } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { until } from "../runtime/bench-runtime.ts";
 import { company, resultsIn, type Company } from "./company.ts";
+import { foundRun } from "../runtime/found-run.ts";
 
 const requests = (events: readonly Event[]) =>
   events.flatMap((event) => (event.type === "approval_request" ? [event.data] : []));
@@ -64,12 +65,13 @@ describe("a user proxy", () => {
     ]);
     const ada = new UserProxyAgent({ name: "ada", description: "Knows what she likes." });
     const lead = new OrchestratorAgent({ name: "lead", model, subAgents: [{ agent: ada }] });
-    const run = await team.runtime.submit(lead, "Paint the door.");
+    let run = await team.runtime.submit(lead, "Paint the door.");
     const { approvalId } = await question(team, run.runId);
     await team.clock.advance(1_000_000);
     await team.runtime.close();
     const second = await team.open();
     second.register(lead);
+    run = await foundRun(second, run);
     await team.clock.advance(1_000_000);
     await run.approve(approvalId, { decision: "approved", input: "Blue." });
     expect((await run.result()).output).toBe("Blue it is.");

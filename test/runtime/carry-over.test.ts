@@ -14,6 +14,7 @@ import { Agent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { all } from "../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until, type Bench } from "./bench-runtime.ts";
+import { foundRun } from "./found-run.ts";
 
 const sessionId = formatSessionId("talk");
 
@@ -270,7 +271,7 @@ it("S5: of all that is said in a session, whenever and however, each is heard on
             await runtime.submit(hosted(runtime), word(), { sessionId, whenBusy: "steer" });
           if (each === "steer") await (await newest()).steer(word());
           if (each === "followUp") await (await newest()).followUp(word());
-          if (each === "say late") await first.steer(word());
+          if (each === "say late") await (await foundRun(runtime, first)).steer(word());
           if (each === "go on") await (await newest()).signal("go");
           if (each === "wait") await bench.clock.advance(150);
           if (each === "restart") {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Transcript, userMessage, type CancelSignal, type Model } from "../../src/kernel/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text } from "./bench-runtime.ts";
+import { foundRun } from "./found-run.ts";
 
 /** Does nothing until it is told to stop, as an open socket would. */
 function hang(signal: CancelSignal | undefined, told: string[], name: string): Promise<never> {
@@ -69,7 +70,7 @@ describe("calls in flight when a task is dropped", () => {
   it("are told to stop when the runtime closes and their grace is over; the next owner repeats them", async () => {
     const { runtime, store, open, clock } = await setUp({ closeGraceMs: 1_000 });
     const [told, after]: string[][] = [[], []];
-    const run = await runtime.submit(worker(told ?? [], after ?? []), null);
+    let run = await runtime.submit(worker(told ?? [], after ?? []), null);
     await settle();
     const closing = runtime.close();
     await clock.advance(999);
@@ -94,6 +95,7 @@ describe("calls in flight when a task is dropped", () => {
         { tools: [once] },
       ),
     );
+    run = await foundRun(next, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe(false);
   });
@@ -111,7 +113,7 @@ describe("calls in flight when a task is dropped", () => {
         });
         return ctx.step("two", async () => (done.push("two"), one + 1));
       });
-    const run = await runtime.submit(slow(), null);
+    let run = await runtime.submit(slow(), null);
     await settle();
     const closing = runtime.close();
     await clock.advance(500);
@@ -121,7 +123,9 @@ describe("calls in flight when a task is dropped", () => {
     await closing;
     expect(done).toEqual(["one"]);
     await store.leases.dismiss("worker-1");
-    (await open()).register(slow());
+    const next = await open();
+    next.register(slow());
+    run = await foundRun(next, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe(2);
     expect(done).toEqual(["one", "two"]);

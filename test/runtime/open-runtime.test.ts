@@ -2,8 +2,9 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { formatRunId, formatSessionId } from "../../src/kernel/index.ts";
+import { Fault, formatRunId, formatSessionId } from "../../src/kernel/index.ts";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { FakeClock } from "../../src/testing/index.ts";
 import { agent, gate, until } from "./bench-runtime.ts";
 
 test.for<RuntimeOptions>([
@@ -114,6 +115,37 @@ test("an agent whose submission was refused is not held for it", async () => {
   go.resolve();
   await run.result();
   await runtime.close();
+});
+
+test("an agent is held for a run that failed until it is collected, since it may go on till then", async () => {
+  const clock = new FakeClock();
+  const runtime = await openRuntime({ sameName: "replace", clock });
+  onTestFinished(() => runtime.close());
+  let fails = true;
+  const clerk = (says: string) =>
+    agent("clerk", async () => {
+      if (fails) throw new Fault("unsupported", "not yet");
+      return says;
+    });
+  const submitted = async (says: string) => {
+    const mine = clerk(says);
+    const run = await runtime.submit(mine, null);
+    expect((await run.result()).status).toBe("failed");
+    return { run, agent: new WeakRef(mine) };
+  };
+  const first = await submitted("first");
+  const second = await submitted("second");
+  runtime.register(clerk("another"));
+  fails = false;
+  await first.run.resume();
+  expect((await first.run.result()).output).toBe("first");
+  await clock.advance(1_000);
+  expect(await runtime.collect({ endedBefore: clock.now() })).toBe(2);
+  const collected = (): boolean => {
+    globalThis.gc?.();
+    return [first, second].every((each) => each.agent.deref() === undefined);
+  };
+  await expect.poll(collected).toBe(true);
 });
 
 test("agents of one name are refused as a whole, each time, and nobody is left half registered", async () => {

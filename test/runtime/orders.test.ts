@@ -10,6 +10,7 @@ import {
 import { scriptedModel } from "../../src/testing/index.ts";
 import { all } from "../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until } from "./bench-runtime.ts";
+import { foundRun } from "./found-run.ts";
 
 it("parks everything when a person pauses the run, also over a restart, until it is resumed", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100 });
@@ -20,7 +21,7 @@ it("parks everything when a person pauses the run, also over a restart, until it
       await ctx.step("one", async () => (await first.promise, ran.push("one")));
       await ctx.step("two", async () => ran.push("two"));
     });
-  const run = await runtime.submit(worker(), null);
+  let run = await runtime.submit(worker(), null);
   await settle();
   await run.pause();
   await settle();
@@ -32,6 +33,7 @@ it("parks everything when a person pauses the run, also over a restart, until it
   await store.leases.dismiss("worker-1");
   const next = await open();
   next.register(worker());
+  run = await foundRun(next, run);
   await clock.advance(5_000);
   expect(ran).toEqual(["one"]);
   await run.resume();

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { JsonValue, RunContext } from "../../src/kernel/index.ts";
 import { agent, setUp, settle, until } from "./bench-runtime.ts";
+import { foundRun } from "./found-run.ts";
 
 /** Something that is open for as long as the run is here. */
 function holdOpen(ctx: RunContext, log: string[]): Promise<number> {
@@ -97,13 +98,14 @@ it("wakes a sleeper at its time, also on another worker after a restart", async 
       await ctx.sleepUntil(from + 60_000);
       woken.push(clock.now() - from);
     });
-  const run = await runtime.submit(sleeper(), null);
+  let run = await runtime.submit(sleeper(), null);
   await settle();
   await clock.advance(30_000);
   await runtime.close();
   await store.leases.dismiss("worker-1");
   const next = await open();
   next.register(sleeper());
+  run = await foundRun(next, run);
   await clock.advance(29_000);
   expect(woken).toEqual([]);
   await clock.advance(2_000);

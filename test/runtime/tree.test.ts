@@ -11,6 +11,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text, typesOf, until } from "./bench-runtime.ts";
+import { foundRun } from "./found-run.ts";
 
 async function hire(ctx: RunContext, who: Agent, options: SpawnOptions = {}): Promise<TaskHandle> {
   const spawned = await ctx.spawn(who.id, null, options);
@@ -318,7 +319,7 @@ it("is stopped by a mismatch between code and journal before anything runs (J4)"
     },
     { models },
   );
-  const run = await runtime.submit(first, null);
+  let run = await runtime.submit(first, null);
   await settle();
   await runtime.close();
   await store.leases.dismiss("worker-1");
@@ -336,6 +337,7 @@ it("is stopped by a mismatch between code and journal before anything runs (J4)"
   );
   const second = await open();
   second.register(changed);
+  run = await foundRun(second, run);
   await clock.advance(1_000);
   const { failure } = await run.result();
   expect({ code: failure?.code, ranOn, calls: model.calls.length }).toEqual({

@@ -45,6 +45,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     contentNames: new ContentNames(sha256),
     stopGraceMs: 0,
     suspendAfterMs: 1_000,
+    noteIdle: () => undefined,
     versionPolicy: policy,
     onError: () => undefined,
     agents: new Map(hosted.map((each) => [each.id, each])),

@@ -5,6 +5,7 @@ import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { read, resultsIn, todo, turn, write } from "./desk-script.ts";
 import { askedIn, noteData, think } from "./thinking-run.ts";
+import { foundRun } from "../../runtime/found-run.ts";
 
 describe("a deep agent", () => {
   test("keeps a plan and files, and gives them with its answer", async () => {
@@ -177,11 +178,12 @@ describe("a deep agent", () => {
     ]);
     const make = (): Agent => new Agent({ name: "thinker", model, tools: [wait], architecture: deepAgent() });
     const one = await openRuntime({ store, unknownPrice: "ignore" });
-    const run = await one.submit(make(), "Go");
+    let run = await one.submit(make(), "Go");
     for await (const event of run.events()) if (event.type === "task_suspend") break;
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(make());
+    run = await foundRun(two, run);
     await run.signal("seen", "rain");
     const result = await run.result();
     expect(result).toMatchObject({

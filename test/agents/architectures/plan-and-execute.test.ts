@@ -4,6 +4,7 @@ import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/inde
 import { messageText, type JsonObject, type RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { askedIn, noteData, said, think } from "./thinking-run.ts";
+import { foundRun } from "../../runtime/found-run.ts";
 
 const look = tool({
   name: "look",
@@ -267,11 +268,12 @@ describe("plan and execute", () => {
     const make = (): Agent =>
       new Agent({ name: "thinker", model, tools: [wait], architecture: planAndExecute() });
     const one = await openRuntime({ store, unknownPrice: "ignore" });
-    const handle = await one.submit(make(), "Go");
+    let handle = await one.submit(make(), "Go");
     for await (const event of handle.events()) if (event.type === "task_suspend") break;
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(make());
+    handle = await foundRun(two, handle);
     await handle.signal("seen", "rain");
     expect(await handle.result()).toMatchObject({ status: "completed", output: "answer", turns: 5 });
     expect(model.calls).toHaveLength(5);

@@ -10,6 +10,7 @@ import { messageText, parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/bench-runtime.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
+import { foundRun } from "../../runtime/found-run.ts";
 
 const sessionId = parseSessionId("office");
 
@@ -193,13 +194,14 @@ describe("a supervisor", () => {
         ],
         { workers: { slow: slow.agent }, spawnable: hand.agent },
       );
-      const run = await runtime.submit(agent, "Go.");
+      let run = await runtime.submit(agent, "Go.");
       await until(() => slow.model.calls.length === 1);
       const closed = runtime.close();
       await clock.advance(0);
       await closed;
       const second = await open();
       second.register(agent);
+      run = await foundRun(second, run);
       await clock.advance(1_000);
       expect((await run.result()).output).toBe("By hand.");
       expect(model.calls).toHaveLength(4);

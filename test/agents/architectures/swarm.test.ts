@@ -5,6 +5,7 @@ import { parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/bench-runtime.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
+import { foundRun } from "../../runtime/found-run.ts";
 
 const to = (target: string, message = `For ${target}.`): ScriptStep => ({
   toolCalls: [{ name: "handoff", input: { target, message } }],
@@ -165,13 +166,14 @@ describe("a swarm", () => {
       },
     });
     const agent = new Agent({ name: "band", architecture });
-    const run = await runtime.submit(agent, "Pay me.");
+    let run = await runtime.submit(agent, "Pay me.");
     await until(() => bank.model.calls.length === 1);
     const closed = runtime.close();
     await clock.advance(0);
     await closed;
     const second = await open();
     second.register(agent);
+    run = await foundRun(second, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe("Paid.");
     expect(seen(bank.model).at(-1)).toEqual(["Be quick.", "Pay me.", "desk to bank: Card ****: pay."]);

@@ -20,6 +20,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle } from "../../runtime/bench-runtime.ts";
+import { foundRun } from "../../runtime/found-run.ts";
 
 const isSummaryCall = ({ messages }: ModelRequest): boolean =>
   messages.some((message) => messageText(message).includes("<conversation>"));
@@ -85,13 +86,14 @@ test("J1: a run that is dropped and goes on elsewhere pays for no summary twice,
       },
       { models: { main: model } },
     );
-  const run = await runtime.submit(worker(), null);
+  let run = await runtime.submit(worker(), null);
   await settle();
   await clock.advance(1_000);
   await runtime.close();
   await store.leases.dismiss("worker-1");
   const next = await open();
   next.register(worker());
+  run = await foundRun(next, run);
   await run.signal("go");
   await clock.advance(1_000);
   expect(await run.result()).toMatchObject({ status: "completed", turns: 3 });

@@ -19,6 +19,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { eventsOf, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
+import { foundRun } from "../../runtime/found-run.ts";
 
 const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
 
@@ -321,11 +322,12 @@ describe("a conditional flow", () => {
         ifFalse: speaker("no", "told no").agent,
       });
     const one = await openRuntime({ store, unknownPrice: "ignore" });
-    const handle = await one.submit(flow(true), "x");
+    let handle = await one.submit(flow(true), "x");
     for await (const event of handle.events()) if (event.type === "task_suspend") break;
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(flow(false));
+    handle = await foundRun(two, handle);
     await handle.signal("go", "gone", formatTaskId(1));
     expect((await handle.result()).output).toBe("gone");
     expect(asked).toBe(1);

@@ -20,6 +20,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { eventsOf, diamond, mark, openBench, ran, speaker, toldBy } from "./flow-run.ts";
+import { foundRun } from "../../runtime/found-run.ts";
 
 describe("failing and stopping", () => {
   const failing = (fail: NodeFunction, other: HostedAgent | NodeFunction) =>
@@ -177,18 +178,20 @@ describe("a workflow survives", () => {
         edges: diamond.edges,
       });
     const one = await openRuntime({ store, unknownPrice: "ignore" });
-    const handle = await one.submit(flow(), "x");
+    let handle = await one.submit(flow(), "x");
     for await (const event of handle.events())
       if (event.type === "task_suspend" && event.taskId === "t0") break;
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(flow());
+    handle = await foundRun(two, handle);
     await handle.signal("go", "from c", await taskOf(handle, "c"));
     for await (const event of handle.events())
       if (event.type === "flow_step_end" && event.data.step === "c") break;
     await two.close();
     const three = await openRuntime({ store, unknownPrice: "ignore" });
     three.register(flow());
+    handle = await foundRun(three, handle);
     await handle.signal("go", "from b", await taskOf(handle, "b"));
     expect((await handle.result()).output).toBe('["from b","from c"]');
     expect(done).toEqual(["a", "d"]);

@@ -18,7 +18,7 @@ export interface LocalEngineOptions {
   readonly leases: Leases;
   readonly clock: Clock;
   readonly workerId: string;
-  /** How many runs at once. */
+  /** How many runs at once, those that only wait not counted. */
   readonly concurrency: number;
   /** Whose runs may be claimed here. */
   readonly agents: () => readonly HostedAgent[];
@@ -57,6 +57,8 @@ export class LocalEngine implements Engine {
   #claimsSoon = false;
   /** There may have been no room for all that could be claimed. */
   #wasFull = false;
+  /** Of those it drives, how many only wait: they take no room. */
+  #idle = 0;
   /** Places kept for runs that are being created. */
   #offers = 0;
   /** Who stops waits for them. */
@@ -99,6 +101,12 @@ export class LocalEngine implements Engine {
   hostsChanged(): void {
     this.#pinned.clear();
     this.wake();
+  }
+
+  /** A run that is driven only waits from now on, or does so no longer. */
+  noteIdle(by: 1 | -1): void {
+    this.#idle += by;
+    if (by === 1 && this.#wasFull) this.wake();
   }
 
   async stop(): Promise<void> {
@@ -154,7 +162,7 @@ export class LocalEngine implements Engine {
   }
 
   get #room(): number {
-    const coming = this.#driven.size + this.#offers;
+    const coming = this.#driven.size - this.#idle + this.#offers;
     return Math.min(this.#options.concurrency - coming, mostWaiting - this.#beginnings.size - this.#offers);
   }
 

@@ -1,8 +1,16 @@
-import { deepFreeze, type Delta, type Event, type TailOptions } from "../../../kernel/index.ts";
+import {
+  deepFreeze,
+  type Delta,
+  type Event,
+  type Fault,
+  type Guest,
+  type TailOptions,
+} from "../../../kernel/index.ts";
 import { TailFilter } from "../tail-filter.ts";
 import type { RunRow, RunWatcher, Tables } from "./tables.ts";
 
 type Shown = IteratorResult<Event | Delta, undefined>;
+type Answer = (shown: Shown | Promise<never>) => void;
 
 const over: Shown = Object.freeze({ value: undefined, done: true });
 
@@ -10,14 +18,15 @@ const over: Shown = Object.freeze({ value: undefined, done: true });
  * What one watcher sees of a run as it happens. By hand, not a generator: text comes in thousands of pieces, and each would wait
  * three times over.
  */
-export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefined>, RunWatcher {
+export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefined>, RunWatcher, Guest {
   readonly #tables: Tables;
   readonly #row: RunRow;
   readonly #filter: TailFilter;
   readonly #signal: TailOptions["signal"];
+  readonly #life: TailOptions["life"];
   /** Who waits, and those who asked while somebody did: a reader in a loop is alone. */
-  #waiting: ((shown: Shown) => void) | undefined;
-  #behind: ((shown: Shown) => void)[] | undefined;
+  #waiting: Answer | undefined;
+  #behind: Answer[] | undefined;
   #deltas: ComingDeltas | undefined;
   #seq: number;
   #hasBegun = false;
@@ -25,11 +34,12 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   #isThrough = false;
   #isOver = false;
 
-  constructor(tables: Tables, row: RunRow, { fromSeq = 0, types, signal }: TailOptions) {
+  constructor(tables: Tables, row: RunRow, { fromSeq = 0, types, signal, life }: TailOptions) {
     this.#tables = tables;
     this.#row = row;
     this.#filter = new TailFilter(types);
     this.#signal = signal;
+    this.#life = life;
     this.#seq = fromSeq;
   }
 
@@ -39,7 +49,10 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
 
   next(): Promise<Shown> {
     const shown = this.#isThrough ? undefined : this.#take();
-    return shown === undefined ? new Promise((resolve) => this.#wait(resolve)) : Promise.resolve(shown);
+    if (shown !== undefined) return Promise.resolve(shown);
+    return this.#life?.fault === undefined
+      ? new Promise((resolve) => this.#wait(resolve))
+      : this.#refuse(this.#life.fault);
   }
 
   /** A watcher that leaves never stops a run (E3). */
@@ -65,6 +78,18 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     this.#end();
   }
 
+  /** Who is not through yet is shown the rest first. */
+  lifeEnded(fault: Fault): void {
+    if (this.#waiting === undefined) return;
+    this.#answer(Promise.reject(fault));
+    this.#end();
+  }
+
+  #refuse(fault: Fault): Promise<never> {
+    this.#end();
+    return Promise.reject(fault);
+  }
+
   /** Nobody watches before the first thing is asked for. */
   #begin(): void {
     this.#hasBegun = true;
@@ -77,6 +102,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     if (this.#filter.showsDeltas) for (const delta of row.deltas) this.#put(delta);
     row.watchers = row.watchers.concat(this);
     this.#signal?.addEventListener("abort", this.#end);
+    this.#life?.join(this);
   }
 
   #put(delta: Delta): void {
@@ -84,12 +110,12 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     (this.#deltas ??= new ComingDeltas()).add(delta, this.#row.events.length);
   }
 
-  #wait(resolve: (shown: Shown) => void): void {
+  #wait(resolve: Answer): void {
     if (this.#waiting === undefined) this.#waiting = resolve;
     else (this.#behind ??= []).push(resolve);
   }
 
-  #answer(shown: Shown): void {
+  #answer(shown: Shown | Promise<never>): void {
     const answer = this.#waiting;
     this.#waiting = this.#behind?.shift();
     answer?.(shown);
@@ -128,6 +154,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     this.#isOver = true;
     this.#row.watchers = this.#row.watchers.filter((each) => each !== this);
     this.#signal?.removeEventListener("abort", this.#end);
+    this.#life?.leave(this);
     this.#serve();
   };
 }

@@ -2,6 +2,7 @@ import {
   type Delta,
   type Event,
   type EventLog,
+  type Guest,
   type Lease,
   type LogVerdict,
   type RunId,
@@ -36,6 +37,7 @@ interface Tail {
   readonly filter: TailFilter;
   readonly place: TailPlace;
   readonly signal: TailOptions["signal"];
+  readonly life: TailOptions["life"];
 }
 
 interface JoinedFeed {
@@ -71,18 +73,18 @@ export class SqliteEventLog implements EventLog {
   }
 
   /** One generator from the feed to its reader: each that another hands on to would wait three times more for every item. */
-  async *tail(runId: RunId, { fromSeq = 0, types, signal }: TailOptions = {}): AsyncIterable<Event | Delta> {
+  async *tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
+    const { fromSeq = 0, types, signal, life } = options;
     const isStopped = (): boolean => signal?.aborted === true;
     if (isStopped()) return;
     const filter = new TailFilter(types);
     const place: TailPlace = { next: fromSeq };
-    const { feed, bell, leave } = await this.#join(runId, { filter, place, signal });
+    const { feed, bell, leave } = await this.#join(runId, { filter, place, signal, life });
     try {
       let shown = 0;
       for (;;) {
         // Cleared before looking, so that what comes while the consumer is busy rings again.
         bell.clear();
-        if (feed.fault !== undefined) throw feed.fault;
         while (place.next < feed.end && !feed.isGone) {
           if (place.next > fromSeq && isStopped()) return;
           // As it is now: the feed may be cut again while the consumer is busy.
@@ -99,6 +101,8 @@ export class SqliteEventLog implements EventLog {
           }
         }
         if (feed.isOver || feed.isGone || isStopped()) return;
+        const fault = life?.fault ?? feed.fault;
+        if (fault !== undefined) throw fault;
         if (filter.showsDeltas) {
           for (const { id, delta } of this.#deltas.after(feed.run.runId, shown)) {
             shown = id;
@@ -112,7 +116,7 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  async #join(runId: RunId, { filter, place, signal }: Tail): Promise<JoinedFeed> {
+  async #join(runId: RunId, { filter, place, signal, life }: Tail): Promise<JoinedFeed> {
     const bell = new Bell();
     const watcher: Watcher = (events) => {
       if (events === undefined || filter.wakesFor(events)) bell.ring();
@@ -122,7 +126,10 @@ export class SqliteEventLog implements EventLog {
     // Before reading, so that what is written meanwhile is noticed.
     const unwatch = this.#watch.hold();
     signal?.addEventListener("abort", bell.ring);
+    const guest: Guest = { lifeEnded: () => bell.ring() };
+    life?.join(guest);
     const forget = (): void => {
+      life?.leave(guest);
       signal?.removeEventListener("abort", bell.ring);
       unwatch();
     };

@@ -17,7 +17,7 @@ export class RunFeed {
   readonly run: RunKey;
   /** Of the next commit. */
   number: number;
-  /** The run was deleted, or the store closed: there is nothing more to come. */
+  /** The run was deleted: there is nothing more to come. */
   isGone = false;
   /** It could not be read on: those who tail are told. */
   fault: Fault | undefined;
@@ -160,7 +160,11 @@ export class RunFeeds {
   }
 
   close(): void {
-    for (const runId of this.#feeds.keys()) this.drop(runId);
+    for (const feed of this.#feeds.values()) {
+      feed.fault ??= this.#tables.closed();
+      feed.ring();
+    }
+    this.#feeds.clear();
   }
 
   #open(runId: RunId): RunFeed {

@@ -85,18 +85,18 @@ export class Tables {
   }
 
   read<Result>(work: () => Result): Promise<Result> {
-    if (this.#isClosed) return Promise.reject(this.#closed());
+    if (this.#isClosed) return Promise.reject(this.closed());
     return this.database.patiently(work);
   }
 
   /** The same where no lock stands in its way. */
   readNow<Result>(work: () => Result): Result | undefined {
-    if (this.#isClosed) throw this.#closed();
+    if (this.#isClosed) throw this.closed();
     return this.database.atOnce(work);
   }
 
   write<Result>(write: Write<Result>): Promise<Result> {
-    if (this.#isClosed) return Promise.reject(this.#closed());
+    if (this.#isClosed) return Promise.reject(this.closed());
     return this.#writer.write(write);
   }
 
@@ -153,7 +153,7 @@ export class Tables {
     return owned;
   }
 
-  #closed(): Fault {
-    return new Fault("invalid_argument", `the store at ${this.database.path} is closed`);
+  closed(): Fault {
+    return new Fault("closed", `the store at ${this.database.path} was closed`);
   }
 }

@@ -138,12 +138,13 @@ test("a closed store refuses, and closing it again is nothing", async () => {
   const store = await openStore(path);
   const lease = await ownRun(store);
   const pending = store.journal.append(lease, commit(1));
-  const tail = all(store.events.tail(lease.runId));
+  const tails = Promise.allSettled([all(store.events.tail(lease.runId))]);
   await Promise.all([store.close(), store.close()]);
   expect(await pending).toEqual(commit(1));
-  await tail;
-  await expect(store.journal.append(lease, commit(2))).rejects.toMatchObject({ code: "invalid_argument" });
-  await expect(store.journal.find(lease.runId)).rejects.toMatchObject({ code: "invalid_argument" });
+  const closed = { code: "closed", message: expect.stringContaining(path) };
+  expect(await tails).toMatchObject([{ status: "rejected", reason: closed }]);
+  await expect(store.journal.append(lease, commit(2))).rejects.toMatchObject(closed);
+  await expect(store.journal.find(lease.runId)).rejects.toMatchObject(closed);
   const again = await openStore(path);
   expect((await all(again.journal.read(lease.runId))).length).toBe(2);
 });
