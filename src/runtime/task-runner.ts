@@ -28,6 +28,7 @@ import type { RunState, TaskState } from "./run-state.ts";
 import { factsOf, type Inside, type OutsideWaiter } from "./run-facts-storage.ts";
 import { findDifference } from "./step-difference.ts";
 import { Strand } from "./strand.ts";
+import { TaskResources } from "./task-resources.ts";
 import { TaskSlot } from "./task-slot.ts";
 import type { TaskTree } from "./task-tree.ts";
 import type { AwaitedName } from "./waits.ts";
@@ -76,13 +77,11 @@ export class TaskRunner implements OutsideWaiter {
   readonly task: TaskState;
   readonly #recorded: RecordedSteps;
   readonly #calls = new OpenCalls();
-  readonly #resources: (() => Promise<void>)[] = [];
+  readonly #resources = new TaskResources((error) => this.#noteUnclosed(error));
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
   #origins: WeakMap<object, readonly StepAddress[]> | undefined;
   /** Ends the run of its code, wherever that stands. */
   #fail: ((fault: Fault) => void) | undefined;
-  /** Ends the wait for what its code has left to be closed. */
-  #abandonClosing: (() => void) | undefined;
   #meta: RunMeta | undefined;
   #named: (NamedModel & { readonly model: Model }) | undefined;
   /** Its code came to an end by itself. */
@@ -175,8 +174,7 @@ export class TaskRunner implements OutsideWaiter {
         if (this.dropped) return;
         this.#ended = true;
         this.#slot.give();
-        if (this.#resources.length === 0) resolve(ending);
-        else this.#closing(() => resolve(ending));
+        resolve(this.#resources.isEmpty ? ending : this.live(this.#resources.close()).then(() => ending));
       };
       // As it is: with a function of our own around it, what ended runs held outlives them until the next full collection.
       this.#fail = reject;
@@ -387,7 +385,7 @@ export class TaskRunner implements OutsideWaiter {
   }
 
   onDrop(close: () => Promise<void>): void {
-    this.#resources.push(close);
+    this.#resources.add(close);
   }
 
   /** Calls that ignore a stop are given up, and its code is given the stop in their place. Whether there were any. */
@@ -399,7 +397,7 @@ export class TaskRunner implements OutsideWaiter {
   abandon(stop: CancellationError): boolean {
     if (this.#fail === undefined) return false;
     if (this.#ended) {
-      this.#abandonClosing?.();
+      this.#resources.leave();
       return true;
     }
     this.strand.giveUp(stop.reason);
@@ -421,7 +419,7 @@ export class TaskRunner implements OutsideWaiter {
     this.#slot.giveUp();
     if (!this.#ended || this.#calls.count > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
-    if (this.#resources.length > 0) void this.#closeResources();
+    if (!this.#resources.isEmpty) void this.#resources.close();
   }
 
   async #sit(strand: Strand): Promise<void> {
@@ -477,20 +475,9 @@ export class TaskRunner implements OutsideWaiter {
       setImmediate(() => this.#noteRest());
   }
 
-  #closing(closed: () => void): void {
-    this.#abandonClosing = closed;
-    void this.live(this.#closeResources()).then(closed);
-  }
-
-  async #closeResources(): Promise<void> {
-    for (const close of this.#resources.splice(0).toReversed()) {
-      try {
-        await close();
-      } catch (error) {
-        if (!this.dropped)
-          this.tell({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
-      }
-    }
+  #noteUnclosed(error: unknown): void {
+    if (!this.dropped)
+      this.tell({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
   }
 
   #newMeta(deadline: number | null): RunMeta {
