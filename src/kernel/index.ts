@@ -79,7 +79,7 @@ export type { EngineEvents } from "./engine-event.ts";
 export type { Engine, LeftRun, RunHost } from "./engine.ts";
 export type { EphemeralSource } from "./ephemeral-source.ts";
 export { eraseCommit, type Erasure } from "./erasure.ts";
-export { type ErrorKind, errorKinds, type ErrorPolicy } from "./error-kind.ts";
+export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./error-kind.ts";
 export { chainHead, type ChainLink, chainStart } from "./event-chain.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";
 export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./event.ts";

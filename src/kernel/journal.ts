@@ -59,7 +59,7 @@ export type Creation =
  * - J3 A writer whose lease was lost is refused with `lease_lost`, and nothing is written.
  * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
  * - A number that leaves a gap is refused with `invalid_argument`.
- * - S5 With a `flight`, whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits. What is
+ * - S5 With a `flight`, what another user or tenant submits is never said to a run: that acts in its own user's name. Whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits. What is
  *   submitted with a commit is so exactly when the commit stands.
  * - E1 After a commit with `erases` nobody reads the words of those tasks any more, whatever dies; the events' chain still holds.
  * - K1 A run has ended when a commit tells `run_end`, and goes on again when one reopens a task; `list` says so from that commit on.

@@ -81,8 +81,8 @@ async function standingRun(
       continue;
     }
     const { waits, names } = await waitsOf(owner, came.run);
-    // All it does is wait, though its worker has not let go of it yet: it is as good as suspended.
-    if (!waits || flight === undefined) throw busy(came.run, names);
+    // All it does is wait, though its worker has not let go of it yet: it is as good as suspended. Unless it is another user's.
+    if (!waits || flight === undefined || flight.always) throw busy(came.run, names, record);
     flight = { ...flight, always: true };
   }
 }
@@ -170,11 +170,16 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-function busy({ runId, agentId, sessionId, status }: RunSummary, waitsFor: readonly string[]): Fault {
+function busy(run: RunSummary, waitsFor: readonly string[], { userId, tenantId }: RunRecord): Fault {
+  const { runId, agentId, sessionId, status } = run;
   const reason = waitsFor.length === 0 ? "" : `, waiting for ${waitsFor.join(", ")}`;
+  const isTheirs = run.userId === userId && run.tenantId === tenantId;
+  const advice = isTheirs
+    ? 'Wait for its end, or submit with whenBusy: "steer"'
+    : "It is another user's: wait for its end, or use a session of your own";
   return new Fault(
     "agent_busy",
-    `${agentId} is in ${runId} in session ${sessionId}: ${status}${reason}. Wait for its end, or submit with whenBusy: "steer"`,
+    `${agentId} is in ${runId} in session ${sessionId}: ${status}${reason}. ${advice}`,
     { details: { runId, agentId, sessionId, status, waitsFor } },
   );
 }

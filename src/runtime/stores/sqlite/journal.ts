@@ -20,6 +20,7 @@ import {
   type Submission,
 } from "../../../kernel/index.ts";
 import { endIn } from "../run-end.ts";
+import { sameCaller } from "../same-caller.ts";
 import type { Chain } from "./chain.ts";
 import type { Collector } from "./collector.ts";
 import { encodeCommit } from "./commit-codec.ts";
@@ -28,6 +29,7 @@ import { missing, type CommitRows } from "./commit-rows.ts";
 import { Deletion } from "./deletion.ts";
 import { strandsOf } from "./entry-strand.ts";
 import type { Eraser } from "./eraser.ts";
+import { bodyInRow, isLarge } from "./large-bodies.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
 import { memberCount } from "./member-count.ts";
 import { RunList } from "./run-list.ts";
@@ -150,6 +152,7 @@ export class SqliteJournal implements Journal {
     if (run === undefined || !this.#tables.writesNow || this.#reach.goesFurther(lease.runId, commit))
       return undefined;
     const draft = this.#draft(commit, run);
+    if (isLarge(draft.body)) return undefined;
     const before = run.position;
     try {
       const standing = this.#tables.writeNow(
@@ -182,7 +185,11 @@ export class SqliteJournal implements Journal {
     return this.#tables.write({
       bytes: draft?.body.length ?? 0,
       isOneStatement: () =>
-        runs === undefined && rest === undefined && !this.#reach.goesFurther(lease.runId, commit),
+        runs === undefined &&
+        rest === undefined &&
+        draft !== undefined &&
+        !isLarge(draft.body) &&
+        !this.#reach.goesFurther(lease.runId, commit),
       apply: (version) => {
         const run = this.#tables.owner(lease);
         draft ??= this.#draft(commit, run);
@@ -315,7 +322,7 @@ export class SqliteJournal implements Journal {
     const { runId, status } = run;
     // One that mail has woken is on its way: nobody is at it yet.
     const isLeft = status === "suspended" || (status === "pending" && mailbox.hasMailNow(runId));
-    if (!always && !isLeft) return { kind: "busy", run };
+    if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
   }
@@ -347,10 +354,10 @@ export class SqliteJournal implements Journal {
     const { number, at } = commit;
     const position = this.#after(start, draft);
     const { seq, link } = position;
-    database.statement(plainInsert).run(id, number, at, seq, link, body);
+    database.statement(plainInsert).run(id, number, at, seq, link, bodyInRow(body));
     const key: RunKey = { id, runId, agentId, sessionId };
     this.#reach.applyNow(key, draft, { footing });
-    this.#rows.addedNow();
+    this.#rows.addedNow(key, number, body);
     if (!isClaimed) return undefined;
     const text = { number, at, nextEvent: seq, body };
     const beginning = { run: record, first: isOurs(commit) ? commit : text };
@@ -368,7 +375,7 @@ export class SqliteJournal implements Journal {
       if (this.#insert(run, draft, { next, version })) {
         run.position = next;
         this.#reach.applyNow(run, draft, { footing, isLast });
-        this.#rows.addedNow();
+        this.#rows.addedNow(run, commit.number, draft.body);
         return commit;
       }
     }
@@ -396,10 +403,11 @@ export class SqliteJournal implements Journal {
     const { number, at } = commit;
     const { seq, link } = next;
     if (version !== undefined && run.takenAt === version) {
-      database.statement(plainInsert).run(run.id, number, at, seq, link, body);
+      database.statement(plainInsert).run(run.id, number, at, seq, link, bodyInRow(body));
       return true;
     }
-    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, link, body, run.epoch, holder);
+    const text = bodyInRow(body);
+    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, link, text, run.epoch, holder);
     if (changes === 0) return false;
     if (version !== undefined) run.takenAt = version;
     return true;

@@ -15,7 +15,7 @@ export const mostStrands = 4_194_304;
  * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
  * up to date for many commits at once and says in `placed` how far it is: an index kept with every commit would write a page more
  * for each run that writes.
- * `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
+ * The text of a large commit lies in the blob `commit NUMBER` of its run, and its `body` is empty. `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
  * `seal`, which says what its `link` in the chain followed from. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
  * `died` counts the times at which messages of an agent became dead letters. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`; those of a
  * session lie together, in the order in which they came.
@@ -155,4 +155,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 3 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 4 };
