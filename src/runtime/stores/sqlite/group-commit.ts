@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { Fault } from "../../../kernel/index.ts";
+import { emptyList } from "../../empty-list.ts";
 import { LoopTurn } from "../../loop-turn.ts";
 import { BusyWait } from "./busy-wait.ts";
 import type { Database } from "./database.ts";
@@ -98,7 +99,7 @@ const settled = Promise.resolve();
 export class GroupCommit {
   readonly #database: Database;
   readonly #watch: WriteWatch | undefined;
-  #queue: Waiting[] = [];
+  #queue = emptyList<Waiting>();
   #flushing = false;
   #scheduled = false;
   /** A loop of writes alone would keep timers and sockets waiting. */
@@ -185,7 +186,7 @@ export class GroupCommit {
   /** False: the file is locked, and what could not be written still waits. */
   #writeOnce(): boolean {
     const waiting = this.#queue;
-    this.#queue = [];
+    this.#queue = emptyList();
     const outcomes = this.#tryTogether(waiting);
     if (outcomes === "busy") {
       this.#queue = [...waiting, ...this.#queue];
