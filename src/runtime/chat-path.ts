@@ -15,8 +15,8 @@ import { boundRequest } from "./call-reservation.ts";
 import { shownAnswer } from "./filtered-deltas.ts";
 import { layerContext } from "./layer-context.ts";
 import {
+  Asking,
   Attempts,
-  callAnswered,
   conclude,
   cutShort,
   payFor,
@@ -66,7 +66,7 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
     const { filters, request: asked } = context;
     const inputTokens = counted ? call.inputTokens : () => boundRequest(asked);
     const outgoing = { model: context.model, request: asked, role, inputTokens, filters };
-    answer = await callAnswered(open, outgoing, attempts);
+    answer = await new Asking(open, outgoing, attempts).come();
     context.result = answer.response;
   };
   try {

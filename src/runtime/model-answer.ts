@@ -17,9 +17,9 @@ import {
   type Usage,
 } from "../kernel/index.ts";
 import { reserveCall, type Grant } from "./call-reservation.ts";
+import { Coming } from "./coming.ts";
 import { shownAnswer } from "./filtered-deltas.ts";
 import { ModelLine, type FailedAttempt } from "./model-line.ts";
-import { never } from "./never.ts";
 import type { CallBody } from "./open-calls.ts";
 import type { OpenStep } from "./open-step.ts";
 import { readUntil } from "./read-until.ts";
@@ -75,20 +75,17 @@ export class Answer extends Settling {
 }
 
 /**
- * Reserve, call; again after a failure that may pass (J5: inside the step). Each attempt reserves anew, and one that ends without
- * reported usage is charged in full (B3). Of several models that may answer, the next is asked at once. What it resolves to has not
- * been settled.
+ * One request until it is answered. Reserve, call; again after a failure that may pass (J5: inside the step). Each attempt reserves anew,
+ * and one that ends without reported usage is charged in full (B3). Of several models that may answer, the next is asked at once. What
+ * it comes to has not been settled. Nobody is told anything once the task was dropped.
  */
-export function callAnswered(open: OpenStep, outgoing: Outgoing, attempts: Attempts): Promise<Answer> {
-  return new Asking(open, outgoing, attempts).ask();
-}
-
-/** One request until it is answered. By hand and not by `async`: every model call goes through here, and each function that waits costs. */
-class Asking implements CallBody {
+export class Asking extends Coming<Answer> implements CallBody {
   readonly #open: OpenStep;
   readonly #outgoing: Outgoing;
   readonly #attempts: Attempts;
   readonly #line: ModelLine;
+  #came: (answer: Answer) => void = nobody;
+  #fail: (error: unknown) => void = nobody;
   /** Rounds through the line, from 1. */
   #tries = 1;
   #sentAt = 0;
@@ -99,72 +96,79 @@ class Asking implements CallBody {
   #isLeft = false;
 
   constructor(open: OpenStep, outgoing: Outgoing, attempts: Attempts) {
+    super();
     this.#open = open;
     this.#outgoing = outgoing;
     this.#attempts = attempts;
     this.#line = new ModelLine(outgoing.model, outgoing.request, outgoing.role);
   }
 
-  ask(): Promise<Answer> {
-    const open = this.#open;
-    const { model } = this.#line;
-    const attempt = ++this.#attempts.count;
-    const { turns } = this.#attempts;
-    const { maxOutputTokens } = this.#outgoing.request;
-    const inputTokens = this.#outgoing.inputTokens(model);
-    const reserved = reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
-    return reserved instanceof Promise
-      ? reserved.then((grant) => this.#begin(model, grant))
-      : this.#begin(model, reserved);
+  override begin(came: (answer: Answer) => void, failed: (error: unknown) => void): void {
+    this.#came = came;
+    this.#fail = failed;
+    this.#ask();
   }
 
-  #begin(model: Model, grant: Grant): Promise<Answer> {
+  #ask(): void {
+    try {
+      const open = this.#open;
+      const { model } = this.#line;
+      const attempt = ++this.#attempts.count;
+      const { turns } = this.#attempts;
+      const { maxOutputTokens } = this.#outgoing.request;
+      const inputTokens = this.#outgoing.inputTokens(model);
+      const reserved = reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
+      if (reserved instanceof Promise) this.#follow(reserved.then((grant) => this.#start(model, grant)));
+      else this.#start(model, reserved);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** What goes wrong on the way to a call. */
+  #follow(way: Promise<void>): void {
+    way.catch(this.#fail);
+  }
+
+  #start(model: Model, grant: Grant): void {
     const open = this.#open;
     open.start().body = this;
     this.#giveUp = undefined;
     const flushed = open.runner.log.flush();
     if (flushed === undefined) {
       this.#sentAt = this.#attempts.count === 1 ? open.at : open.runner.owner.clock.now();
-      return this.#send(model, grant);
+      this.#send(model, grant);
+      return;
     }
-    return flushed.then(
-      () => this.#sendLater(model, grant),
-      (error: unknown) => this.#unsent(grant, error),
-    );
+    const sent = (): void => this.#sendLater(model, grant);
+    this.#follow(flushed.then(sent, (error: unknown) => this.#unsent(grant, error)));
   }
 
   /** C2: it may have been stopped since. */
-  #sendLater(model: Model, grant: Grant): Promise<Answer> {
+  #sendLater(model: Model, grant: Grant): void {
     const { runner, strand } = this.#open;
-    if (runner.dropped) return never();
+    if (runner.dropped) return;
     try {
       runner.check(strand);
     } catch (error) {
-      return this.#unsent(grant, error);
+      this.#unsent(grant, error);
+      return;
     }
     this.#sentAt = runner.owner.clock.now();
-    return this.#send(model, grant);
+    this.#send(model, grant);
   }
 
-  #send(model: Model, grant: Grant): Promise<Answer> {
-    if (this.#open.runner.dropped) return never();
+  #send(model: Model, grant: Grant): void {
+    if (this.#open.runner.dropped) return;
     this.#parts = 0;
-    return new Promise<Answer>((resolve, reject) => {
-      const failed = (error: unknown): void => resolve(this.#failed(model, grant, error));
-      const answered = (response: ModelResponse): void => {
-        try {
-          resolve(this.#answered(model, grant, response));
-        } catch (error) {
-          reject(error);
-        }
-      };
-      this.#giveUp = failed;
-      try {
-        this.#call(model, limit(this.#outgoing.request, grant)).then(answered, failed);
-      } catch (error) {
-        failed(error);
-      }
-    });
+    const failed = (error: unknown): void => this.#failed(model, grant, error);
+    const answered = (response: ModelResponse): void => this.#answered(model, grant, response);
+    this.#giveUp = failed;
+    try {
+      this.#call(model, limit(this.#outgoing.request, grant)).then(answered, failed);
+    } catch (error) {
+      failed(error);
+    }
   }
 
   /** B3: it may have cost all that was held. What still comes of it is nobody's. */
@@ -199,34 +203,49 @@ class Asking implements CallBody {
     return response;
   }
 
-  #answered(model: Model, grant: Grant, response: ModelResponse): Answer | Promise<never> {
+  #answered(model: Model, grant: Grant, response: ModelResponse): void {
     const open = this.#open;
     const { runner } = open;
-    if (runner.dropped || this.#isLeft) return never();
-    this.#attempts.turns = 0;
-    if (this.#tries > 1) open.tell({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
-    const answer = new Answer(open, model, grant, response, open.durationSince(this.#sentAt));
-    this.#outgoing.answered?.(answer);
-    return answer;
+    if (runner.dropped || this.#isLeft) return;
+    try {
+      this.#attempts.turns = 0;
+      if (this.#tries > 1)
+        open.tell({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
+      const answer = new Answer(open, model, grant, response, open.durationSince(this.#sentAt));
+      this.#outgoing.answered?.(answer);
+      this.#came(answer);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
-  #unsent({ id }: Grant, error: unknown): Promise<never> {
+  #unsent({ id }: Grant, error: unknown): void {
     const { runner } = this.#open;
-    if (runner.dropped) return never();
+    if (runner.dropped) return;
     runner.tree.book(runner.taskId, { type: "refund", id });
     throw error;
   }
 
-  async #failed(model: Model, grant: Grant, error: unknown): Promise<Answer> {
+  #failed(model: Model, grant: Grant, error: unknown): void {
     const open = this.#open;
-    if (open.runner.dropped || this.#isLeft) return never();
-    const failed = fail(open, grant, error, this.#parts);
-    if (failed.charged) this.#attempts.turns = 0;
-    if (this.#line.passOn(failed)) tellFallback(open, model, this.#line.model, failed.error);
-    else await delay(open, retryDelay(open, this.#tries++, this.#line.startOver()));
-    return this.ask();
+    if (open.runner.dropped || this.#isLeft) return;
+    try {
+      const failed = fail(open, grant, error, this.#parts);
+      if (failed.charged) this.#attempts.turns = 0;
+      if (this.#line.passOn(failed)) {
+        tellFallback(open, model, this.#line.model, failed.error);
+        this.#ask();
+      } else {
+        const waited = delay(open, retryDelay(open, this.#tries++, this.#line.startOver()));
+        this.#follow(waited.then(() => this.#ask()));
+      }
+    } catch (fault) {
+      this.#fail(fault);
+    }
   }
 }
+
+function nobody(): void {}
 
 /** Codes of the platform for a connection that never came about. */
 const unreached: ReadonlySet<string> = new Set([

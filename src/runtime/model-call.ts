@@ -13,8 +13,9 @@ import {
 } from "../kernel/index.ts";
 import { boundInput, type SentPrefix } from "./call-reservation.ts";
 import { callThrough } from "./chat-path.ts";
+import type { Coming } from "./coming.ts";
 import { readSources } from "./ephemeral-state.ts";
-import { Attempts, callAnswered, type Answer, type Outgoing } from "./model-answer.ts";
+import { Asking, Attempts, type Answer, type Outgoing } from "./model-answer.ts";
 import type { OpenStep } from "./open-step.ts";
 import type { Done } from "./settling.ts";
 import type { StepIdentity, TaskRunner } from "./task-runner.ts";
@@ -60,7 +61,7 @@ export class ModelCall implements StepIdentity {
 }
 
 /** One turn's model call, through what stands around it (F1). What it comes to is for the breath in which the step is recorded. */
-export function callModel(open: OpenStep, call: ModelCall): Promise<Done<LlmReply>> {
+export function callModel(open: OpenStep, call: ModelCall): Coming<Done<LlmReply>> | Promise<Done<LlmReply>> {
   const { ephemeral } = call.request;
   const chat = open.runner.agent.callPath?.chat;
   if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined)
@@ -76,7 +77,7 @@ async function callWith(
   const { request, role } = call;
   const { ephemeral = [] } = request;
   const shown = ephemeral.length === 0 ? nothing : await open.runner.live(readSources(open, ephemeral));
-  if (chat === undefined) return callPlain(open, call, shown);
+  if (chat === undefined) return callPlain(open, call, shown).come();
   const model = findModel(open.runner, call);
   const whole = modelRequest(request, shown);
   const inputTokens = (by: Model): number => boundShown(call, shown, by);
@@ -85,8 +86,8 @@ async function callWith(
   return settle;
 }
 
-function callPlain(open: OpenStep, call: ModelCall, shown: readonly ChatMessage[]): Promise<Done<LlmReply>> {
-  return callAnswered(open, new PlainCall(open, call, shown), new Attempts());
+function callPlain(open: OpenStep, call: ModelCall, shown: readonly ChatMessage[]): Asking {
+  return new Asking(open, new PlainCall(open, call, shown), new Attempts());
 }
 
 /** A call with nothing around it. */

@@ -41,16 +41,16 @@ export class OpenCalls {
     return true;
   }
 
-  /** Whether there was any to leave. */
+  /** Whether there was one to leave. */
   leaveAll(fault: Fault): boolean {
-    let any = false;
+    let found = false;
     for (const call of this.#open.slice()) {
       const { body } = call;
       if (body === undefined) continue;
       call.body = undefined;
-      any = true;
+      found = true;
       body.leave(fault);
     }
-    return any;
+    return found;
   }
 }

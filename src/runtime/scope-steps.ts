@@ -14,6 +14,7 @@ import {
   type StepOutcome,
   type StepScope,
 } from "../kernel/index.ts";
+import { Coming } from "./coming.ts";
 import { never } from "./never.ts";
 import type { OpenStep } from "./open-step.ts";
 import { Settling, type Done } from "./settling.ts";
@@ -24,7 +25,7 @@ import type { StepIdentity, TaskRunner } from "./task-runner.ts";
 export type Body<Value, Step = StepIdentity> = (
   open: OpenStep,
   step: Step,
-) => Done<Value> | Promise<Done<Value>>;
+) => Done<Value> | Promise<Done<Value>> | Coming<Done<Value>>;
 
 /** The steps of one scope of a task: their addresses, one open at a time (J2), each performed once (J1). */
 export class ScopeSteps {
@@ -216,6 +217,7 @@ export class ScopeSteps {
     const open = this.#begin(step, told, start);
     try {
       const begun = body(open, step);
+      if (begun instanceof Coming) return this.#come(open, step, begun, as);
       return begun instanceof Promise
         ? begun.then(
             (done) => this.#done(open, step, done, as),
@@ -225,6 +227,32 @@ export class ScopeSteps {
     } catch (error) {
       return this.#failed(open, step, error);
     }
+  }
+
+  #come<Given, Step extends StepIdentity>(
+    open: OpenStep,
+    step: Step,
+    coming: Coming<unknown>,
+    as: ((value: never, step: Step) => Given) | undefined,
+  ): Promise<Given> {
+    return new Promise((resolve, reject) => {
+      coming.begin(
+        (done) => {
+          try {
+            resolve(this.#done(open, step, done, as));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        (error) => {
+          try {
+            resolve(this.#failed(open, step, error));
+          } catch (fault) {
+            reject(fault);
+          }
+        },
+      );
+    });
   }
 
   #done<Given, Step extends StepIdentity>(
