@@ -274,6 +274,7 @@ export { outcomeStatus } from "./outcome-status.ts";
 export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
+export { goesOnFrom, saidAfter } from "./said-place.ts";
 export { indexInSaid, saidEntries, saidEntry, saidId, type Said } from "./said.ts";
 export {
   formatIssue,

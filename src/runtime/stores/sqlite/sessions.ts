@@ -1,6 +1,8 @@
 import {
   formatTaskId,
+  goesOnFrom,
   parseTaskId,
+  saidAfter,
   type AgentId,
   type EntryVisibility,
   type PlacedEntry,
@@ -24,6 +26,7 @@ import {
   type EntryName,
   type EntryRest,
   type EntryStrand,
+  type Say,
   type StrandedChange,
 } from "./entry-strand.ts";
 import type { Tables } from "./tables.ts";
@@ -31,6 +34,7 @@ import type { Tables } from "./tables.ts";
 /** As they are stored: their place in this list. */
 const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
 const visible = visibilities.indexOf("visible");
+const rootTask = 0;
 
 const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
@@ -39,11 +43,17 @@ const readEntries = `SELECT ${rowColumns} FROM entries
 const findEntries = `SELECT ${rowColumns} FROM entries
   WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
-const lastEntries = `SELECT ${rowColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
-    AND type NOT IN ('label', 'session_info')
+const lastEntries = `SELECT ${rowColumns} FROM entries WHERE session = ?1 AND visibility = ${visible}
+    AND (?2 > 0 OR ifnull(task, 0) = 0) AND type NOT IN ('label', 'session_info')
   ORDER BY entries.id DESC LIMIT 1`;
 const ofRun = "session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)";
 const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < 2`;
+/** Those that are pending, where the conversation has gone on since. */
+const leftEntries = `SELECT id FROM entries WHERE ${ofRun} AND visibility < 2 AND visibility = 0 AND ifnull(task, 0) = 0
+    AND EXISTS (SELECT 1 FROM entries AS later WHERE later.session = ?1 AND later.visibility = ${visible}
+      AND later.id > entries.id AND ifnull(later.task, 0) = 0 AND later.type NOT IN ('label', 'session_info'))`;
+const placeAgain = `UPDATE entries SET id = (SELECT max(id) FROM entries) + 1,
+  body = json_set(body, '$[0].parentId', ?2) WHERE id = ?1`;
 const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
 
 /** A row is a strand of entries. */
@@ -165,16 +175,17 @@ export class SqliteSessions implements Sessions {
       if (session === undefined) continue;
       known.set(sessionId, session);
       if (isStrand(change)) {
-        const at = this.#append(session.id, change) ?? 0;
-        if (at > (updated.get(session.id) ?? session.updatedAt)) updated.set(session.id, at);
+        for (const strand of change.say === undefined
+          ? [change]
+          : this.#placed(session.id, change, change.say)) {
+          const at = this.#append(session.id, strand) ?? 0;
+          if (at > (updated.get(session.id) ?? session.updatedAt)) updated.set(session.id, at);
+        }
         continue;
       }
-      database.run(
-        change.type === "reveal" ? revealEntries : removeEntries,
-        session.id,
-        change.runId,
-        change.taskId === undefined ? null : ordinalOf(change.taskId),
-      );
+      const task = change.taskId === undefined ? null : ordinalOf(change.taskId);
+      if (change.type === "reveal") this.#reveal(session.id, change.runId, task);
+      else database.run(removeEntries, session.id, change.runId, task);
     }
     for (const [session, at] of updated)
       database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1", session, at);
@@ -187,6 +198,23 @@ export class SqliteSessions implements Sessions {
       sessionId,
       runId,
     );
+  }
+
+  /** N3: what it comes to where the conversation is by now. */
+  #placed(session: number, strand: EntryStrand, say: Say): readonly EntryStrand[] {
+    const { sessionId, said } = say;
+    const leafId = this.#leaf(session, ordinalOf(said.taskId));
+    if (goesOnFrom(said, leafId)) return [strand];
+    const entries = this.#read(sessionId, visible).map(({ entry }) => entry);
+    return strandsOf(saidAfter(entries, leafId, say)).filter(isStrand);
+  }
+
+  #reveal(session: number, runId: RunId, task: number | null): void {
+    const { database } = this.#tables;
+    const left = database.all<{ readonly id: number }>(leftEntries, session, runId, task);
+    database.run(revealEntries, session, runId, task);
+    // N3.
+    for (const { id } of left) database.run(placeAgain, id, this.#leaf(session, rootTask));
   }
 
   /** When the last of them was said, if any is new (S2). */
@@ -209,7 +237,7 @@ export class SqliteSessions implements Sessions {
 
   #insert(session: number, { stem, number, first, rests }: EntryStrand): void {
     const { runId, taskId, type } = first.entry;
-    const parentId = first.atLeaf === true ? this.#leaf(session) : first.entry.parentId;
+    const parentId = first.atLeaf === true ? this.#leaf(session, rootTask) : first.entry.parentId;
     this.#tables.database.run(
       `INSERT INTO entries (session, stem, number, count, run_id, task, visibility, type, body)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -246,9 +274,9 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  /** N2. */
-  #leaf(session: number): string | null {
-    const last = this.#tables.database.get<EntryRow>(lastEntries, session);
+  /** N2. As it is for what this task says: a root's comes after what roots said, a child's after all there is. */
+  #leaf(session: number, task: number): string | null {
+    const last = this.#tables.database.get<EntryRow>(lastEntries, session, task);
     if (last === undefined) return null;
     if (last.type !== "leaf") return idAfter(last, last.count - 1);
     const entry = entriesOf(last).at(-1);
