@@ -289,7 +289,7 @@ export { withoutSecrets } from "./secret-text.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export { leafOf, pathTo, rootLeafOf } from "./session-path.ts";
-export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
+export type { PlacedEntry, SessionChange, SessionQuery, Sessions, SessionSummary } from "./sessions.ts";
 export { checkSkill, type Skill } from "./skill.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";

@@ -42,6 +42,15 @@ export interface PlacedEntry {
   readonly visibility: EntryVisibility;
 }
 
+/** Which sessions; all that is given must fit. */
+export interface SessionQuery {
+  readonly agentId?: AgentId;
+  /** Those whose ids are this one's, a slash and more: its children's. */
+  readonly under?: SessionId;
+  /** 50 unless told. */
+  readonly limit?: number;
+}
+
 export interface SessionSummary {
   readonly sessionId: SessionId;
   readonly agentId: AgentId;
@@ -68,6 +77,6 @@ export interface Sessions {
   /** What is visible, where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
   readNow?(sessionId: SessionId): readonly PlacedEntry[] | undefined;
   /** The newest first. */
-  list(options?: { readonly agentId?: AgentId; readonly limit?: number }): Promise<readonly SessionSummary[]>;
+  list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   delete(sessionId: SessionId): Promise<void>;
 }

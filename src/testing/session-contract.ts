@@ -1,10 +1,12 @@
 import {
   assistantMessage,
+  formatAgentId,
   formatRunId,
   formatSessionId,
   formatTaskId,
   leafOf,
   messageText,
+  parseSessionId,
   pathTo,
   rootLeafOf,
   toolMessage,
@@ -268,6 +270,12 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     await sessions.apply([append(entry("a", null, 5), "visible", newer)]);
     expect((await sessions.list({ agentId })).map((each) => each.sessionId)).toEqual([newer, older]);
     expect((await sessions.list({ limit: 1 })).length).toBe(1);
+    const child = parseSessionId(`${older}/child`);
+    await sessions.apply([append(entry("a", null, 3), "visible", child)]);
+    await sessions.apply([append(entry("a", null, 3), "visible", parseSessionId(`${older}0`))]);
+    expect((await sessions.list({ under: older })).map((each) => each.sessionId)).toEqual([child]);
+    expect(await sessions.list({ under: older, agentId: formatAgentId({ name: "else" }) })).toEqual([]);
+    for (const each of [child, parseSessionId(`${older}0`)]) await sessions.delete(each);
     await sessions.delete(newer);
     expect(await sessions.read(newer)).toEqual([]);
     expect((await sessions.list()).map((each) => each.sessionId)).toEqual([older]);

@@ -3,13 +3,13 @@ import {
   goesOnFrom,
   parseTaskId,
   saidAfter,
-  type AgentId,
   type EntryVisibility,
   type PlacedEntry,
   type RunId,
   type SessionChange,
   type SessionEntry,
   type SessionId,
+  type SessionQuery,
   type Sessions,
   type SessionSummary,
   type TaskId,
@@ -46,6 +46,14 @@ const findEntries = `SELECT ${rowColumns} FROM entries
 const lastEntries = `SELECT ${rowColumns} FROM entries WHERE session = ?1 AND visibility = ${visible}
     AND (?2 > 0 OR ifnull(task, 0) = 0) AND type NOT IN ('label', 'session_info')
   ORDER BY entries.id DESC LIMIT 1`;
+const listed = `SELECT session_id AS sessionId, agent_id AS agentId, updated_at AS updatedAt,
+    (SELECT total(count) FROM entries WHERE session = sessions.id) AS entries
+  FROM sessions WHERE session_id IS NOT NULL`;
+const newest = "ORDER BY updated_at DESC LIMIT ?";
+const listAll = `${listed} ${newest}`;
+const listOfAgent = `${listed} AND agent_id = ? ${newest}`;
+/** "0" is the sign after the slash. */
+const listUnder = `${listed} AND session_id > ?1 || '/' AND session_id < ?1 || '0' AND (?2 IS NULL OR agent_id = ?2) ${newest}3`;
 const ofRun = "session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)";
 const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < 2`;
 /** Those that are pending, where the conversation has gone on since. */
@@ -110,28 +118,13 @@ export class SqliteSessions implements Sessions {
     });
   }
 
-  list(
-    options: { readonly agentId?: AgentId; readonly limit?: number } = {},
-  ): Promise<readonly SessionSummary[]> {
-    const { agentId, limit = 50 } = options;
-    const columns = `session_id AS sessionId, agent_id AS agentId, updated_at AS updatedAt,
-      (SELECT total(count) FROM entries WHERE session = sessions.id) AS entries`;
-    const newest = "ORDER BY updated_at DESC LIMIT ?";
-    return this.#tables.read(() => {
+  list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
+    const rows = (): readonly SessionSummary[] => {
       const { database } = this.#tables;
-      const rows =
-        agentId === undefined
-          ? database.all<SessionSummary>(
-              `SELECT ${columns} FROM sessions WHERE session_id IS NOT NULL ${newest}`,
-              limit,
-            )
-          : database.all<SessionSummary>(
-              `SELECT ${columns} FROM sessions WHERE session_id IS NOT NULL AND agent_id = ? ${newest}`,
-              agentId,
-              limit,
-            );
-      return rows.map((row) => ({ ...row }));
-    });
+      if (under !== undefined) return database.all(listUnder, under, agentId ?? null, limit);
+      return agentId === undefined ? database.all(listAll, limit) : database.all(listOfAgent, agentId, limit);
+    };
+    return this.#tables.read(() => rows().map((row) => ({ ...row })));
   }
 
   async delete(sessionId: SessionId): Promise<void> {
