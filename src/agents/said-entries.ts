@@ -45,16 +45,16 @@ export function saidEntries(
   const stem = place === 0 ? `${runId}/${taskId}` : `${runId}/${taskId}.${place}`;
   const changes: SessionChange[] = [];
   let leafId = before;
-  const append = (id: string, message: ChatMessage): void => {
+  const append = (id: string, message: ChatMessage, where: { readonly atLeaf?: true } = {}): void => {
     const entry = { type: "message", id, parentId: leafId, at, runId, taskId, message } as const;
-    changes.push({ type: "append", sessionId, agentId, entry, visibility: "visible" });
+    changes.push({ type: "append", sessionId, agentId, entry, visibility: "visible", ...where });
     leafId = id;
   };
   const [first] = messages;
   if (opensRun && first?.role === "user") {
     changes.push(userEntry({ sessionId, agentId, runId, at, message: first }, "visible"));
     leafId = runId;
-  } else if (opensRun && first !== undefined) append(runId, first);
+  } else if (opensRun && first !== undefined) append(runId, first, { atLeaf: true });
   const from = opensRun ? 1 : 0;
   if (messages.length > from) {
     const said = { runId, taskId, at, parentId: leafId, stem, from, messages: messages.slice(from) };

@@ -279,6 +279,7 @@ export { outcomeStatus } from "./outcome-status.ts";
 export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
+export { goesOnFrom, saidAfter } from "./said-place.ts";
 export { indexInSaid, saidEntries, saidEntry, saidId, type Said } from "./said.ts";
 export {
   formatIssue,
@@ -294,7 +295,7 @@ export { withoutSecrets } from "./secret-text.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 export { leafOf, pathTo, rootLeafOf } from "./session-path.ts";
-export type { PlacedEntry, SessionChange, Sessions, SessionSummary } from "./sessions.ts";
+export type { PlacedEntry, SessionChange, SessionQuery, Sessions, SessionSummary } from "./sessions.ts";
 export { checkSkill, type Skill } from "./skill.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 export type { SpawnEvents } from "./spawn-event.ts";

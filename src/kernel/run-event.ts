@@ -29,6 +29,8 @@ export interface RunEvents {
   run_fork: {
     readonly origin: RunId;
     readonly at: number;
+    /** What it goes on with: the origin's session as it was there. */
+    readonly sessionId: SessionId;
     /** What the calls it shares with the origin used; its own spend starts at 0. */
     readonly inherited: Usage;
     readonly by: string;

@@ -38,6 +38,9 @@ export interface RunHandle {
   /** Resolves a `waitForSignal` of a task; of the root unless told. */
   signal(name: string, value?: JsonValue, taskId?: TaskId): Promise<void>;
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
-  /** A new run that shares everything up to the event `at` (its seq). Forking again there under the same `runId` is forking once. */
+  /**
+   * A new run that shares everything up to the event `at` (its seq), in a session of its own that is this run's as it was there: it sees nothing
+   * that was said since, and says nothing in this run's. Forking again there under the same `runId` is forking once.
+   */
   fork(options: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle>;
 }

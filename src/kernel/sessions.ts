@@ -14,7 +14,7 @@ export type SessionChange =
       /** N2: its parent is the session's leaf, as it is when this is applied. */
       readonly atLeaf?: true;
     }
-  /** The same for many that follow each other, all or those that are not there yet. */
+  /** The same for many that follow each other, all or those that are not there yet. N3: visible ones go on from the leaf. */
   | {
       readonly type: "say";
       readonly sessionId: SessionId;
@@ -22,7 +22,7 @@ export type SessionChange =
       readonly said: Said;
       readonly visibility: EntryVisibility;
     }
-  /** S1: the invocation is closed; everything it wrote is visible. Of one task of the run, or of all. */
+  /** S1: the invocation is closed; everything it wrote is visible. Of one task of the run, or of all. N3: what was pending is put under the leaf. */
   | {
       readonly type: "reveal";
       readonly sessionId: SessionId;
@@ -42,6 +42,15 @@ export interface PlacedEntry {
   readonly visibility: EntryVisibility;
 }
 
+/** Which sessions; all that is given must fit. */
+export interface SessionQuery {
+  readonly agentId?: AgentId;
+  /** Those whose ids are this one's, a slash and more: its children's. */
+  readonly under?: SessionId;
+  /** 50 unless told. */
+  readonly limit?: number;
+}
+
 export interface SessionSummary {
   readonly sessionId: SessionId;
   readonly agentId: AgentId;
@@ -58,6 +67,8 @@ export interface SessionSummary {
  *   `not_found`.
  * - N2 The leaf is the visible entry appended last by a root task or outside any run, labels and names aside, or what it points to if it
  *   is of type `leaf`.
+ * - N3 Nothing that is part of the conversation leaves it by what is said later: what is said (`say`), and what was pending, comes after the
+ *   leaf as it is then (`saidAfter`). For what a child says that is the last entry of all.
  */
 export interface Sessions {
   /** All or nothing. */
@@ -66,6 +77,6 @@ export interface Sessions {
   /** What is visible, where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
   readNow?(sessionId: SessionId): readonly PlacedEntry[] | undefined;
   /** The newest first. */
-  list(options?: { readonly agentId?: AgentId; readonly limit?: number }): Promise<readonly SessionSummary[]>;
+  list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   delete(sessionId: SessionId): Promise<void>;
 }

@@ -1,7 +1,9 @@
 import {
   addUsage,
+  describeValue,
   Fault,
   formatRunId,
+  formatSessionId,
   formatTaskId,
   noUsage,
   parseRunId,
@@ -20,6 +22,8 @@ import {
   type Usage,
 } from "../kernel/index.ts";
 
+import { forkSession } from "./forked-session.ts";
+
 export interface ForkOptions {
   readonly store: Store;
   readonly clock: Clock;
@@ -34,23 +38,34 @@ export interface ForkOptions {
 }
 
 /**
- * A new run that shares the origin's commits up to the event `at`. Commits are whole: one that reaches past it is left out. Steps that
- * were in flight at the cut run again, under new idempotency keys, since those carry the run's id.
+ * A new run that shares the origin's commits up to the event `at`, in a session that is the origin's as it was there. Commits are whole:
+ * one that reaches past it is left out. Steps that were in flight at the cut run again, under new idempotency keys, since those carry
+ * the run's id.
  */
 export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   const { store, clock, ids, origin, at, by } = options;
   if (!Number.isSafeInteger(at) || at < 0) {
-    throw new Fault("invalid_argument", `at is ${at}: it must be the seq of an event of ${origin.runId}`);
+    throw new Fault(
+      "invalid_argument",
+      `at is ${describeValue(at)}: it must be the seq of an event of ${origin.runId}`,
+    );
   }
   const runId = options.runId === undefined ? formatRunId(ids.next()) : parseRunId(options.runId);
-  const record: RunRecord = { ...origin, runId, createdAt: clock.now() };
-  const { agentId } = record;
   const standing = await findFork(options, runId);
   if (standing !== undefined) return standing;
+  const last = await store.events.lastSeq(origin.runId);
+  if (at > last) {
+    throw new Fault("invalid_argument", `at is ${at}: the last event of ${origin.runId} so far is ${last}`);
+  }
+  const sessionId = formatSessionId(ids.next());
+  const record: RunRecord = { ...origin, runId, sessionId, createdAt: clock.now() };
+  const { agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
   const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
   refuseErased(commits, origin.runId);
-  const merged = mergeCommits(commits, runId);
+  const merged = mergeCommits(commits, record);
+  const session = await forkSession({ store, origin, fork: record, commits, steps: merged.steps });
+  const inherited = usageOf(commits.flatMap(({ steps }) => steps ?? []));
   const fork: Event = {
     seq: events.length,
     runId,
@@ -59,10 +74,11 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
     parentId: null,
     at: clock.now(),
     type: "run_fork",
-    data: { origin: origin.runId, at, inherited: usageOf(commits.flatMap(({ steps }) => steps ?? [])), by },
+    data: { origin: origin.runId, at, sessionId, inherited, by },
   };
   const first: Commit = {
     ...merged,
+    ...session,
     number: 0,
     at: clock.now(),
     events: [...events, fork],
@@ -116,14 +132,14 @@ function taskOf({ taskId }: Event): TaskId {
 /** One commit that leaves a run in the state the many did. Money starts anew: what the origin spent is the origin's. */
 function mergeCommits(
   commits: readonly Commit[],
-  runId: RunId,
+  fork: RunRecord,
 ): Omit<Commit, "number" | "at" | "events"> & { readonly steps: readonly StepRecord[] } {
   const ledger = commits
     .flatMap((commit) => commit.ledger ?? [])
     .filter(({ type }) => type === "open" || type === "close" || type === "reprioritize");
   return {
     ...mergeSteps(commits),
-    tasks: commits.flatMap((commit) => commit.tasks ?? []).map((change) => rename(change, runId)),
+    tasks: commits.flatMap((commit) => commit.tasks ?? []).map((change) => rename(change, fork)),
     resolves: commits
       .flatMap((commit) => commit.resolves ?? [])
       .map(({ taskId, wait, value }) => ({ taskId, wait, value })),
@@ -160,9 +176,10 @@ function usageOf(steps: readonly StepRecord[]): Usage {
 }
 
 /** The tasks are the fork's: what they send, and the keys of what they do, say so. */
-function rename(change: TaskChange, runId: RunId): TaskChange {
+function rename(change: TaskChange, { runId, sessionId }: RunRecord): TaskChange {
   if (change.type !== "create") return change;
-  return { ...change, task: { ...change.task, supervision: { ...change.task.supervision, runId } } };
+  const supervision = { ...change.task.supervision, runId, sessionId };
+  return { ...change, task: { ...change.task, supervision } };
 }
 
 function keyOf({ taskId, address }: Pick<StepRecord, "taskId" | "address">): string {

@@ -29,7 +29,7 @@ export function closingChanges(
   // It would go with the run's end, and may be resumed without it.
   if (retention === HistoryRetention.RUN) return [];
   if (state.sessionsOf(root).length === 0) return sessions;
-  return [...sessions, { type: "reveal", sessionId, runId, taskId: root }];
+  return [{ type: "reveal", sessionId, runId, taskId: root }, ...sessions];
 }
 
 /** R14: what goes when the run ends, however it ended; in the commit that says so. `undefined`: nothing does. */

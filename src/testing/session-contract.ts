@@ -1,8 +1,18 @@
 import {
+  assistantMessage,
+  formatAgentId,
   formatRunId,
   formatSessionId,
   formatTaskId,
+  leafOf,
+  messageText,
+  parseSessionId,
+  pathTo,
+  rootLeafOf,
+  toolMessage,
+  toolResultPart,
   userMessage,
+  type ChatMessage,
   type SessionChange,
   type SessionEntry,
 } from "../kernel/index.ts";
@@ -146,6 +156,112 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     expect(await parentOf("g")).toBe("a");
   });
 
+  test("N3: what is said goes on from the leaf: what others said meanwhile stays in the conversation", async () => {
+    const { sessions } = await open();
+    const other = formatRunId("b");
+    const stem = `${runId}/${rootTask}`;
+    const call = { type: "tool_call", callId: "call_z", toolName: "look", input: {} } as const;
+    const outcome = { output: { type: "text", text: "rain" }, isError: false } as const;
+    const calls = assistantMessage([{ type: "text", text: "Let me look." }, call]);
+    const results = toolMessage([toolResultPart(call, outcome)]);
+    const say = (...messages: readonly ChatMessage[]): SessionChange => {
+      const said = { runId, taskId: rootTask, at: 1, parentId: runId, stem, from: 1, messages };
+      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+    };
+    const stopped = { ...entry(`${stem}/2/stopped`, `${stem}/1`), message: results };
+    const theirs = { ...entry(other, stopped.id), runId: other };
+    await sessions.apply([append(entry("a", null)), append(entry(runId, "a")), say(calls), append(stopped)]);
+    await sessions.apply([append(theirs)]);
+    await sessions.apply([say(calls, results, assistantMessage("It rains."))]);
+    const read = async (): Promise<readonly SessionEntry[]> => {
+      const entries = (await sessions.read(sessionId)).map((each) => each.entry);
+      return pathTo(entries, rootLeafOf(entries)) ?? [];
+    };
+    const path = await read();
+    expect(path.map(({ id }) => id)).toEqual([
+      "a",
+      runId,
+      `${stem}/1`,
+      stopped.id,
+      other,
+      `${stem}/again-2/0`,
+      `${stem}/again-2/1`,
+      `${stem}/2`,
+      `${stem}/3`,
+    ]);
+    expect(path.slice(5, 8).map((each) => (each.type === "message" ? each.message : each))).toEqual([
+      userMessage(runId),
+      assistantMessage([
+        { type: "text", text: "Let me look." },
+        { ...call, callId: "calm_0" },
+      ]),
+      toolMessage([toolResultPart({ ...call, callId: "calm_0" }, outcome)]),
+    ]);
+    // Said once more, it is nothing; what comes after it does.
+    await sessions.apply([say(calls, results, assistantMessage("It rains."))]);
+    expect(await read()).toEqual(path);
+    await sessions.apply([say(calls, results, assistantMessage("It rains."), userMessage("And now?"))]);
+    expect((await read()).map(({ id }) => id)).toEqual([...path.map(({ id }) => id), `${stem}/4`]);
+    await sessions.apply([{ type: "remove", sessionId, runId }]);
+    expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual([other]);
+  });
+
+  test("N3: after a leaf that was put elsewhere, all of it is said", async () => {
+    const { sessions } = await open();
+    const stem = `${runId}/${rootTask}`;
+    const say = (...messages: readonly ChatMessage[]): SessionChange => {
+      const said = { runId, taskId: rootTask, at: 1, parentId: runId, stem, from: 1, messages };
+      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+    };
+    const one = assistantMessage("one");
+    await sessions.apply([append(entry("a", null)), append(entry(runId, "a")), say(one)]);
+    const back = { type: "leaf", id: "f", parentId: "a", at: 1, runId: null, taskId: null } as const;
+    const mine = { ...entry("b", "a"), runId: null, taskId: null };
+    await sessions.apply([append({ ...back, targetId: "a" }), append(mine)]);
+    await sessions.apply([say(one, assistantMessage("two"))]);
+    const entries = (await sessions.read(sessionId)).map((each) => each.entry);
+    const path = pathTo(entries, rootLeafOf(entries)) ?? [];
+    expect(path.map((each) => each.type === "message" && messageText(each.message))).toEqual([
+      "a",
+      "b",
+      runId,
+      "one",
+      "two",
+    ]);
+  });
+
+  test("N3: what was pending is put under the leaf when it becomes visible", async () => {
+    const { sessions } = await open();
+    const pending = { ...append(entry(runId, null), "pending"), atLeaf: true } as SessionChange;
+    const child = { ...entry("c", null), taskId: formatTaskId(1) };
+    await sessions.apply([append({ ...entry("a", null), runId: null }), pending, append(child)]);
+    const shown = async (): Promise<readonly (readonly [string, string | null])[]> =>
+      (await sessions.read(sessionId)).map(({ entry: { id, parentId } }) => [id, parentId]);
+    await sessions.apply([append({ ...entry("b", "a"), runId: null })]);
+    await sessions.apply([{ type: "reveal", sessionId, runId, taskId: rootTask }]);
+    expect(await shown()).toEqual([
+      ["a", null],
+      ["c", null],
+      ["b", "a"],
+      [runId, "b"],
+    ]);
+    expect((await sessions.list())[0]?.entries).toBe(4);
+  });
+
+  test("N3: children who speak at once are heard one after another", async () => {
+    const { sessions } = await open();
+    const say = (ordinal: number): SessionChange => {
+      const taskId = formatTaskId(ordinal);
+      const messages = [userMessage("work"), assistantMessage(taskId)];
+      const said = { runId, taskId, at: 1, parentId: null, stem: `${runId}/${taskId}`, from: 0, messages };
+      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+    };
+    await sessions.apply([say(1), say(2)]);
+    const entries = (await sessions.read(sessionId)).map((each) => each.entry);
+    expect(pathTo(entries, leafOf(entries))).toEqual(entries);
+    expect(entries.length).toBe(4);
+  });
+
   test("sessions are listed newest first, and a deleted one is gone", async () => {
     const { sessions } = await open();
     const older = formatSessionId("older");
@@ -154,6 +270,12 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     await sessions.apply([append(entry("a", null, 5), "visible", newer)]);
     expect((await sessions.list({ agentId })).map((each) => each.sessionId)).toEqual([newer, older]);
     expect((await sessions.list({ limit: 1 })).length).toBe(1);
+    const child = parseSessionId(`${older}/child`);
+    await sessions.apply([append(entry("a", null, 3), "visible", child)]);
+    await sessions.apply([append(entry("a", null, 3), "visible", parseSessionId(`${older}0`))]);
+    expect((await sessions.list({ under: older })).map((each) => each.sessionId)).toEqual([child]);
+    expect(await sessions.list({ under: older, agentId: formatAgentId({ name: "else" }) })).toEqual([]);
+    for (const each of [child, parseSessionId(`${older}0`)]) await sessions.delete(each);
     await sessions.delete(newer);
     expect(await sessions.read(newer)).toEqual([]);
     expect((await sessions.list()).map((each) => each.sessionId)).toEqual([older]);

@@ -1,9 +1,12 @@
 import {
   deepFreeze,
+  formatTaskId,
+  goesOnFrom,
   indexInSaid,
-  rootLeafOf,
+  saidAfter,
   saidEntries,
   saidEntry,
+  saidId,
   type AgentId,
   type EntryVisibility,
   type PlacedEntry,
@@ -55,7 +58,19 @@ export class SessionRow {
     this.#place(atLeaf === true ? this.#atLeaf(change) : change, 1, entry.at);
   }
 
-  say({ said, visibility, ...change }: Say): void {
+  say(say: Say): void {
+    if (say.visibility === "visible") {
+      // N3.
+      const leafId = this.#leaf(say.said.taskId);
+      if (!goesOnFrom(say.said, leafId)) {
+        for (const each of saidAfter(this.#visible(), leafId, say)) this.#say(each);
+        return;
+      }
+    }
+    this.#say(say);
+  }
+
+  #say({ said, visibility, ...change }: Say): void {
     const { messages } = said;
     let known = 0;
     while (known < messages.length && this.has(saidEntry(said, known).id)) known++;
@@ -79,11 +94,19 @@ export class SessionRow {
   }
 
   reveal(writer: Writer): void {
-    this.#placed = this.#placed.map((placed) =>
-      placed.visibility === "visible" || !isOf(placed, writer)
-        ? placed
-        : { ...bare(placed), visibility: "visible" },
-    );
+    const since: PlacedEntry[] = [];
+    this.#placed = this.#placed.flatMap((placed, index) => {
+      if (placed.visibility === "visible" || !isOf(placed, writer)) return [placed];
+      const isPending = placed.visibility === "pending" && "entry" in placed && isOfRoot(placed.entry);
+      if (isPending && this.#hasGoneOn(index)) {
+        since.push(placed);
+        return [];
+      }
+      return [{ ...bare(placed), visibility: "visible" as const }];
+    });
+    // N3.
+    for (const { entry } of since)
+      this.#placed.push({ entry: { ...entry, parentId: this.#leaf(root) }, visibility: "visible" });
   }
 
   remove(writer: Writer, isGoing: (visibility: EntryVisibility) => boolean = () => true): void {
@@ -103,13 +126,45 @@ export class SessionRow {
 
   /** N2. */
   #atLeaf({ entry, visibility }: Append): PlacedEntry {
-    const parentId = this.#placed.length === 0 ? null : this.#leaf();
+    const parentId = this.#leaf(root);
     return { entry: parentId === entry.parentId ? entry : { ...entry, parentId }, visibility };
   }
 
-  #leaf(): string | null {
-    return rootLeafOf(this.entries(false).map(({ entry }) => entry));
+  /** As it is for what this task says: a root's comes after what roots said, a child's after all there is. */
+  #leaf(taskId: TaskId): string | null {
+    for (let index = this.#placed.length - 1; index >= 0; index--) {
+      const placed = this.#placed[index] as Placed;
+      if (!isSaidTo(taskId, placed)) continue;
+      if ("said" in placed) return saidId(placed.said, placed.said.messages.length - 1);
+      return placed.entry.type === "leaf" ? placed.entry.targetId : placed.entry.id;
+    }
+    return null;
   }
+
+  /** Whether something of the conversation was placed after this. */
+  #hasGoneOn(index: number): boolean {
+    for (let later = index + 1; later < this.#placed.length; later++)
+      if (isSaidTo(root, this.#placed[later] as Placed)) return true;
+    return false;
+  }
+
+  #visible(): readonly SessionEntry[] {
+    return this.entries(false).map(({ entry }) => entry);
+  }
+}
+
+const root = formatTaskId(0);
+
+/** Whether it is part of the conversation that this task goes on with. */
+function isSaidTo(taskId: TaskId, placed: Placed): boolean {
+  if (placed.visibility !== "visible") return false;
+  if (taskId === root && !isOfRoot("said" in placed ? placed.said : placed.entry)) return false;
+  if ("said" in placed) return placed.said.messages.length > 0;
+  return placed.entry.type !== "label" && placed.entry.type !== "session_info";
+}
+
+function isOfRoot({ taskId }: Pick<SessionEntry, "taskId">): boolean {
+  return (taskId ?? root) === root;
 }
 
 function bare(placed: Placed): { readonly entry: SessionEntry } | { readonly said: Said } {

@@ -4,6 +4,7 @@ import type {
   RunId,
   SessionChange,
   SessionId,
+  SessionQuery,
   Sessions,
   SessionSummary,
 } from "../../../kernel/index.ts";
@@ -31,12 +32,10 @@ export class MemorySessions implements Sessions {
     return this.#rows.get(sessionId)?.entries(false) ?? none;
   }
 
-  async list(
-    options: { readonly agentId?: AgentId; readonly limit?: number } = {},
-  ): Promise<readonly SessionSummary[]> {
-    const { agentId, limit = 50 } = options;
+  async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
     return [...this.#rows]
       .filter(([, row]) => agentId === undefined || row.agentId === agentId)
+      .filter(([sessionId]) => under === undefined || sessionId.startsWith(`${under}/`))
       .map(([sessionId, row]) => ({
         sessionId,
         agentId: row.agentId,

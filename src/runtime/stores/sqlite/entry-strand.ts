@@ -1,7 +1,7 @@
 import { saidEntry, type SessionChange, type SessionEntry } from "../../../kernel/index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
-type Say = Extract<SessionChange, { readonly type: "say" }>;
+export type Say = Extract<SessionChange, { readonly type: "say" }>;
 
 /** An entry's id in two parts: most are a stem and a number, so that those which follow each other can be named together. */
 export interface EntryName {
@@ -24,6 +24,8 @@ export interface EntryRest {
 export interface EntryStrand extends EntryName {
   readonly first: Append;
   readonly rests: readonly EntryRest[];
+  /** What it is the beginning of, where that goes on from the leaf (N3). */
+  readonly say?: Say;
 }
 
 /** A change to sessions with appends that belong together put together. */
@@ -52,7 +54,8 @@ export function strandsOf(changes: readonly SessionChange[]): readonly StrandedC
   return strands;
 }
 
-function addSaid({ sessionId, agentId, visibility, said }: Say, strands: StrandedChange[]): void {
+function addSaid(say: Say, strands: StrandedChange[]): void {
+  const { sessionId, agentId, visibility, said } = say;
   const { messages, at } = said;
   for (let from = 0; from < messages.length; from += mostEntries) {
     const entry = saidEntry(said, from);
@@ -63,6 +66,7 @@ function addSaid({ sessionId, agentId, visibility, said }: Say, strands: Strande
       ...nameOf(entry.id),
       first: { type: "append", sessionId, agentId, entry, visibility },
       rests,
+      ...(from === 0 && visibility === "visible" && { say }),
     });
   }
 }

@@ -1,13 +1,15 @@
 import {
   formatTaskId,
+  goesOnFrom,
   parseTaskId,
-  type AgentId,
+  saidAfter,
   type EntryVisibility,
   type PlacedEntry,
   type RunId,
   type SessionChange,
   type SessionEntry,
   type SessionId,
+  type SessionQuery,
   type Sessions,
   type SessionSummary,
   type TaskId,
@@ -24,6 +26,7 @@ import {
   type EntryName,
   type EntryRest,
   type EntryStrand,
+  type Say,
   type StrandedChange,
 } from "./entry-strand.ts";
 import { mostStrands } from "./migrations.ts";
@@ -32,6 +35,7 @@ import type { Tables } from "./tables.ts";
 /** As they are stored: their place in this list. */
 const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
 const visible = visibilities.indexOf("visible");
+const rootTask = 0;
 
 const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
@@ -45,11 +49,26 @@ const readVisible = `${readEntries} AND visibility = ${visible} ORDER BY entries
 const findEntries = `SELECT ${rowColumns} FROM entries
   WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
-const lastEntries = `SELECT ${rowColumns} FROM entries WHERE ${within("?1")} AND visibility = ${visible} AND ifnull(task, 0) = 0
-    AND type NOT IN ('label', 'session_info')
+const lastEntries = `SELECT ${rowColumns} FROM entries WHERE ${within("?1")} AND visibility = ${visible}
+    AND (?2 > 0 OR ifnull(task, 0) = 0) AND type NOT IN ('label', 'session_info')
   ORDER BY entries.id DESC LIMIT 1`;
+const listed = `SELECT session_id AS sessionId, agent_id AS agentId, updated_at AS updatedAt,
+    (SELECT total(count) FROM entries WHERE session = sessions.id) AS entries
+  FROM sessions WHERE session_id IS NOT NULL`;
+const newest = "ORDER BY updated_at DESC LIMIT ?";
+const listAll = `${listed} ${newest}`;
+const listOfAgent = `${listed} AND agent_id = ? ${newest}`;
+/** "0" is the sign after the slash. */
+const listUnder = `${listed} AND session_id > ?1 || '/' AND session_id < ?1 || '0' AND (?2 IS NULL OR agent_id = ?2) ${newest}3`;
 const ofRun = `${within("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
 const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < ${visible}`;
+/** Those that are pending, where the conversation has gone on since. */
+const leftEntries = `SELECT id FROM entries WHERE ${ofRun} AND visibility = 0 AND ifnull(task, 0) = 0
+    AND EXISTS (SELECT 1 FROM entries AS later WHERE later.id > entries.id AND later.id < (?1 + 1) * ${mostStrands}
+      AND later.visibility = ${visible} AND ifnull(later.task, 0) = 0 AND later.type NOT IN ('label', 'session_info'))`;
+const placeAgain = `UPDATE entries SET body = json_set(body, '$[0].parentId', ?3),
+    id = 1 + (SELECT id FROM entries WHERE ${within("?1")} ORDER BY id DESC LIMIT 1)
+  WHERE id = ?2`;
 const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
 const removeHidden = `DELETE FROM entries WHERE ${within("(SELECT id FROM sessions WHERE session_id = ?1)")}
     AND run_id = ?2 AND visibility < ${visible}`;
@@ -124,28 +143,13 @@ export class SqliteSessions implements Sessions {
     });
   }
 
-  list(
-    options: { readonly agentId?: AgentId; readonly limit?: number } = {},
-  ): Promise<readonly SessionSummary[]> {
-    const { agentId, limit = 50 } = options;
-    const columns = `session_id AS sessionId, agent_id AS agentId, updated_at AS updatedAt,
-      (SELECT total(count) FROM entries WHERE session = sessions.id) AS entries`;
-    const newest = "ORDER BY updated_at DESC LIMIT ?";
-    return this.#tables.read(() => {
+  list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
+    const rows = (): readonly SessionSummary[] => {
       const { database } = this.#tables;
-      const rows =
-        agentId === undefined
-          ? database.all<SessionSummary>(
-              `SELECT ${columns} FROM sessions WHERE session_id IS NOT NULL ${newest}`,
-              limit,
-            )
-          : database.all<SessionSummary>(
-              `SELECT ${columns} FROM sessions WHERE session_id IS NOT NULL AND agent_id = ? ${newest}`,
-              agentId,
-              limit,
-            );
-      return rows.map((row) => ({ ...row }));
-    });
+      if (under !== undefined) return database.all(listUnder, under, agentId ?? null, limit);
+      return agentId === undefined ? database.all(listAll, limit) : database.all(listOfAgent, agentId, limit);
+    };
+    return this.#tables.read(() => rows().map((row) => ({ ...row })));
   }
 
   async delete(sessionId: SessionId): Promise<void> {
@@ -201,16 +205,18 @@ export class SqliteSessions implements Sessions {
         open.push(session);
       }
       if (isStrand(change)) {
-        const at =
-          isNew || isFree ? this.#insert(session.id, change, isNew) : this.#append(session.id, change);
-        if (at !== undefined && at > session.latest) session.latest = at;
-      } else
-        database.run(
-          change.type === "reveal" ? revealEntries : removeEntries,
-          session.id,
-          change.runId,
-          change.taskId === undefined ? null : ordinalOf(change.taskId),
-        );
+        const { say } = change;
+        const strands = isNew || say === undefined ? [change] : this.#placed(session.id, change, say);
+        for (const strand of strands) {
+          const isKnown = strand === change && (isNew || isFree);
+          const at = isKnown ? this.#insert(session.id, strand, isNew) : this.#append(session.id, strand);
+          if (at !== undefined && at > session.latest) session.latest = at;
+        }
+        continue;
+      }
+      const task = change.taskId === undefined ? null : ordinalOf(change.taskId);
+      if (change.type === "reveal") this.#reveal(session.id, change.runId, task);
+      else database.run(removeEntries, session.id, change.runId, task);
     }
     for (const { id, updatedAt, latest } of open)
       if (latest > updatedAt) database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1", id, latest);
@@ -219,6 +225,23 @@ export class SqliteSessions implements Sessions {
   /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
   removeHiddenNow(sessionId: SessionId, runId: RunId): void {
     this.#tables.database.run(removeHidden, sessionId, runId);
+  }
+
+  /** N3: what it comes to where the conversation is by now. */
+  #placed(session: number, strand: EntryStrand, say: Say): readonly EntryStrand[] {
+    const { sessionId, said } = say;
+    const leafId = this.#leaf(session, ordinalOf(said.taskId));
+    if (goesOnFrom(said, leafId)) return [strand];
+    const entries = this.#read(sessionId, readVisible).map(({ entry }) => entry);
+    return strandsOf(saidAfter(entries, leafId, say)).filter(isStrand);
+  }
+
+  #reveal(session: number, runId: RunId, task: number | null): void {
+    const { database } = this.#tables;
+    const left = database.all<{ readonly id: number }>(leftEntries, session, runId, task);
+    database.run(revealEntries, session, runId, task);
+    // N3.
+    for (const { id } of left) database.run(placeAgain, session, id, this.#leaf(session, rootTask));
   }
 
   /** When the last of them was said, if any is new (S2). */
@@ -241,7 +264,7 @@ export class SqliteSessions implements Sessions {
   #insert(session: number, strand: EntryStrand, isNew = false): number {
     const { stem, number, first, rests } = strand;
     const { runId, taskId, type } = first.entry;
-    const leaf = first.atLeaf === true && !isNew ? this.#leaf(session) : null;
+    const leaf = first.atLeaf === true && !isNew ? this.#leaf(session, rootTask) : null;
     const parentId = first.atLeaf === true ? leaf : first.entry.parentId;
     this.#tables.database.run(
       insertEntries,
@@ -279,9 +302,9 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  /** N2. */
-  #leaf(session: number): string | null {
-    const last = this.#tables.database.get<EntryRow>(lastEntries, session);
+  /** N2. As it is for what this task says: a root's comes after what roots said, a child's after all there is. */
+  #leaf(session: number, task: number): string | null {
+    const last = this.#tables.database.get<EntryRow>(lastEntries, session, task);
     if (last === undefined) return null;
     if (last.type !== "leaf") return idAfter(last, last.count - 1);
     const entry = entriesOf(last).at(-1);

@@ -77,6 +77,23 @@ async function doEverything(store: Store): Promise<void> {
   await store.sessions.read(sessionId);
   await store.sessions.list();
   await store.sessions.list({ agentId });
+  await store.sessions.list({ agentId, under: sessionId });
+  const later = { ...entry, id: "h", runId: null, taskId: null };
+  const said = {
+    runId,
+    taskId: rootTask,
+    at: 1,
+    parentId: "e",
+    stem: "s",
+    from: 0,
+    messages: [entry.message],
+  };
+  await store.sessions.apply([
+    { type: "append", sessionId, agentId, entry: { ...entry, id: "p" }, visibility: "pending" },
+    { type: "append", sessionId, agentId, entry: later, visibility: "visible" },
+    { type: "reveal", sessionId, runId },
+    { type: "say", sessionId, agentId, said, visibility: "visible" },
+  ]);
   await store.sessions.apply([{ type: "remove", sessionId, runId }]);
   await store.leases.check(lease);
   await store.leases.release(lease, { kind: "suspended", wakeAt: 5 });

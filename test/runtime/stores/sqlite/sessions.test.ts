@@ -4,6 +4,7 @@ import {
   formatRunId,
   formatTaskId,
   userMessage,
+  type EntryVisibility,
   type SessionChange,
   type SessionEntry,
 } from "../../../../src/kernel/index.ts";
@@ -26,7 +27,7 @@ function entry(id: string, parentId: string | null, task = 0): SessionEntry {
   };
 }
 
-function append(which: SessionEntry, visibility: "hidden" | "visible" = "visible"): SessionChange {
+function append(which: SessionEntry, visibility: EntryVisibility = "visible"): SessionChange {
   return { type: "append", sessionId, agentId, entry: which, visibility };
 }
 
@@ -69,13 +70,16 @@ test("S2: of what is appended again only what is new is added, wherever it was c
   );
 });
 
-const id = fc.constantFrom("a", "a/", "a/0", "a/1", "a/2", "a/3", "a/01", "a/-1", "b/2", "b/3", "7", "8");
+const ids = ["a", "a/", "a/0", "a/1", "a/2", "a/3", "a/01", "a/-1", "b/2", "b/3", "7", "8", runId];
+const id = fc.constantFrom(...ids);
 const change = fc.record({
   id,
-  parent: fc.option(id),
+  parent: fc.option(fc.constantFrom(...ids, runId, "said/1", "said/2")),
   task: fc.nat(1),
-  isVisible: fc.boolean(),
-  kind: fc.constantFrom("append", "append", "append", "leaf", "reveal", "remove"),
+  run: fc.constantFrom(runId, formatRunId("b")),
+  visibility: fc.constantFrom<EntryVisibility[]>("pending", "hidden", "visible", "visible"),
+  count: fc.nat(3),
+  kind: fc.constantFrom("append", "append", "append", "leaf", "say", "say", "reveal", "remove"),
 });
 
 test("whatever is appended in whatever order, it is as in memory", async () => {
@@ -86,12 +90,21 @@ test("whatever is appended in whatever order, it is as in memory", async () => {
         stores.map(async ({ sessions }) => {
           const outcomes: unknown[] = [];
           for (const list of lists) {
-            const changes = list.map(({ id: name, parent, task, isVisible, kind }): SessionChange => {
-              const taskId = formatTaskId(task);
-              if (kind === "reveal" || kind === "remove") return { type: kind, sessionId, runId, taskId };
-              const added = append(entry(name, parent, task), isVisible ? "visible" : "hidden");
-              return kind === "leaf" ? ({ ...added, atLeaf: true } as SessionChange) : added;
-            });
+            const changes = list.map(
+              ({ id: name, parent, task, run, visibility, count, kind }): SessionChange => {
+                const taskId = formatTaskId(task);
+                if (kind === "reveal" || kind === "remove")
+                  return { type: kind, sessionId, runId: run, taskId };
+                const added = append({ ...entry(name, parent, task), runId: run }, visibility);
+                if (kind === "say") {
+                  const messages = ["one", "two", "three"].slice(0, count).map((text) => userMessage(text));
+                  const stem = name.startsWith("b") ? "more" : "said";
+                  const said = { runId: run, taskId, at: 1, parentId: parent, stem, from: 1, messages };
+                  return { type: "say", sessionId, agentId, said, visibility };
+                }
+                return kind === "leaf" ? ({ ...added, atLeaf: true } as SessionChange) : added;
+              },
+            );
             outcomes.push(await sessions.apply(changes).catch(({ code }: { code: string }) => code));
             outcomes.push(await sessions.read(sessionId, { hiddenToo: true }));
           }

@@ -1,0 +1,137 @@
+import { describe, expect, test } from "vitest";
+import { Agent, openRuntime, permissions, tool } from "../../src/index.ts";
+import {
+  parseSessionId,
+  type ChatMessage,
+  type ModelRequest,
+  type RunHandle,
+  type Store,
+} from "../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
+import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
+
+removeStoresAfterEach();
+
+const sessionId = parseSessionId("trip");
+const looks: ScriptStep = { text: "Looking.", toolCalls: [{ name: "look", input: {}, callId: "c1" }] };
+
+const refused: ScriptStep = { error: Object.assign(new Error("no such model"), { status: 400 }) };
+
+function textOf(message: ChatMessage): string {
+  if (message.role === "system") return message.content;
+  return message.content
+    .map((part) => {
+      if (part.type === "text") return part.text;
+      if (part.type === "tool_call") return `${part.callId}?`;
+      if (part.type !== "tool_result") return part.type;
+      return `${part.callId}=${part.output.type === "text" ? part.output.text : part.output.type}`;
+    })
+    .join(" ");
+}
+
+function seen(request: ModelRequest | undefined): readonly string[] {
+  return (request?.messages ?? []).map(textOf);
+}
+
+/** An agent with a tool that a person is asked about. */
+async function setUp(open: () => Promise<Store>, script: readonly ScriptStep[]) {
+  const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore" });
+  const model = scriptedModel(script);
+  const look = tool({
+    name: "look",
+    description: "Looks",
+    input: { type: "object", properties: {} } as const,
+    execute: () => "rain",
+  });
+  const agent = new Agent({
+    name: "scout",
+    model,
+    tools: [look],
+    permissions: permissions({ ask: ["look"], onAsk: "wait" }),
+  });
+  return { runtime, model, agent, options: { runtime, sessionId } };
+}
+
+/** What a person is asked about. */
+async function asked(run: RunHandle): Promise<string> {
+  for await (const event of run.events()) if (event.type === "approval_request") return event.data.approvalId;
+  throw new Error("nobody was asked");
+}
+
+describe.each(twoStores)("%s: a run that is resumed after others (N3)", (_name, prepare) => {
+  test("had been stopped: what was said and answered since stays, and its end comes after it", async () => {
+    const { runtime, model, agent, options } = await setUp(await prepare(), [
+      looks,
+      "second answer",
+      "first answer",
+      "third answer",
+    ]);
+    const first = await agent.submit("first?", options);
+    const approvalId = await asked(first);
+    await first.cancel("not now");
+    expect(await first.result()).toMatchObject({ status: "cancelled" });
+    await agent.invoke("second?", options);
+    await first.resume();
+    await first.approve(approvalId, { decision: "approved" });
+    expect(await first.result()).toMatchObject({ status: "completed", output: "first answer" });
+    // It goes on from what it began with (J4).
+    expect(seen(model.calls[2])).toEqual(["first?", "Looking. c1?", "c1=rain"]);
+    await agent.invoke("third?", options);
+    expect(seen(model.calls[3])).toEqual([
+      "first?",
+      "Looking. c1?",
+      "c1=[not executed: not now]",
+      "second?",
+      "second answer",
+      "first?",
+      "Looking. c2?",
+      "c2=rain",
+      "first answer",
+      "third?",
+    ]);
+    await runtime.close();
+  });
+
+  test("had failed: it is said whole, after what was said since", async () => {
+    const { runtime, model, agent, options } = await setUp(await prepare(), [
+      refused,
+      "second answer",
+      "first answer",
+      "third answer",
+    ]);
+    const first = await agent.invoke("first?", options);
+    expect(first.status).toBe("failed");
+    await agent.invoke("second?", options);
+    await agent.resume(first.runId, { runtime });
+    await agent.invoke("third?", options);
+    expect(seen(model.calls[3])).toEqual(["second?", "second answer", "first?", "first answer", "third?"]);
+    await runtime.close();
+  });
+
+  test("and while another is under way: whichever ends last comes last", async () => {
+    const { runtime, model, agent, options } = await setUp(await prepare(), [
+      refused,
+      looks,
+      "first answer",
+      "second answer",
+      "third answer",
+    ]);
+    const first = await agent.invoke("first?", options);
+    const second = await agent.submit("second?", options);
+    const approvalId = await asked(second);
+    await agent.resume(first.runId, { runtime });
+    await second.approve(approvalId, { decision: "approved" });
+    expect(await second.result()).toMatchObject({ output: "second answer" });
+    await agent.invoke("third?", options);
+    expect(seen(model.calls[4])).toEqual([
+      "first?",
+      "first answer",
+      "second?",
+      "Looking. c1?",
+      "c1=rain",
+      "second answer",
+      "third?",
+    ]);
+    await runtime.close();
+  });
+});
