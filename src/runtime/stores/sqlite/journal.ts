@@ -262,6 +262,8 @@ export class SqliteJournal implements Journal {
     if (this.#tables.find(record.runId) !== undefined) return { kind: "exists" };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return instead;
+    const { inbox } = draft.commit;
+    if (inbox !== undefined && !this.#neighbours.inbox.isFreeNow(inbox)) return { kind: "taken" };
     this.#create(record, draft);
     return { kind: "created" };
   }
@@ -380,7 +382,7 @@ export class SqliteJournal implements Journal {
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
     if (sessions.length > 0) talks.applyNow(sessions);
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
-    if (inbox !== undefined) boxes.applyNow(inbox);
+    if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);
