@@ -29,7 +29,7 @@ interface Letter {
 interface Box {
   /** By id, in the order in which they came. */
   readonly here: Map<string, Letter>;
-  /** The same, by sender. */
+  /** By sender: what was sent, and what asks behind it. */
   readonly lines: Map<string, Letter[]>;
   /** Those that stand behind nothing that was sent before them in their line, unless a run has them. */
   readonly heads: Set<Letter>;
@@ -69,7 +69,7 @@ export class MemoryInbox implements Inbox {
     const isDue = (letter: Letter): boolean => box.heads.has(letter) && letter.notBefore <= now;
     const isOwn = ({ isTaken, runId: by }: Letter): boolean => isTaken && by === runId;
     const before = (letter: Letter): Letter | undefined =>
-      letter.isTaken || box.heads.has(letter) ? undefined : box.lines.get(letter.line)?.find(isSent);
+      letter.isTaken || box.heads.has(letter) ? undefined : box.lines.get(letter.line)?.[0];
     const isNext = (letter: Letter): boolean => {
       const first = before(letter);
       if (first === undefined) return mail === "together" && isDue(letter);
@@ -140,10 +140,7 @@ export class MemoryInbox implements Inbox {
   freeNow(runId: RunId): void {
     const taken = this.#taken.get(runId);
     if (taken === undefined) return;
-    for (const letter of taken) {
-      this.#leave(letter);
-      this.#straighten(this.#box(letter.message.to), letter.line);
-    }
+    for (const letter of taken) this.#leave(this.#box(letter.message.to), letter);
     this.#tables.announce();
   }
 
@@ -163,11 +160,10 @@ export class MemoryInbox implements Inbox {
       .filter(({ isTaken, runId: by }) => runId === undefined || (isTaken ? by === runId : type === "ack"))
       .toSorted((one, other) => one.place - other.place);
     for (const letter of touched) {
-      this.#leave(letter);
+      this.#leave(box, letter);
       if (type === "ack") this.#remove(box, letter);
       else this.#handBack(box, letter, at);
     }
-    for (const { line } of touched) this.#straighten(box, line);
   }
 
   #take(box: Box, messageIds: readonly string[], runId: RunId): void {
@@ -184,16 +180,18 @@ export class MemoryInbox implements Inbox {
       letter.runId = runId;
       const taken = this.#taken.get(runId) ?? new Set();
       this.#taken.set(runId, taken.add(letter));
-      this.#straighten(box, letter.line);
+      box.heads.delete(letter);
     }
   }
 
-  #leave(letter: Letter): void {
+  #leave(box: Box, letter: Letter): void {
     if (!letter.isTaken || letter.runId === undefined) return;
     letter.isTaken = false;
     const taken = this.#taken.get(letter.runId);
     taken?.delete(letter);
     if (taken?.size === 0) this.#taken.delete(letter.runId);
+    if (box.lines.get(letter.line)?.includes(letter) === true) this.#straighten(box, letter.line);
+    else box.heads.add(letter);
   }
 
   #deliver(message: Message): boolean {
@@ -236,19 +234,23 @@ export class MemoryInbox implements Inbox {
 
   #remove(box: Box, letter: Letter): void {
     box.here.delete(letter.message.id);
-    const line = box.lines.get(letter.line) ?? [];
-    line.splice(line.indexOf(letter), 1);
-    if (line.length === 0) box.lines.delete(letter.line);
     box.heads.delete(letter);
+    const line = box.lines.get(letter.line) ?? [];
+    const place = line.indexOf(letter);
+    if (place >= 0) line.splice(place, 1);
+    this.#straighten(box, letter.line);
   }
 
   /** I2: whoever stands behind nothing any more is next. */
   #straighten(box: Box, name: string): void {
-    for (const letter of box.lines.get(name) ?? []) {
-      if (letter.isTaken) box.heads.delete(letter);
-      else box.heads.add(letter);
-      if (isSent(letter)) return;
+    const line = box.lines.get(name) ?? [];
+    while (line[0]?.asks === true) {
+      const asking = line.shift();
+      if (asking?.isTaken === false) box.heads.add(asking);
     }
+    const [first] = line;
+    if (first === undefined) box.lines.delete(name);
+    else if (!first.isTaken) box.heads.add(first);
   }
 
   #box(agentId: AgentId): Box {
@@ -258,10 +260,6 @@ export class MemoryInbox implements Inbox {
     this.#boxes.set(agentId, box);
     return box;
   }
-}
-
-function isSent({ asks }: Letter): boolean {
-  return !asks;
 }
 
 function byTime(one: Letter, other: Letter): number {

@@ -65,7 +65,7 @@ const reviveDead = `UPDATE messages SET id = ${atTheEnd}, state = ${BEHIND}, del
 const firstSent = `SELECT id FROM messages WHERE agent_id = ? AND line = ? AND asks = 0 AND ${isHere} ORDER BY id LIMIT 1`;
 const advanceSent = `UPDATE messages SET state = ${WAITING} WHERE id = ? AND state = ${BEHIND}`;
 const advanceAsking = `UPDATE messages SET state = ${WAITING}
-  WHERE agent_id = ? AND line = ? AND asks = 1 AND id < ? AND ${isHere} AND state = ${BEHIND}`;
+  WHERE agent_id = ? AND line = ? AND asks = 1 AND id < ? AND state = ${BEHIND}`;
 const isFree = `SELECT 1 FROM messages WHERE agent_id = ? AND message_id = ? AND state IN (${WAITING}, ${BEHIND})`;
 const takeFree = `UPDATE messages SET state = ${TAKEN}, run_id = ?3
   WHERE agent_id = ?1 AND message_id = ?2 AND state IN (${WAITING}, ${BEHIND})`;

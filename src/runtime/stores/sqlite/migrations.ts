@@ -108,7 +108,8 @@ const migrations: readonly string[] = [
   );
   CREATE UNIQUE INDEX messages_by_id ON messages (agent_id, message_id);
   CREATE INDEX messages_here ON messages (agent_id, id) WHERE state < 3;
-  CREATE INDEX messages_in_line ON messages (agent_id, line, asks, id) WHERE state < 3;
+  CREATE INDEX messages_sent ON messages (agent_id, line, id) WHERE asks = 0 AND state < 3;
+  CREATE INDEX messages_asking ON messages (agent_id, line, id) WHERE asks = 1 AND state = 1;
   CREATE INDEX messages_next ON messages (agent_id, not_before, id) WHERE state = 0;
   CREATE INDEX messages_taken ON messages (agent_id) WHERE state = 2;
   CREATE INDEX messages_of_run ON messages (run_id) WHERE state = 2;
