@@ -117,7 +117,6 @@ export {
   type SeatChange,
   type SeatHolder,
   seatHolders,
-  seatsTaken,
   type SeatStatus,
 } from "./headcount.ts";
 export type { HistoryKey, HistoryProvider } from "./history-provider.ts";
@@ -299,6 +298,7 @@ export {
   type StandardResult,
   type StandardSchema,
 } from "./schema.ts";
+export { copyHeadcount, seatHeadcount } from "./seat-headcount.ts";
 export { withoutSecrets } from "./secret-text.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";

@@ -14,7 +14,7 @@ export interface RetrySettings {
   readonly maxDelayMs: number;
 }
 
-export const defaultRetrySettings: RetrySettings = Object.freeze({
+const defaultRetrySettings: RetrySettings = Object.freeze({
   enabled: true,
   maxRetries: 3,
   baseDelayMs: 2_000,
