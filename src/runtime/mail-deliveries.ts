@@ -37,6 +37,7 @@ export class MailDeliveries {
   }
 }
 
-function isGiven({ record, drained, outcome }: TaskState): boolean {
-  return outcome === null && record.messages.length + drained.length > 0;
+/** Also one that has ended: it may be resumed. */
+function isGiven({ record, drained }: TaskState): boolean {
+  return record.messages.length + drained.length > 0;
 }

@@ -263,7 +263,7 @@ describe("what was handed back", () => {
 
   it("is the run's again that is resumed, also as a dead letter: no other is started for it", async () => {
     const bench = await setUp(noRetry);
-    const { runtime, store } = bench;
+    const { runtime, store, events } = bench;
     let isFixed = false;
     const runs: RunId[] = [];
     const broken = agent("broken", async (ctx) => {
@@ -275,14 +275,21 @@ describe("what was handed back", () => {
     await wearOut(bench);
     const [dead] = await runtime.deadLetters();
     expect(dead?.runId).toBe(runs.at(-1));
-    isFixed = true;
     const run = await runtime.find(dead?.runId as RunId);
     await run?.resume();
+    await until(async () => (await runtime.deadLetters())[0]?.deliveries === 4);
+    const told = (await events(dead?.runId as RunId)).filter(({ type }) => type === "mail_dead_letter");
+    expect(told.map(({ data }) => data)).toEqual([
+      { messageId: "m", deliveries: 3 },
+      { messageId: "m", deliveries: 4 },
+    ]);
+    isFixed = true;
+    await run?.resume();
+    await until(async () => (await runtime.deadLetters()).length === 0);
     expect((await run?.result())?.status).toBe("completed");
     await settle();
-    expect(await runtime.deadLetters()).toEqual([]);
     expect(await store.inbox.peek(broken.id)).toEqual([]);
-    expect(runs).toHaveLength(4);
+    expect(runs).toHaveLength(5);
   });
 
   it("is not by a fork, which has no messages of its own", async () => {
