@@ -20,6 +20,7 @@ import {
   type JsonSchema,
   type JsonValue,
   type Memory,
+  type MailMode,
   type Message,
   type Model,
   type Permissions,
@@ -101,8 +102,11 @@ export interface AgentOptions {
   /** How many inputs that wait are heard at a time; `one` unless told. */
   readonly steering?: DrainMode;
   readonly followUps?: DrainMode;
-  /** What messages that wait for it are: each a conversation of its own, unless told; or, together, one input that lists them as JSON. */
-  readonly mail?: "each" | "together";
+  /**
+   * What messages that wait for it are: each a conversation and a run of its own, unless told, side by side with those of other senders; or,
+   * together, one input that lists them as JSON, to one run at a time.
+   */
+  readonly mail?: MailMode;
   /** J9: change it when the order or meaning of its steps changes. */
   readonly version?: string;
 }
@@ -142,6 +146,7 @@ export class Agent implements HostedAgent {
   readonly models: Readonly<Record<string, Model>>;
   readonly colleagues: readonly HostedAgent[];
   readonly budget: Partial<ExecutionBudget>;
+  readonly mail: MailMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
@@ -160,6 +165,7 @@ export class Agent implements HostedAgent {
     // B2: refused here, not when the first run is paid for.
     executionBudget(budget);
     this.budget = budget;
+    this.mail = options.mail ?? "each";
     if (options.spawnBudget !== undefined) {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
@@ -297,7 +303,7 @@ export class Agent implements HostedAgent {
     readonly given: ReadInput;
     readonly messages: readonly Message[];
   }[] {
-    return this.#options.mail === "together"
+    return this.mail === "together"
       ? [{ given: readMessage(messages.map(({ from, body }) => ({ from, body }))), messages }]
       : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
   }

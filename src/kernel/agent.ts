@@ -2,7 +2,7 @@ import type { CallPath } from "./call-path.ts";
 import type { UserMessage } from "./chat-message.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId } from "./identity.ts";
-import type { TaskInbox } from "./inbox.ts";
+import type { MailMode, TaskInbox } from "./inbox.ts";
 import type { JsonValue } from "./json.ts";
 import type { Model } from "./model.ts";
 import type { RunContext } from "./run-context.ts";
@@ -10,7 +10,7 @@ import type { SpawnBudget } from "./spawn-budget.ts";
 import type { Tool } from "./tool.ts";
 
 /**
- * What a worker hosts. `run` is called when messages have arrived, and again from the top after a crash: everything it does to the
+ * What a worker hosts. `run` is called for an input, or when a message has arrived, and again from the top after a crash: everything it does to the
  * world goes through `ctx`, and what it decides depends on nothing else. Each activation is a task of its own.
  */
 export interface Agent {
@@ -26,6 +26,11 @@ export interface Agent {
   readonly budget?: Partial<ExecutionBudget>;
   /** Of runs it is the root of, unless their submission says otherwise. */
   readonly spawnBudget?: Partial<SpawnBudget>;
+  /**
+   * `each`, unless told: every message starts a run of its own, in the name of whoever sent it, side by side with those of other
+   * senders. `together`: one run at a time has all that wait.
+   */
+  readonly mail?: MailMode;
   /** Read anew at each call, so that a change of configuration takes effect at the next one (F1). */
   readonly callPath?: CallPath;
   /**

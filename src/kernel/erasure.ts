@@ -4,6 +4,7 @@ import type { AgentId, TaskId } from "./identity.ts";
 import type { InboxChange } from "./inbox.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Mail } from "./mailbox.ts";
+import type { Message } from "./message.ts";
 import type { LlmReply } from "./run-context.ts";
 import type { StepOutcome, StepRecord } from "./step-record.ts";
 import type { TaskChange } from "./task.ts";
@@ -73,14 +74,14 @@ function erasedDrain(queue: string, given: JsonValue): JsonValue {
   if (!Array.isArray(given)) return [];
   const isSaid = queue === "steer" || queue === "follow_up";
   return (given as readonly JsonValue[]).map((each) =>
-    isSaid || !isObject(each) ? null : { ...each, body: null },
+    isSaid || !isObject(each) ? null : (withoutWords(each as unknown as Message) as unknown as JsonValue),
   );
 }
 
 function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChange {
   if (change.type === "continue" && tasks.has(change.taskId)) return { ...change, input: null };
   if (change.type !== "create" || !tasks.has(change.task.taskId)) return change;
-  const messages = change.task.messages.map((message) => ({ ...message, body: null }));
+  const messages = change.task.messages.map(withoutWords);
   return { ...change, task: { ...change.task, input: null, metadata: {}, messages } };
 }
 
@@ -90,7 +91,12 @@ function erasedMail(mail: Mail): Mail {
 
 function erasedDelivery(change: InboxChange, agents: ReadonlySet<string | null>): InboxChange {
   if (change.type !== "deliver" || !agents.has(change.message.from)) return change;
-  return { ...change, message: { ...change.message, body: null } };
+  return { ...change, message: withoutWords(change.message) };
+}
+
+function withoutWords(message: Message): Message {
+  const { sender } = message;
+  return { ...message, body: null, ...(sender !== undefined && { sender: { ...sender, metadata: {} } }) };
 }
 
 function isObject(value: JsonValue): value is JsonObject {

@@ -150,7 +150,17 @@ export {
   type TopicAddress,
   type TopicId,
 } from "./identity.ts";
-export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
+export {
+  lineOf,
+  redeliveryDelayMs,
+  type Delivery,
+  type Inbox,
+  type InboxChange,
+  type MailMode,
+  type MailQuery,
+  type NextMail,
+  type TaskInbox,
+} from "./inbox.ts";
 export type { DrainMode, InputQueue } from "./input-queue.ts";
 export type { Creation, Journal, RunHistory, RunRecord, SingleFlight, Submission } from "./journal.ts";
 export {
@@ -200,7 +210,7 @@ export type {
   Recall,
   RecallQuery,
 } from "./memory.ts";
-export type { Message, ReplyAddress } from "./message.ts";
+export type { Message, MessageSender, ReplyAddress } from "./message.ts";
 export {
   afterPerforming,
   MiddlewareTermination,

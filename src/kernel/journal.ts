@@ -45,6 +45,8 @@ export type Creation =
   | { readonly kind: "created"; readonly lease?: Lease }
   /** A run of this id is there; nothing changed. */
   | { readonly kind: "exists" }
+  /** I5: another run has a message that it is to begin with; nothing changed. */
+  | { readonly kind: "taken" }
   /** The agent has an unfinished run in the session, which has the mail. */
   | { readonly kind: "steered"; readonly runId: RunId }
   /** The agent is at work in the session; nothing changed. */

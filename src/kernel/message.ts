@@ -1,5 +1,5 @@
 import type { AgentId, RunId, TaskId } from "./identity.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 
 /** Where an answer goes: a wait of a task. */
 export interface ReplyAddress {
@@ -7,6 +7,14 @@ export interface ReplyAddress {
   readonly taskId: TaskId;
   /** The name the asker waits under, derived from its step, so that a replay asks under the same (J2). */
   readonly wait: string;
+}
+
+/** The run a message was sent in, and in whose name: what it starts is in the same. */
+export interface MessageSender {
+  readonly runId: RunId;
+  readonly userId: string | null;
+  readonly tenantId: string | null;
+  readonly metadata: JsonObject;
 }
 
 /** What agents send each other. */
@@ -18,5 +26,7 @@ export interface Message {
   readonly to: AgentId;
   readonly body: JsonValue;
   readonly sentAt: number;
+  /** Absent: from outside. */
+  readonly sender?: MessageSender;
   readonly replyTo?: ReplyAddress;
 }

@@ -1,7 +1,8 @@
 import type { Agent } from "./agent.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { HistoryRetention } from "./history-retention.ts";
-import type { RunId, SessionId } from "./identity.ts";
+import type { AgentId, RunId, SessionId } from "./identity.ts";
+import type { Delivery } from "./inbox.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
 import type { RunHandle } from "./run-handle.ts";
@@ -48,6 +49,10 @@ export interface Runtime {
   find(runId: RunId): Promise<RunHandle | undefined>;
   /** Runs of this store, the newest first, whoever drives them. */
   list(query?: RunQuery): Promise<RunPage>;
+  /** Messages that are not tried any more, since run after run that had them failed; of all agents, unless told. */
+  deadLetters(agentId?: AgentId): Promise<readonly Delivery[]>;
+  /** Dead letters of an agent are tried again, as if they came now: all of them, unless told. How many. */
+  redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number>;
   /** Deletes runs that ended before this time (epoch milliseconds), with all they hold; their sessions stay. How many. */
   collect(options: { readonly endedBefore: number }): Promise<number>;
   /**

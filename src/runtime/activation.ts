@@ -1,5 +1,6 @@
 import {
   assertJson,
+  canonicalJson,
   executionBudget,
   formatRunId,
   formatTaskId,
@@ -11,6 +12,7 @@ import {
   userEntry,
   type Agent,
   type Commit,
+  type Delivery,
   type Event,
   type ExecutionBudget,
   type JsonObject,
@@ -52,7 +54,7 @@ export function newRun(
   const { runId, sessionId, priority, executionBudget: budget } = root;
   const supervision = root.toJSON();
   const at = clock.now();
-  const by = userId ?? messages[0]?.from;
+  const by = messages[0]?.from ?? userId;
   const task: TaskRecord = {
     taskId,
     agentId,
@@ -113,18 +115,46 @@ function seatsOf(
 }
 
 /**
- * Starts a run for the messages that wait for an agent, unless one is at it. The run's id follows from the message at the head and how
- * often it was handed back, so that whoever tries, from whatever process, starts the same run.
+ * Starts runs for the messages that wait for an agent: each its own, or one for all where none is at it. When there may be more to start
+ * without anyone's doing; `null`: never. A run's id follows from the message at its head and how often that was handed back, so that
+ * whoever tries, from whatever process, starts the same run.
  */
-export async function activate(owner: OwnerContext, agent: Agent): Promise<boolean> {
+export async function activate(owner: OwnerContext, agent: Agent): Promise<number | null> {
+  const { mail = "each" } = agent;
+  for (;;) {
+    const { deliveries, at } = await owner.store.inbox.next(agent.id, { mail, now: owner.clock.now() });
+    const shares = mail === "each" ? deliveries.map((each) => [each]) : [deliveries];
+    let isBegun = false;
+    for (const share of shares) if (await begin(owner, agent, share)) isBegun = true;
+    if (!isBegun) return at;
+  }
+}
+
+async function begin(owner: OwnerContext, agent: Agent, deliveries: readonly Delivery[]): Promise<boolean> {
   const { store, hash } = owner;
-  const deliveries = await store.inbox.peek(agent.id);
   const [head] = deliveries;
   if (head === undefined) return false;
-  const digest = hash(`${agent.id} ${head.message.id} ${head.deliveries}`).replaceAll(/[^A-Za-z0-9]/g, "-");
+  const { message, deliveries: tried, redelivered } = head;
+  const again = redelivered === undefined ? "" : ` ${redelivered}`;
+  const digest = hash(`${agent.id} ${message.id} ${tried}${again}`).replaceAll(/[^A-Za-z0-9]/g, "-");
   const runId = formatRunId(digest.slice(0, 40));
-  const messages = deliveries.map(({ message }) => message);
-  const { record, first } = newRun(owner, agent, null, { runId, messages });
-  const { kind } = await store.journal.create(record, first);
+  const messages = deliveries.map((each) => each.message);
+  const { record, first } = newRun(owner, agent, null, { runId, messages, ...nameOf(messages) });
+  const take = { type: "take", agentId: agent.id, messageIds: messages.map(({ id }) => id) } as const;
+  const { kind } = await store.journal.create(record, { ...first, inbox: [take] });
   return kind === "created";
+}
+
+/** In whose name a run for these messages is: what is the same for all of them. */
+function nameOf(messages: readonly Message[]): Pick<SubmitOptions, "userId" | "tenantId" | "metadata"> {
+  const [first, ...others] = messages.map(({ sender }) => sender);
+  if (first === undefined) return {};
+  const isShared = (key: "userId" | "tenantId" | "metadata"): boolean =>
+    others.every((other) => canonicalJson(other?.[key] ?? null) === canonicalJson(first[key]));
+  const { userId, tenantId, metadata } = first;
+  return {
+    ...(userId !== null && isShared("userId") && { userId }),
+    ...(tenantId !== null && isShared("tenantId") && { tenantId }),
+    ...(isShared("metadata") && { metadata }),
+  };
 }

@@ -18,8 +18,8 @@ export class MailDeliveries {
   }
 
   async #load({ record, drained }: TaskState): Promise<void> {
-    const given = record.messages.length + drained.length;
-    this.note(await this.#inbox.peek(record.agentId, given + ahead));
+    const given = [...record.messages, ...drained].map(({ id }) => id);
+    this.note(await this.#inbox.find(record.agentId, given));
   }
 
   note(deliveries: readonly Delivery[]): void {
@@ -37,9 +37,7 @@ export class MailDeliveries {
   }
 }
 
-function isGiven({ record, drained, outcome }: TaskState): boolean {
-  return outcome === null && record.messages.length + drained.length > 0;
+/** Also one that has ended: it may be resumed. */
+function isGiven({ record, drained }: TaskState): boolean {
+  return record.messages.length + drained.length > 0;
 }
-
-/** Messages that another run of the agent is at may stand before them. */
-const ahead = 100;

@@ -6,6 +6,7 @@ import {
   type Agent,
   type AgentId,
   type Clock,
+  type Delivery,
   type Hash,
   type HostedAgent,
   type IdSource,
@@ -25,13 +26,13 @@ import {
   type SubmitOptions,
   type UnknownPrice,
 } from "../kernel/index.ts";
-import { activate } from "./activation.ts";
 import { CallTimers } from "./call-timers.ts";
 import { castOf, Casts } from "./casts.ts";
 import { ContentNames } from "./content-names.ts";
 import { EndedRuns } from "./ended-runs.ts";
 import { IdleWrites } from "./idle-writes.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
+import { Mailroom } from "./mailroom.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
 import { PassingMap } from "./passing-map.ts";
@@ -124,6 +125,7 @@ class LocalRuntime implements Runtime {
   readonly #owner: OwnerContext;
   readonly #store: Store;
   readonly #engine: LocalEngine;
+  readonly #mailroom: Mailroom;
   readonly #agents = new Map<AgentId, Agent>();
   /** Those, as the engine names them; made anew when there are others. */
   #hosted: readonly HostedAgent[] | undefined;
@@ -178,6 +180,8 @@ class LocalRuntime implements Runtime {
       onError: (error) => this.#report(error),
       agents: this.#agents,
     };
+    const keepAlive = options.keepAlive ?? true;
+    this.#mailroom = new Mailroom({ owner: this.#owner, agents: this.#agents, keepAlive });
     this.#engine = new LocalEngine({
       leases: this.#store.leases,
       clock,
@@ -185,7 +189,7 @@ class LocalRuntime implements Runtime {
       concurrency: Math.max(concurrency * 16, 1_024),
       agents: () => (this.#hosted ??= hostedAgents(this.#agents.values(), options.versionPolicy)),
       pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
-      keepAlive: options.keepAlive ?? true,
+      keepAlive,
       onError,
     });
   }
@@ -210,7 +214,7 @@ class LocalRuntime implements Runtime {
     for (const [agentId, each] of cast) this.#agents.set(agentId, each);
     this.#hosted = undefined;
     this.#engine.hostsChanged();
-    this.#activateAll();
+    this.#mailroom.look();
   }
 
   #refuseOther(agent: Agent): void {
@@ -268,6 +272,14 @@ class LocalRuntime implements Runtime {
     return collected;
   }
 
+  deadLetters(agentId?: AgentId): Promise<readonly Delivery[]> {
+    return this.#store.inbox.deadLetters(agentId);
+  }
+
+  redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number> {
+    return this.#store.inbox.redeliver(agentId, messageIds);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -275,6 +287,7 @@ class LocalRuntime implements Runtime {
 
   async #close(): Promise<void> {
     this.#forget?.();
+    this.#mailroom.close();
     for (const signal of this.#closeOn) process.off(signal, this.#onSignal);
     const stopped = this.#engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
@@ -358,21 +371,7 @@ class LocalRuntime implements Runtime {
       return;
     }
     for (const owner of this.#owned.values()) owner.poke();
-    this.#activateAll();
-  }
-
-  #activateAll(): void {
-    this.#startActivations().catch((error: unknown) => {
-      if (this.#closing === undefined) this.#report(error);
-    });
-  }
-
-  async #startActivations(): Promise<void> {
-    const waiting = await this.#store.inbox.waiting([...this.#agents.keys()]);
-    for (const agentId of waiting) {
-      const agent = this.#agents.get(agentId);
-      if (agent !== undefined) await activate(this.#owner, agent);
-    }
+    this.#mailroom.look();
   }
 
   #report(error: unknown): void {

@@ -160,7 +160,10 @@ export class OutgoingMessages {
   ): InboxChange {
     const { runner } = this.#steps;
     const id = `${this.#steps.idempotencyKey(address)} ${to}`;
-    const message: Message = { id, from: runner.agentId, to, body, sentAt: runner.owner.clock.now() };
+    const { runId, userId, metadata } = runner.facts;
+    const sender = { runId, userId, tenantId: runner.tree.tenantId, metadata };
+    const sentAt = runner.owner.clock.now();
+    const message: Message = { id, from: runner.agentId, to, body, sentAt, sender };
     return { type: "deliver", message: replyTo === undefined ? message : { ...message, replyTo } };
   }
 }

@@ -427,7 +427,8 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   #reopenOne(taskId: TaskId, voids: Reopening["voids"]): boolean {
-    const { parentId, budget, supervision } = this.#state.task(taskId).record;
+    const { record, drained } = this.#state.task(taskId);
+    const { agentId, parentId, budget, supervision } = record;
     const { priority } = supervision;
     if (parentId !== null) {
       const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, waits: "paused" });
@@ -440,6 +441,9 @@ export class RunTree implements TaskTree, SeatMoves {
       voids: voids.map((address) => ({ taskId, address })),
       tasks: [{ type: "reopen", taskId }],
     });
+    // What it had handed back is its own again, unless another run has it by now.
+    const messageIds = [...record.messages, ...drained].map(({ id }) => id);
+    if (messageIds.length > 0) this.#log.add({ inbox: [{ type: "take", agentId, messageIds }] });
     return true;
   }
 

@@ -73,7 +73,7 @@ async function standingRun(
     came ??= await createRun(owner, taker, run, flight);
     if (came.kind === "created") return record;
     if (came.kind !== "busy") {
-      const runId = came.kind === "exists" ? record.runId : came.runId;
+      const runId = came.kind === "steered" ? came.runId : record.runId;
       const standing = await journal.find(runId);
       if (standing !== undefined && came.kind === "exists") await refuseOther(owner, standing, run);
       if (standing !== undefined) return standing;

@@ -46,7 +46,19 @@ export function erasureContract({ test, expect, open }: ContractHarness): void {
         { ...told("the root's own"), seq: 2 },
       ],
       resolves: [{ taskId: child, wait: "w", value: secret }],
-      inbox: [{ type: "deliver", message: { id: "m", from: helper, to: agentId, body: secret, sentAt: 1 } }],
+      inbox: [
+        {
+          type: "deliver",
+          message: {
+            id: "m",
+            from: helper,
+            to: agentId,
+            body: secret,
+            sentAt: 1,
+            sender: { runId, userId: null, tenantId: null, metadata: { secret } },
+          },
+        },
+      ],
     });
     await store.journal.append(lease, {
       number: 2,

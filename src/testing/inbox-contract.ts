@@ -1,5 +1,18 @@
-import { formatAgentId, type Delivery, type Message } from "../kernel/index.ts";
+import {
+  formatAgentId,
+  formatRunId,
+  redeliveryDelayMs,
+  type AgentId,
+  type Creation,
+  type Delivery,
+  type Inbox,
+  type MailMode,
+  type Message,
+  type RunId,
+  type Store,
+} from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
+import { ownRun, rootTask, runRecord } from "./store-fixtures.ts";
 
 /** What every `Inbox` must do. */
 export function inboxContract({ test, expect, open }: ContractHarness): void {
@@ -8,6 +21,25 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   const bob = formatAgentId({ name: "bob" });
   const message = (id: string, from = ann): Message => ({ id, from, to, body: { n: id }, sentAt: 1 });
   const ids = (deliveries: readonly Delivery[]): string[] => deliveries.map(({ message: { id } }) => id);
+
+  /** In one run of the sender; `asks`: it wants a reply. */
+  const inRun = (id: string, run: string, { from = ann, asks = false } = {}): Message => {
+    const runId = formatRunId(run);
+    return {
+      ...message(id, from),
+      sender: { runId, userId: null, tenantId: null, metadata: {} },
+      ...(asks && { replyTo: { runId, taskId: rootTask, wait: id } }),
+    };
+  };
+  const takes = (messageIds: readonly string[], agentId: AgentId = to) =>
+    ({ type: "take", agentId, messageIds }) as const;
+  /** A run that begins with these messages. */
+  const begin = ({ journal }: Store, run: string, messageIds: readonly string[]): Promise<Creation> =>
+    journal.create(runRecord(run), { number: 0, at: 1, inbox: [takes(messageIds)] });
+  const next = async (inbox: Inbox, mail: MailMode = "each", runId?: RunId, now = 0): Promise<string[]> => {
+    const query = { mail, now, ...(runId !== undefined && { runId }) };
+    return ids((await inbox.next(to, query)).deliveries);
+  };
 
   test("I1: the same message twice is one message, also after it was acknowledged", async () => {
     const { inbox } = await open();
@@ -78,6 +110,196 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.waiting([bob, to])).toEqual([to]);
     await inbox.ack(to, ["a"]);
     expect(await inbox.waiting([bob, to])).toEqual([]);
+  });
+
+  test("those are found that are not acknowledged", async () => {
+    const { inbox } = await open();
+    for (const id of ["a", "b", "c", "d"]) await inbox.deliver(message(id));
+    await inbox.ack(to, ["b"]);
+    await inbox.nack(to, ["c"]);
+    for (let round = 0; round < inbox.maxDeliveries; round++) await inbox.nack(to, ["d"]);
+    expect(await inbox.find(to, ["c", "b", "a", "d", "unknown"])).toEqual([
+      { message: message("c"), deliveries: 1 },
+      { message: message("a"), deliveries: 0 },
+      { message: message("d"), deliveries: inbox.maxDeliveries },
+    ]);
+  });
+
+  test("I2: the first of each sender is next, and the second when the first is acknowledged", async () => {
+    const { inbox } = await open();
+    for (const each of [inRun("a1", "x"), inRun("a2", "x"), inRun("b1", "y", { from: bob })])
+      await inbox.deliver(each);
+    expect(await next(inbox)).toEqual(["a1", "b1"]);
+    await inbox.ack(to, ["a1"]);
+    expect((await next(inbox)).toSorted()).toEqual(["a2", "b1"]);
+  });
+
+  test("I2: what an agent sends in one run does not wait for what it sent in another", async () => {
+    const { inbox } = await open();
+    for (const each of [inRun("a1", "x"), inRun("a2", "y"), message("o1"), message("o2")])
+      await inbox.deliver(each);
+    expect(await next(inbox)).toEqual(["a1", "a2", "o1"]);
+  });
+
+  test("I2: a question waits for what was sent before it, and nothing waits for its answer", async () => {
+    const { inbox } = await open();
+    const asks = { asks: true };
+    for (const each of [
+      inRun("q1", "x", asks),
+      inRun("s1", "x"),
+      inRun("q2", "x", asks),
+      inRun("q3", "x", asks),
+    ])
+      await inbox.deliver(each);
+    expect(await next(inbox)).toEqual(["q1", "s1"]);
+    await inbox.ack(to, ["s1"]);
+    expect(await next(inbox)).toEqual(["q1", "q2", "q3"]);
+  });
+
+  test("I2: together all that wait are next, in the order in which they came, unless a run has some", async () => {
+    const store = await open();
+    const { inbox } = store;
+    for (const each of [inRun("a1", "x"), inRun("b1", "y", { from: bob }), inRun("a2", "x")])
+      await inbox.deliver(each);
+    expect(await next(inbox, "together")).toEqual(["a1", "b1", "a2"]);
+    await begin(store, "r", ["b1"]);
+    expect(await next(inbox, "together")).toEqual([]);
+    expect(await next(inbox, "together", formatRunId("r"))).toEqual(["a1", "a2"]);
+  });
+
+  test("I2: a run is given more of those who sent what it has", async () => {
+    const store = await open();
+    const { inbox } = store;
+    for (const each of [inRun("a1", "x"), inRun("b1", "y", { from: bob }), inRun("a2", "x")])
+      await inbox.deliver(each);
+    await begin(store, "r", ["a1"]);
+    expect(await next(inbox, "each", formatRunId("r"))).toEqual(["a2"]);
+    expect(await next(inbox, "each", formatRunId("s"))).toEqual([]);
+    expect(await next(inbox)).toEqual(["b1"]);
+  });
+
+  test("I3: what is next is bounded, and stays so", async () => {
+    const { inbox } = await open();
+    for (let count = 0; count < 150; count++) await inbox.deliver(inRun(`m${count}`, `r${count}`));
+    expect((await next(inbox)).length).toBe(100);
+    expect((await next(inbox)).length).toBe(100);
+    const { deliveries } = await inbox.next(to, { mail: "each", now: 0, limit: 2 });
+    expect(ids(deliveries)).toEqual(["m0", "m1"]);
+  });
+
+  test("I4: dead letters of all agents are found, and redelivered as if they came now", async () => {
+    const { inbox } = await open();
+    const kill = async (agentId: AgentId, id: string): Promise<void> => {
+      for (let round = 0; round < inbox.maxDeliveries; round++) await inbox.nack(agentId, [id], 5);
+    };
+    for (const id of ["a", "b", "c"]) await inbox.deliver(message(id));
+    await inbox.deliver({ ...message("d"), to: bob });
+    for (const id of ["b", "a"]) await kill(to, id);
+    await kill(bob, "d");
+    expect(ids(await inbox.deadLetters())).toEqual(["d", "b", "a"]);
+    expect(await inbox.redeliver(to, ["a", "c", "unknown"])).toBe(1);
+    expect(ids(await inbox.deadLetters(to))).toEqual(["b"]);
+    expect(await inbox.peek(to)).toEqual([
+      { message: message("c"), deliveries: 0 },
+      { message: message("a"), deliveries: 0, redelivered: 1 },
+    ]);
+    expect(await inbox.redeliver(to)).toBe(1);
+    expect(await inbox.redeliver(to)).toBe(0);
+    expect(await next(inbox)).toEqual(["c"]);
+    expect(ids(await inbox.peek(to))).toEqual(["c", "a", "b"]);
+    expect(await inbox.deliver(message("a"))).toBe(false);
+  });
+
+  test("I5: a message has one run: what begins with it first has it", async () => {
+    const store = await open();
+    const { inbox, journal } = store;
+    await inbox.deliver(message("a"));
+    await inbox.deliver(message("b", bob));
+    expect(await begin(store, "r", ["a"])).toEqual({ kind: "created" });
+    expect(await begin(store, "s", ["b", "a"])).toEqual({ kind: "taken" });
+    expect(await begin(store, "s", ["unknown"])).toEqual({ kind: "taken" });
+    expect(await journal.find(formatRunId("s"))).toBeUndefined();
+    expect(await next(inbox)).toEqual(["b"]);
+    expect(await inbox.waiting([to])).toEqual([to]);
+    await inbox.ack(to, ["b"]);
+    expect(await inbox.waiting([to])).toEqual([]);
+    expect(await inbox.peek(to)).toEqual([{ message: message("a"), deliveries: 0, runId: formatRunId("r") }]);
+  });
+
+  test("I5: what another run has, a commit neither takes, acknowledges nor hands back", async () => {
+    const store = await open();
+    const { inbox, journal } = store;
+    await inbox.deliver(message("a"));
+    await begin(store, "r", ["a"]);
+    const lease = await ownRun(store, "other");
+    for (const [index, type] of (["take", "ack", "nack"] as const).entries())
+      await journal.append(lease, {
+        number: index + 1,
+        at: 1,
+        inbox: [{ type, agentId: to, messageIds: ["a"] }],
+      });
+    expect(await inbox.peek(to)).toEqual([{ message: message("a"), deliveries: 0, runId: formatRunId("r") }]);
+  });
+
+  test("I5: a run takes more with a commit, and hands back what it has", async () => {
+    const store = await open();
+    const { inbox, journal } = store;
+    for (const id of ["a", "b"]) await inbox.deliver(message(id));
+    const lease = await ownRun(store, "r");
+    await journal.append(lease, { number: 1, at: 1, inbox: [takes(["a", "b"])] });
+    expect(await next(inbox)).toEqual([]);
+    const nack = { type: "nack", agentId: to, messageIds: ["a"] } as const;
+    const ack = { type: "ack", agentId: to, messageIds: ["b"] } as const;
+    await journal.append(lease, { number: 2, at: 7, inbox: [ack, nack, nack] });
+    const { runId } = lease;
+    const notBefore = 7 + redeliveryDelayMs(1);
+    expect(await inbox.peek(to)).toEqual([{ message: message("a"), deliveries: 1, notBefore, runId }]);
+  });
+
+  test("I5: a run takes back a dead letter that was last its own", async () => {
+    const store = await open();
+    const { inbox, journal } = store;
+    await inbox.deliver(message("a"));
+    const lease = await ownRun(store, "r");
+    const other = await ownRun(store, "s");
+    await journal.append(lease, { number: 1, at: 1, inbox: [takes(["a"])] });
+    for (let round = 0; round < inbox.maxDeliveries; round++) await inbox.nack(to, ["a"]);
+    await journal.append(other, { number: 1, at: 1, inbox: [takes(["a"])] });
+    expect((await inbox.deadLetters(to)).map(({ runId }) => runId)).toEqual([lease.runId]);
+    await journal.append(lease, { number: 2, at: 1, inbox: [takes(["a"])] });
+    expect(await inbox.deadLetters(to)).toEqual([]);
+    expect(await next(inbox)).toEqual([]);
+    await journal.append(lease, {
+      number: 3,
+      at: 1,
+      inbox: [{ type: "ack", agentId: to, messageIds: ["a"] }],
+    });
+    expect(await inbox.peek(to)).toEqual([]);
+  });
+
+  test("I5: the messages of a run that is deleted are free", async () => {
+    const store = await open();
+    const { inbox, journal } = store;
+    for (const id of ["a", "b"]) await inbox.deliver(message(id));
+    await begin(store, "r", ["a"]);
+    await journal.delete(formatRunId("r"));
+    expect(await next(inbox)).toEqual(["a"]);
+    expect(await begin(store, "r", ["a"])).toEqual({ kind: "created" });
+  });
+
+  test("I6: a message handed back is left alone, the longer the more often it was, and those behind it wait", async () => {
+    const { inbox } = await open();
+    for (const each of [inRun("a1", "x"), inRun("a2", "x"), inRun("b1", "y", { from: bob })])
+      await inbox.deliver(each);
+    await inbox.nack(to, ["a1"], 100);
+    expect(await next(inbox, "each", undefined, 1_099)).toEqual(["b1"]);
+    expect((await inbox.next(to, { mail: "each", now: 1_099 })).at).toBe(1_100);
+    expect(await next(inbox, "together", undefined, 1_099)).toEqual(["b1"]);
+    expect(await next(inbox, "together", undefined, 1_100)).toEqual(["a1", "a2", "b1"]);
+    expect((await next(inbox, "each", undefined, 1_100)).toSorted()).toEqual(["a1", "b1"]);
+    expect((await inbox.next(to, { mail: "each", now: 1_100 })).at).toBe(null);
+    await inbox.nack(to, ["a1"], 1_100);
+    expect((await inbox.next(to, { mail: "each", now: 1_100 })).at).toBe(5_100);
   });
 
   test("agents do not see each other's messages", async () => {

@@ -114,6 +114,31 @@ function askAndReply(world: World): Workload {
   return { agents: () => [asker, answerer] };
 }
 
+/** What was sent: one fails at first, and is handed back; the next of its sender waits for it, that of another does not. */
+function sendAndHandBack(world: World): Workload {
+  const clerk = agent("clerk", async (ctx, inbox) => {
+    for (const { body, sentAt } of inbox.messages) {
+      await ctx.step("work", async () => (count(world, `work ${JSON.stringify(body)}`), 1));
+      if (body === "bad" && (await ctx.now()) - sentAt < 1_000) throw new Error("not yet");
+    }
+  });
+  const other = agent("other", async (ctx) => ctx.send(clerk.id, "beside"));
+  const sender = agent(
+    "sender",
+    async (ctx) => {
+      for (const body of ["good", "bad", "next"]) await ctx.send(clerk.id, body);
+      const spawned = await ctx.spawn(other.id, null);
+      return spawned.kind === "spawned" ? (await ctx.join(spawned.handle)).status : spawned.kind;
+    },
+    { colleagues: [other] },
+  );
+  return {
+    agents: () => [sender, clerk],
+    options: { runRetry: { maxRetries: 0 } },
+    isOver: (runs) => runs.length === 6,
+  };
+}
+
 function waiting(world: World): Workload {
   let signalled = false;
   const patient = agent("patient", async (ctx) => {
@@ -345,6 +370,7 @@ const workloads = {
   toolLoop,
   spawnTree,
   askAndReply,
+  sendAndHandBack,
   waiting,
   preemption,
   approval,

@@ -67,7 +67,7 @@ it("gives an activation what waits, in the order of sending, once each (I1, I2)"
 });
 
 it("hands a message back when its activation fails, and makes it a dead letter in the end (I4)", async () => {
-  const { runtime, store } = await setUp({ runRetry: { maxRetries: 0 } });
+  const { runtime, store, clock } = await setUp({ runRetry: { maxRetries: 0 } });
   let activations = 0;
   const broken = agent("broken", async () => {
     activations++;
@@ -75,6 +75,10 @@ it("hands a message back when its activation fails, and makes it a dead letter i
   });
   runtime.register(broken);
   await store.inbox.deliver({ id: "m", from: null, to: broken.id, body: null, sentAt: 0 });
+  for (const waitMs of [1_000, 4_000]) {
+    await settle();
+    await clock.advance(waitMs);
+  }
   await until(async () => (await store.inbox.deadLetters(broken.id)).length > 0);
   await settle();
   expect(activations).toBe(3);

@@ -137,6 +137,8 @@ describe("what the log tells of a task's life, once however often it is replayed
     });
     await store.inbox.deliver({ id: "m1", from: null, to: worker.id, body: null, sentAt: 0 });
     runtime.register(worker);
+    await settle();
+    await clock.advance(5_000);
     await until(async () => (await store.inbox.deadLetters(worker.id)).length === 1);
     await clock.advance(1_000);
     expect(runs).toHaveLength(3);

@@ -70,6 +70,7 @@ export class MemoryJournal implements Journal {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return instead;
+    if (first.inbox !== undefined && !this.#neighbours.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
     const row: RunRow = {
       record,
       place: this.#tables.tick(),
@@ -160,6 +161,7 @@ export class MemoryJournal implements Journal {
 
   #deleteNow(runId: RunId): void {
     this.#neighbours.blobs.deleteNow(runId);
+    this.#neighbours.inbox.freeNow(runId);
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
       this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
@@ -216,7 +218,8 @@ export class MemoryJournal implements Journal {
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
-    if (inbox !== undefined) this.#neighbours.inbox.applyNow(inbox);
+    if (inbox !== undefined)
+      this.#neighbours.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
     if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
     if (mailThrough !== undefined) this.#neighbours.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);

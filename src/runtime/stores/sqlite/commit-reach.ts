@@ -89,7 +89,7 @@ export class CommitReach {
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
     if (sessions.length > 0) talks.applyNow(sessions, footing);
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
-    if (inbox !== undefined) boxes.applyNow(inbox);
+    if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);

@@ -3,6 +3,7 @@ import type { RunId, SessionId } from "../../../kernel/index.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { Collector } from "./collector.ts";
 import type { DeltaBoard } from "./delta-board.ts";
+import type { SqliteInbox } from "./inbox.ts";
 import type { RunFeeds } from "./run-feed.ts";
 import { RunState } from "./run-row.ts";
 import type { SqliteSessions } from "./sessions.ts";
@@ -13,6 +14,7 @@ export interface DeletionOptions {
   readonly collector: Collector;
   readonly blobs: SqliteBlobs;
   readonly sessions: SqliteSessions;
+  readonly inbox: SqliteInbox;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
 }
@@ -82,8 +84,9 @@ export class Deletion {
   }
 
   #deleteNow({ runId, sessionId }: Doomed): void {
-    const { tables, blobs, sessions } = this.#options;
+    const { tables, blobs, sessions, inbox } = this.#options;
     blobs.deleteNow(runId);
+    inbox.freeNow(runId);
     sessions.removeHiddenNow(sessionId, runId);
     tables.owned.delete(runId);
     tables.database.run(

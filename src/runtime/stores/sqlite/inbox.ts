@@ -1,13 +1,85 @@
-import type { AgentId, Delivery, Inbox, InboxChange, Message } from "../../../kernel/index.ts";
+import {
+  lineOf,
+  redeliveryDelayMs,
+  type AgentId,
+  type Delivery,
+  type Inbox,
+  type InboxChange,
+  type MailQuery,
+  type Message,
+  type NextMail,
+  type RunId,
+} from "../../../kernel/index.ts";
+import type { CommitSource } from "../commit-source.ts";
 import type { Tables } from "./tables.ts";
 
-/** An acknowledged message leaves its id behind (I1), and nothing else. */
-const MessageState = Object.freeze({ WAITING: 0, DEAD: 1, ACKNOWLEDGED: 2 });
+/** I2: `BEHIND` is what stands in its line after something sent. An acknowledged message leaves its id behind (I1), and nothing else. */
+const MessageState = Object.freeze({ WAITING: 0, BEHIND: 1, TAKEN: 2, DEAD: 3, ACKNOWLEDGED: 4 });
 
 interface MessageRow {
   readonly deliveries: number;
+  readonly redelivered: number;
+  readonly notBefore: number;
+  readonly runId: RunId | null;
   readonly body: string;
 }
+
+interface PlacedRow {
+  readonly id: number;
+  readonly line: string;
+  readonly deliveries: number;
+}
+
+const { WAITING, BEHIND, TAKEN, DEAD, ACKNOWLEDGED } = MessageState;
+const columns = "deliveries, redelivered, not_before AS notBefore, run_id AS runId, body";
+/** As the partial indexes have it. */
+const isHere = `state < ${DEAD}`;
+const atTheEnd = "(SELECT max(id) + 1 FROM messages)";
+
+const insertMessage = `INSERT OR IGNORE INTO messages (agent_id, message_id, state, deliveries, redelivered, not_before, line, asks, body)
+  VALUES (?, ?, ${BEHIND}, 0, 0, 0, ?, ?, ?)`;
+const selectHere = `SELECT ${columns} FROM messages WHERE agent_id = ? AND ${isHere} ORDER BY id LIMIT ? + 0`;
+const findMessage = `SELECT ${columns} FROM messages WHERE agent_id = ? AND message_id = ? AND state < ${ACKNOWLEDGED}`;
+const selectHeads = `SELECT ${columns} FROM messages
+  WHERE agent_id = ? AND state = ${WAITING} AND not_before <= ? ORDER BY not_before, id LIMIT ? + 0`;
+const nextTime = `SELECT min(not_before) AS at FROM messages WHERE agent_id = ? AND state = ${WAITING} AND not_before > ?`;
+const anyTaken = `SELECT 1 FROM messages WHERE agent_id = ? AND state = ${TAKEN} LIMIT 1`;
+const anyWaiting = `SELECT 1 FROM messages WHERE agent_id = ? AND state = ${WAITING} LIMIT 1`;
+/** What may be tried by then (?2), and what stands behind it or behind the messages of a run (?3). With no time (NULL) only the latter. */
+const selectLines = `SELECT ${columns} FROM messages AS own
+  WHERE agent_id = ?1 AND ${isHere} AND (
+    (state = ${WAITING} AND not_before <= ?2) OR (state = ${BEHIND} AND EXISTS (
+      SELECT 1 FROM (
+        SELECT state AS first, not_before AS due, run_id AS taker FROM messages
+        WHERE agent_id = ?1 AND line = own.line AND asks = 0 AND ${isHere} ORDER BY id LIMIT 1
+      ) WHERE (first = ${WAITING} AND due <= ?2) OR (first = ${TAKEN} AND taker = ?3)
+    ))
+  )
+  ORDER BY id LIMIT ?4 + 0`;
+const selectDead = `SELECT ${columns} FROM messages WHERE agent_id = ? AND state = ${DEAD} ORDER BY died, id`;
+const selectAllDead = `SELECT ${columns} FROM messages WHERE agent_id > '' AND state = ${DEAD} ORDER BY agent_id, died, id`;
+const idsOfDead = `SELECT message_id AS messageId FROM messages WHERE agent_id = ? AND state = ${DEAD} ORDER BY died, id`;
+const reviveDead = `UPDATE messages SET id = ${atTheEnd}, state = ${BEHIND}, deliveries = 0, not_before = 0, died = NULL,
+    redelivered = redelivered + 1
+  WHERE agent_id = ? AND message_id = ? AND state = ${DEAD} RETURNING line`;
+const firstSent = `SELECT id FROM messages WHERE agent_id = ? AND line = ? AND asks = 0 AND ${isHere} ORDER BY id LIMIT 1`;
+const advanceSent = `UPDATE messages SET state = ${WAITING} WHERE id = ? AND state = ${BEHIND}`;
+const advanceAsking = `UPDATE messages SET state = ${WAITING}
+  WHERE agent_id = ? AND line = ? AND asks = 1 AND id < ? AND state = ${BEHIND}`;
+const isFree = `SELECT 1 FROM messages WHERE agent_id = ? AND message_id = ? AND state IN (${WAITING}, ${BEHIND})`;
+const takeFree = `UPDATE messages SET state = ${TAKEN}, run_id = ?3
+  WHERE agent_id = ?1 AND message_id = ?2 AND state IN (${WAITING}, ${BEHIND})`;
+const takeDead = `UPDATE messages SET id = ${atTheEnd}, state = ${TAKEN}, died = NULL
+  WHERE agent_id = ?1 AND message_id = ?2 AND run_id = ?3 AND state = ${DEAD}`;
+const findAnswered = `SELECT id, line, deliveries FROM messages
+  WHERE agent_id = ?1 AND message_id = ?2 AND ${isHere} AND (?3 IS NULL OR state <> ${TAKEN} OR run_id = ?3)`;
+const acknowledge = `UPDATE messages SET state = ${ACKNOWLEDGED}, line = NULL, run_id = NULL, body = NULL WHERE id = ?`;
+const findHandedBack = `SELECT id, line, deliveries FROM messages
+  WHERE agent_id = ?1 AND message_id = ?2 AND ${isHere} AND (?3 IS NULL OR (state = ${TAKEN} AND run_id = ?3))`;
+const handBack = "UPDATE messages SET state = ?, deliveries = ?, not_before = ?, died = ? WHERE id = ?";
+const lastDeath = `SELECT max(died) AS died FROM messages WHERE agent_id = ? AND state = ${DEAD}`;
+const freeTaken = `UPDATE messages SET state = ${BEHIND} WHERE run_id = ? AND state = ${TAKEN}
+  RETURNING agent_id AS agentId, line`;
 
 export class SqliteInbox implements Inbox {
   readonly maxDeliveries: number;
@@ -19,113 +91,162 @@ export class SqliteInbox implements Inbox {
   }
 
   deliver(message: Message): Promise<boolean> {
-    return this.#tables.write({
-      apply: () => this.#deliver(message),
-      committed: () => this.#tables.announce(),
-    });
+    return this.#write(() => this.#deliver(message));
   }
 
   peek(agentId: AgentId, limit = 100): Promise<readonly Delivery[]> {
+    return this.#read(selectHere, agentId, limit);
+  }
+
+  find(agentId: AgentId, messageIds: readonly string[]): Promise<readonly Delivery[]> {
+    const { database } = this.#tables;
     return this.#tables.read(() =>
-      this.#tables.database
-        .all<MessageRow>(
-          `SELECT deliveries, body FROM messages WHERE agent_id = ? AND state = ${MessageState.WAITING} ORDER BY id LIMIT ?`,
-          agentId,
-          limit,
-        )
+      messageIds
+        .flatMap((messageId) => database.get<MessageRow>(findMessage, agentId, messageId) ?? [])
         .map(deliveryOf),
     );
+  }
+
+  next(agentId: AgentId, { mail, now, runId, limit = 100 }: MailQuery): Promise<NextMail> {
+    const { database } = this.#tables;
+    const rows = (): readonly MessageRow[] => {
+      if (mail === "each" && runId === undefined)
+        return database.all<MessageRow>(selectHeads, agentId, now, limit);
+      if (runId === undefined && database.get(anyTaken, agentId) !== undefined) return [];
+      const freeBy = mail === "each" ? null : now;
+      return database.all<MessageRow>(selectLines, agentId, freeBy, runId ?? null, limit);
+    };
+    return this.#tables.read(() => ({
+      deliveries: rows().map(deliveryOf),
+      at: database.get<{ readonly at: number | null }>(nextTime, agentId, now)?.at ?? null,
+    }));
   }
 
   ack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
-    return this.#change({ type: "ack", agentId, messageIds });
+    return this.#write(() => this.#acknowledge(agentId, messageIds));
   }
 
-  nack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
-    return this.#change({ type: "nack", agentId, messageIds });
+  nack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void> {
+    return this.#write(() => this.#handBack(agentId, messageIds, at));
   }
 
-  deadLetters(agentId: AgentId): Promise<readonly Delivery[]> {
-    return this.#tables.read(() =>
-      this.#tables.database
-        .all<MessageRow>(
-          `SELECT deliveries, body FROM messages WHERE agent_id = ? AND state = ${MessageState.DEAD} ORDER BY died, id`,
-          agentId,
-        )
-        .map(deliveryOf),
-    );
+  deadLetters(agentId?: AgentId): Promise<readonly Delivery[]> {
+    return agentId === undefined ? this.#read(selectAllDead) : this.#read(selectDead, agentId);
+  }
+
+  redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number> {
+    const { database } = this.#tables;
+    return this.#write(() => {
+      const dead = database.all<{ readonly messageId: string }>(idsOfDead, agentId);
+      const again = dead.filter(({ messageId }) => messageIds?.includes(messageId) ?? true);
+      for (const { messageId } of again) {
+        const row = database.get<{ readonly line: string }>(reviveDead, agentId, messageId);
+        if (row !== undefined) this.#straighten(agentId, row.line);
+      }
+      return again.length;
+    });
   }
 
   waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]> {
     return this.#tables.read(() =>
-      agentIds.filter(
-        (agentId) =>
-          this.#tables.database.get(
-            `SELECT 1 FROM messages WHERE agent_id = ? AND state = ${MessageState.WAITING} LIMIT 1`,
-            agentId,
-          ) !== undefined,
-      ),
+      agentIds.filter((agentId) => this.#tables.database.get(anyWaiting, agentId) !== undefined),
     );
   }
 
   /** For the journal, inside its transaction. */
-  applyNow(changes: readonly InboxChange[]): void {
+  applyNow(changes: readonly InboxChange[], { runId, at }: CommitSource): void {
     for (const change of changes) {
       if (change.type === "deliver") this.#deliver(change.message);
-      else if (change.type === "ack") this.#acknowledge(change.agentId, change.messageIds);
-      else this.#handBack(change.agentId, change.messageIds);
+      else if (change.type === "take") this.#take(change.agentId, change.messageIds, runId);
+      else if (change.type === "ack") this.#acknowledge(change.agentId, change.messageIds, runId);
+      else this.#handBack(change.agentId, change.messageIds, at, runId);
     }
   }
 
-  #change(change: InboxChange): Promise<void> {
-    return this.#tables.write({
-      apply: () => this.applyNow([change]),
-      committed: () => this.#tables.announce(),
-    });
+  /** I5: whether all that is to be taken is free; inside a transaction. */
+  isFreeNow(changes: readonly InboxChange[]): boolean {
+    const { database } = this.#tables;
+    return changes.every(
+      (change) =>
+        change.type !== "take" ||
+        change.messageIds.every((messageId) => database.get(isFree, change.agentId, messageId) !== undefined),
+    );
+  }
+
+  /** The run is gone; inside a transaction. */
+  freeNow(runId: RunId): void {
+    const freed = this.#tables.database.all<{ readonly agentId: AgentId; readonly line: string }>(
+      freeTaken,
+      runId,
+    );
+    for (const { agentId, line } of freed) this.#straighten(agentId, line);
+    if (freed.length > 0) this.#tables.announce();
+  }
+
+  #read(sql: string, ...parameters: readonly (string | number)[]): Promise<readonly Delivery[]> {
+    return this.#tables.read(() => this.#tables.database.all<MessageRow>(sql, ...parameters).map(deliveryOf));
+  }
+
+  #write<Result>(apply: () => Result): Promise<Result> {
+    return this.#tables.write({ apply, committed: () => this.#tables.announce() });
   }
 
   #deliver(message: Message): boolean {
-    const isNew = this.#tables.database.run(
-      `INSERT OR IGNORE INTO messages (agent_id, message_id, state, deliveries, body) VALUES (?, ?, ${MessageState.WAITING}, 0, ?)`,
-      message.to,
-      message.id,
-      JSON.stringify(message),
-    );
-    return isNew > 0;
+    const { to, id, replyTo } = message;
+    const line = lineOf(message);
+    const asks = replyTo === undefined ? 0 : 1;
+    const isNew = this.#tables.database.run(insertMessage, to, id, line, asks, JSON.stringify(message)) > 0;
+    if (isNew) this.#straighten(to, line);
+    return isNew;
   }
 
-  #acknowledge(agentId: AgentId, messageIds: readonly string[]): void {
-    for (const messageId of messageIds) {
-      this.#tables.database.run(
-        `UPDATE messages SET state = ${MessageState.ACKNOWLEDGED}, body = NULL
-         WHERE agent_id = ? AND message_id = ? AND state = ${MessageState.WAITING}`,
-        agentId,
-        messageId,
-      );
-    }
-  }
-
-  #handBack(agentId: AgentId, messageIds: readonly string[]): void {
+  #take(agentId: AgentId, messageIds: readonly string[], runId: RunId): void {
     const { database } = this.#tables;
-    const last = database.get<{ readonly died: number | null }>(
-      `SELECT max(died) AS died FROM messages WHERE agent_id = ? AND state = ${MessageState.DEAD}`,
-      agentId,
-    );
-    for (const messageId of new Set(messageIds)) {
-      database.run(
-        `UPDATE messages SET deliveries = deliveries + 1,
-           state = iif(deliveries + 1 < ?3, ${MessageState.WAITING}, ${MessageState.DEAD}),
-           died = iif(deliveries + 1 < ?3, NULL, ?4)
-         WHERE agent_id = ?1 AND message_id = ?2 AND state = ${MessageState.WAITING}`,
-        agentId,
-        messageId,
-        this.maxDeliveries,
-        (last?.died ?? 0) + 1,
-      );
+    for (const messageId of messageIds)
+      if (database.run(takeFree, agentId, messageId, runId) === 0)
+        database.run(takeDead, agentId, messageId, runId);
+  }
+
+  #acknowledge(agentId: AgentId, messageIds: readonly string[], runId: RunId | null = null): void {
+    const { database } = this.#tables;
+    for (const messageId of messageIds) {
+      const row = database.get<PlacedRow>(findAnswered, agentId, messageId, runId);
+      if (row === undefined) continue;
+      database.run(acknowledge, row.id);
+      this.#straighten(agentId, row.line);
     }
+  }
+
+  #handBack(agentId: AgentId, messageIds: readonly string[], at?: number, runId: RunId | null = null): void {
+    const { database } = this.#tables;
+    const last = database.get<{ readonly died: number | null }>(lastDeath, agentId);
+    const died = (last?.died ?? 0) + 1;
+    for (const messageId of new Set(messageIds)) {
+      const row = database.get<PlacedRow>(findHandedBack, agentId, messageId, runId);
+      if (row === undefined) continue;
+      const deliveries = row.deliveries + 1;
+      const isDead = deliveries >= this.maxDeliveries;
+      const notBefore = isDead || at === undefined ? 0 : at + redeliveryDelayMs(deliveries);
+      database.run(handBack, isDead ? DEAD : BEHIND, deliveries, notBefore, isDead ? died : null, row.id);
+      this.#straighten(agentId, row.line);
+    }
+  }
+
+  /** I2: whoever stands behind nothing any more is next. */
+  #straighten(agentId: AgentId, line: string): void {
+    const { database } = this.#tables;
+    const first = database.get<{ readonly id: number }>(firstSent, agentId, line)?.id;
+    if (first !== undefined) database.run(advanceSent, first);
+    database.run(advanceAsking, agentId, line, first ?? Number.MAX_SAFE_INTEGER);
   }
 }
 
-function deliveryOf({ deliveries, body }: MessageRow): Delivery {
-  return { message: JSON.parse(body) as Message, deliveries };
+function deliveryOf({ deliveries, redelivered, notBefore, runId, body }: MessageRow): Delivery {
+  return {
+    message: JSON.parse(body) as Message,
+    deliveries,
+    ...(notBefore > 0 && { notBefore }),
+    ...(runId !== null && { runId }),
+    ...(redelivered > 0 && { redelivered }),
+  };
 }

@@ -307,6 +307,9 @@ export class SqliteJournal implements Journal {
     if (this.#tables.find(record.runId) !== undefined) return { creation: { kind: "exists" } };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return { creation: instead };
+    const { inbox } = draft.commit;
+    if (inbox !== undefined && !this.#neighbours.inbox.isFreeNow(inbox))
+      return { creation: { kind: "taken" } };
     const owned = this.#create(record, draft, claim);
     if (owned === undefined) return { creation: { kind: "created" } };
     const { runId, epoch, workerId } = owned;

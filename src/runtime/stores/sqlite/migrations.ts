@@ -17,7 +17,7 @@ export const mostStrands = 4_194_304;
  * for each run that writes.
  * The text of a large commit lies in the blob `commit NUMBER` of its run, and its `body` is empty. `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
  * `seal`, which says what its `link` in the chain followed from. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
- * `died` counts the times at which messages of an agent became dead letters. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`; those of a
+ * `state` of a message: see `MessageState`; `line` is its sender's, `asks` is 1 if it wants a reply. `died` counts the times at which messages of an agent became dead letters. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`; those of a
  * session lie together, in the order in which they came.
  * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
  * that those use who look for work mentions a run that is suspended without a time to wake.
@@ -104,12 +104,22 @@ const migrations: readonly string[] = [
     message_id TEXT NOT NULL,
     state INTEGER NOT NULL,
     deliveries INTEGER NOT NULL,
+    redelivered INTEGER NOT NULL,
+    not_before INTEGER NOT NULL,
+    line TEXT,
+    asks INTEGER NOT NULL,
+    run_id TEXT,
     died INTEGER,
     body TEXT
   );
   CREATE UNIQUE INDEX messages_by_id ON messages (agent_id, message_id);
-  CREATE INDEX messages_waiting ON messages (agent_id, id) WHERE state = 0;
-  CREATE INDEX messages_dead ON messages (agent_id, died) WHERE state = 1;
+  CREATE INDEX messages_here ON messages (agent_id, id) WHERE state < 3;
+  CREATE INDEX messages_sent ON messages (agent_id, line, id) WHERE asks = 0 AND state < 3;
+  CREATE INDEX messages_asking ON messages (agent_id, line, id) WHERE asks = 1 AND state = 1;
+  CREATE INDEX messages_next ON messages (agent_id, not_before, id) WHERE state = 0;
+  CREATE INDEX messages_taken ON messages (agent_id) WHERE state = 2;
+  CREATE INDEX messages_of_run ON messages (run_id) WHERE state = 2;
+  CREATE INDEX messages_dead ON messages (agent_id, died) WHERE state = 3;
 
   CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
@@ -155,4 +165,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 4 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 5 };

@@ -7,8 +7,11 @@ import {
   formatTaskId,
   formatTopicId,
   userMessage,
+  type AgentId,
   type Commit,
   type Lease,
+  type MailQuery,
+  type Message,
   type Rest,
   type SessionChange,
   type Store,
@@ -26,6 +29,19 @@ const name = fc.constantFrom(...names);
 const worker = fc.constantFrom(...workers);
 const id = fc.constantFrom("1", "2", "3", "4");
 const taskId = fc.constantFrom(0, 1).map(formatTaskId);
+/** Each id is of one kind: of one sender or another, with or without a wish for a reply. */
+const messageOf = (to: AgentId, messageId: string): Message => {
+  const runId = formatRunId(Number(messageId) > 2 ? "a" : "b");
+  return {
+    id: messageId,
+    from: null,
+    to,
+    body: { messageId },
+    sentAt: 1,
+    sender: { runId, userId: null, tenantId: null, metadata: {} },
+    ...(messageId === "3" && { replyTo: { runId, taskId: rootTask, wait: "x" } }),
+  };
+};
 const sessionOf = (which: string) => formatSessionId(which);
 
 /** One store under test, with what its user would remember. */
@@ -96,12 +112,12 @@ const effects = fc.record(
       fc.oneof(
         fc.record({ to: agent, id }).map(({ to, id: messageId }) => ({
           type: "deliver" as const,
-          message: { id: messageId, from: null, to, body: { messageId }, sentAt: 1 },
+          message: messageOf(to, messageId),
         })),
         fc.record({
           agentId: agent,
           messageIds: fc.array(id),
-          type: fc.constantFrom("ack" as const, "nack" as const),
+          type: fc.constantFrom("take" as const, "take" as const, "ack" as const, "nack" as const),
         }),
       ),
       { maxLength: 2 },
@@ -178,12 +194,26 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ to: agent, id }).map(
     ({ to, id: messageId }): Step =>
       ({ store }) =>
-        store.inbox.deliver({ id: messageId, from: null, to, body: null, sentAt: 1 }),
+        store.inbox.deliver(messageOf(to, messageId)),
+  ),
+  fc.record({ agent, id, at: fc.option(fc.nat(20), { nil: undefined }) }).map(
+    ({ agent: of, id: messageId, at }): Step =>
+      ({ store }) =>
+        store.inbox.nack(of, [messageId], at),
   ),
   fc.record({ agent, id }).map(
     ({ agent: of, id: messageId }): Step =>
       ({ store }) =>
-        store.inbox.nack(of, [messageId]),
+        store.inbox.redeliver(of, [messageId]),
+  ),
+  fc.record({ run: name, agent, messageIds: fc.uniqueArray(id, { maxLength: 2 }) }).map(
+    ({ run, agent: of, messageIds }): Step =>
+      ({ store }) =>
+        store.journal.create(runRecord(run), {
+          number: 0,
+          at: 0,
+          inbox: [{ type: "take", agentId: of, messageIds }],
+        }),
   ),
   fc.array(change, { maxLength: 3 }).map(
     (changes): Step =>
@@ -199,6 +229,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     (run): Step =>
       ({ store }) =>
         store.journal.delete(formatRunId(run)),
+  ),
+);
+
+const queries: readonly MailQuery[] = ([undefined, ...names] as const).flatMap((run) =>
+  (["each", "together"] as const).flatMap((mail) =>
+    [1, 5_000].map((now) => ({ mail, now, ...(run !== undefined && { runId: formatRunId(run) }) })),
   ),
 );
 
@@ -225,6 +261,7 @@ async function view(store: Store): Promise<unknown> {
       names.map((each) => store.sessions.read(sessionOf(each), { hiddenToo: true })),
     ),
     inboxes: await Promise.all(agents.map((each) => store.inbox.peek(each))),
+    next: await Promise.all(agents.flatMap((each) => queries.map((query) => store.inbox.next(each, query)))),
     dead: (await Promise.all(agents.map((each) => store.inbox.deadLetters(each)))).map((letters) =>
       letters.toSorted((one, other) => (one.message.id < other.message.id ? -1 : 1)),
     ),

@@ -62,6 +62,7 @@ async function doEverything(store: Store): Promise<void> {
     mail: [{ id: "x", runId, from: "a", at: 1, body: { type: "pause" } }],
     inbox: [
       { type: "deliver", message },
+      { type: "take", agentId: reader, messageIds: ["m", "none"] },
       { type: "nack", agentId: reader, messageIds: ["m"] },
     ],
     topics: [{ type: "follow", topicId, agentId: reader }],
@@ -70,7 +71,16 @@ async function doEverything(store: Store): Promise<void> {
   await store.journal.append(lease, { number: 1, at: 1 });
   await store.inbox.peek(reader);
   await store.inbox.waiting([reader]);
+  await store.inbox.find(reader, ["m"]);
+  for (const mail of ["each", "together"] as const) {
+    await store.inbox.next(reader, { mail, now: 1 });
+    await store.inbox.next(reader, { mail, now: 1, runId });
+  }
   await store.inbox.deadLetters(reader);
+  await store.inbox.deadLetters();
+  await store.inbox.deliver({ ...message, id: "dead" });
+  for (let round = 0; round < store.inbox.maxDeliveries; round++) await store.inbox.nack(reader, ["dead"]);
+  await store.inbox.redeliver(reader);
   await store.inbox.ack(reader, ["m"]);
   await store.topics.followers(topicId);
   await store.mailbox.read(runId);
