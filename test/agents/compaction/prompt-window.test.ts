@@ -90,9 +90,10 @@ test("J4: a run under way goes on with the window that was recorded, also when i
     compact: async (history) => history.slice(-1).map(() => userMessage("Nothing of it.")),
   };
   next.register(porter(model, () => harsher));
-  await run.signal("go");
+  const again = await next.find(run.runId);
+  await again?.signal("go");
   await clock.advance(1_000);
-  expect(await run.result()).toMatchObject({ status: "completed", failure: null });
+  expect(await again?.result()).toMatchObject({ status: "completed", failure: null });
   expect(textIn(model.calls.at(-1) as ModelRequest)).toContain("Nothing of it.");
   await next.close();
 });
