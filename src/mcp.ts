@@ -59,6 +59,7 @@ function forgetful(runtime: Runtime): Runtime {
     find: (runId) => runtime.find(runId),
     list: (query) => runtime.list(query),
     collect: (options) => runtime.collect(options),
+    deleteSession: (sessionId) => runtime.deleteSession(sessionId),
     close: () => runtime.close(),
     submit: async (agent, input, options) => {
       if (++begun % runsBetween === 0) await runtime.collect({ endedBefore: systemClock.now() - keptMs });

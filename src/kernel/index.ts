@@ -149,6 +149,7 @@ export {
   type TaskId,
   type TopicAddress,
   type TopicId,
+  unnamedSessionId,
 } from "./identity.ts";
 export type { Delivery, Inbox, InboxChange, TaskInbox } from "./inbox.ts";
 export type { DrainMode, InputQueue } from "./input-queue.ts";
