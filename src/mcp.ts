@@ -61,6 +61,7 @@ function forgetful(runtime: Runtime): Runtime {
     collect: (options) => runtime.collect(options),
     deadLetters: (agentId) => runtime.deadLetters(agentId),
     redeliver: (agentId, messageIds) => runtime.redeliver(agentId, messageIds),
+    deleteSession: (sessionId) => runtime.deleteSession(sessionId),
     close: () => runtime.close(),
     submit: async (agent, input, options) => {
       if (++begun % runsBetween === 0) await runtime.collect({ endedBefore: systemClock.now() - keptMs });

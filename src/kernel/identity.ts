@@ -12,7 +12,7 @@ export type TopicId = Id<"TopicId">;
 export type RunId = Id<"RunId">;
 /** One agent's node in a run: `t0` is the root, `t1` the first task spawned. Unique within its run. */
 export type TaskId = Id<"TaskId">;
-/** A conversation; outlives runs. Chosen by the user or minted as `ses_<id>`. */
+/** A conversation; outlives runs. Chosen by the user, or that of a run which was given none: `ses_<run id>`. */
 export type SessionId = Id<"SessionId">;
 
 export interface AgentAddress {
@@ -101,6 +101,11 @@ export function parseTaskId(text: string): TaskId {
 
 export function formatSessionId(id: string): SessionId {
   return parseSessionId(`ses_${id}`);
+}
+
+/** That of a run which was given none: whoever comes back to it has to be told its name. */
+export function unnamedSessionId(runId: RunId): SessionId {
+  return `ses_${runId}` as SessionId;
 }
 
 export function parseSessionId(text: string): SessionId {

@@ -149,6 +149,7 @@ export {
   type TaskId,
   type TopicAddress,
   type TopicId,
+  unnamedSessionId,
 } from "./identity.ts";
 export {
   lineOf,

@@ -55,6 +55,8 @@ export interface Runtime {
   redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number>;
   /** Deletes runs that ended before this time (epoch milliseconds), with all they hold; their sessions stay. How many. */
   collect(options: { readonly endedBefore: number }): Promise<number>;
+  /** With the sessions of the workers in it. Nothing where there is none; `agent_busy` while a run is under way in it. Its runs stay until they are collected. */
+  deleteSession(sessionId: SessionId): Promise<void>;
   /**
    * Lets what is being driven come to rest, then lets go of the store. Whoever waits for a run through this runtime then, or asks anything
    * of it or its handles later, gets `closed`.

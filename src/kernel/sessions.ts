@@ -78,5 +78,11 @@ export interface Sessions {
   readNow?(sessionId: SessionId): readonly PlacedEntry[] | undefined;
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
+  /** With those of the workers in it (`<session>/…`). */
   delete(sessionId: SessionId): Promise<void>;
+  /**
+   * Deletes those that nobody named and nobody came back to (`unnamedSessionId`), whose last entry is older than this (epoch milliseconds) and
+   * whose run is gone. How many. A store that keeps what it was given until it is told otherwise has none.
+   */
+  collect?(options: { readonly unnamedBefore: number }): Promise<number>;
 }

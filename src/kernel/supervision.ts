@@ -5,10 +5,10 @@ import { HistoryRetention, parseHistoryRetention } from "./history-retention.ts"
 import {
   agentIdOf,
   formatRunId,
-  formatSessionId,
   formatTopicId,
   parseRunId,
   parseSessionId,
+  unnamedSessionId,
   type AgentId,
   type RunId,
   type SessionId,
@@ -85,10 +85,11 @@ export class Supervision {
   /** The top of a new tree, with a run id of its own. */
   static root(agentId: AgentId, options: RootOptions): Supervision {
     const { ids, retention = HistoryRetention.PERMANENT, priority = Priority.NORMAL } = options;
+    const runId = formatRunId(ids.next());
     return new Supervision({
-      runId: formatRunId(ids.next()),
+      runId,
       sessionId:
-        options.sessionId === undefined ? formatSessionId(ids.next()) : parseSessionId(options.sessionId),
+        options.sessionId === undefined ? unnamedSessionId(runId) : parseSessionId(options.sessionId),
       rootId: agentIdOf(agentId),
       parentId: null,
       depth: 0,

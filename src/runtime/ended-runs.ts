@@ -1,7 +1,7 @@
-import { Fault, type Clock, type Journal } from "../kernel/index.ts";
+import { Fault, type Clock } from "../kernel/index.ts";
 
 export interface EndedRunsOptions {
-  readonly journal: Pick<Journal, "collect">;
+  readonly collect: (options: { readonly endedBefore: number }) => Promise<unknown>;
   readonly clock: Clock;
   /** How long a run is kept after its end. */
   readonly keepMs: number;
@@ -77,10 +77,10 @@ export class EndedRuns {
   }
 
   async #sweep(): Promise<void> {
-    const { journal, clock, keepMs, onError } = this.#options;
+    const { collect, clock, keepMs, onError } = this.#options;
     const began = performance.now();
     try {
-      await journal.collect({ endedBefore: clock.now() - keepMs });
+      await collect.call(undefined, { endedBefore: clock.now() - keepMs });
     } catch (error) {
       onError(error);
     }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import {
   Fault,
   formatRunId,
+  parseSessionId,
   retrySettings,
   type Agent,
   type AgentId,
@@ -22,6 +23,7 @@ import {
   type RunQuery,
   type RunRecord,
   type Runtime,
+  type SessionId,
   type Store,
   type SubmitOptions,
   type UnknownPrice,
@@ -43,6 +45,8 @@ import { runRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
 import { submitRun } from "./submission.ts";
+import { inUse, underWay } from "./session-in-use.ts";
+import { unnamedSessions } from "./unnamed-sessions.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 import { uuidSource } from "./uuid-source.ts";
@@ -92,6 +96,11 @@ export interface RuntimeOptions {
    * who waits for its result by then has it.
    */
   readonly keepEndedRunsMs?: number;
+  /**
+   * How long a session is kept that nobody named and nobody came back to, after what was last said in it and when its run is gone. For ever
+   * unless told; a store in memory alone lets go of any.
+   */
+  readonly keepUnnamedSessionsMs?: number;
   /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
 }
@@ -138,6 +147,7 @@ class LocalRuntime implements Runtime {
   readonly #refused = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
   readonly #endedRuns: EndedRuns | undefined;
+  readonly #unnamedSessions: EndedRuns | undefined;
   readonly #closeGraceMs: number;
   readonly #closeOn: readonly NodeJS.Signals[];
   readonly #onSignal = (): void => {
@@ -156,7 +166,14 @@ class LocalRuntime implements Runtime {
     this.#sameName = options.sameName ?? "refuse";
     const { keepEndedRunsMs: keepMs } = options;
     const onError = (error: unknown): void => this.#report(error);
-    if (keepMs !== undefined) this.#endedRuns = new EndedRuns({ journal: this, clock, keepMs, onError });
+    const collect = this.collect.bind(this);
+    if (keepMs !== undefined) this.#endedRuns = new EndedRuns({ collect, clock, keepMs, onError });
+    if (options.keepUnnamedSessionsMs !== undefined)
+      this.#unnamedSessions = unnamedSessions(store, {
+        clock,
+        keepMs: options.keepUnnamedSessionsMs,
+        onError,
+      });
     this.#store = store;
     this.#owner = {
       store: this.#store,
@@ -204,6 +221,7 @@ class LocalRuntime implements Runtime {
     }
     for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     this.#endedRuns?.start();
+    this.#unnamedSessions?.start();
   }
 
   register(agent: Agent): void {
@@ -280,6 +298,13 @@ class LocalRuntime implements Runtime {
     return this.#store.inbox.redeliver(agentId, messageIds);
   }
 
+  async deleteSession(sessionId: SessionId): Promise<void> {
+    this.#life.check();
+    const { runs } = await this.#store.journal.list({ sessionId, status: underWay, limit: 1 });
+    if (runs[0] !== undefined) throw inUse(runs[0]);
+    await this.#store.sessions.delete(parseSessionId(sessionId));
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -293,6 +318,7 @@ class LocalRuntime implements Runtime {
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
     await this.#endedRuns?.stop();
+    await this.#unnamedSessions?.stop();
     await Promise.all(this.#settling.values());
     this.#life.end();
     await this.#store.close();

@@ -79,7 +79,7 @@ describe("a root", () => {
     const root = setup();
     expect(root).toMatchObject({
       runId: "run_id-1",
-      sessionId: "ses_id-2",
+      sessionId: "ses_run_id-1",
       rootId: "lead",
       parentId: null,
       depth: 0,

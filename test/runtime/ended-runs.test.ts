@@ -1,17 +1,11 @@
 import { expect, test } from "vitest";
-import type { Journal } from "../../src/kernel/index.ts";
 import { EndedRuns } from "../../src/runtime/ended-runs.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 
 function setUp(): { readonly ended: EndedRuns; readonly sweeps: () => number } {
   let sweeps = 0;
-  const journal = {
-    collect: async () => {
-      sweeps++;
-      return 0;
-    },
-  } as unknown as Journal;
-  const ended = new EndedRuns({ journal, clock: new FakeClock(), keepMs: 0, onError: () => undefined });
+  const collect = async (): Promise<void> => void sweeps++;
+  const ended = new EndedRuns({ collect, clock: new FakeClock(), keepMs: 0, onError: () => undefined });
   return { ended, sweeps: () => sweeps };
 }
 

@@ -13,6 +13,7 @@ import {
 import { scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
 import { setUp, settle } from "../../runtime/bench-runtime.ts";
 import { live, type Workload } from "../../runtime/death.ts";
+import { foundRun } from "../../runtime/found-run.ts";
 
 const look = tool({
   name: "look",
@@ -76,7 +77,7 @@ test("J4: what a strategy cuts is a step of the run, and where nothing is due th
 test("J4: a run under way goes on with the window that was recorded, also when its strategy cuts otherwise by then", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100, unknownPrice: "ignore" });
   const model = porterModel();
-  const run = await runtime.submit(
+  let run = await runtime.submit(
     porter(model, () => slidingWindow({ maxMessages: 4 })),
     "Look.",
   );
@@ -90,10 +91,10 @@ test("J4: a run under way goes on with the window that was recorded, also when i
     compact: async (history) => history.slice(-1).map(() => userMessage("Nothing of it.")),
   };
   next.register(porter(model, () => harsher));
-  const again = await next.find(run.runId);
-  await again?.signal("go");
+  run = await foundRun(next, run);
+  await run.signal("go");
   await clock.advance(1_000);
-  expect(await again?.result()).toMatchObject({ status: "completed", failure: null });
+  expect(await run.result()).toMatchObject({ status: "completed", failure: null });
   expect(textIn(model.calls.at(-1) as ModelRequest)).toContain("Nothing of it.");
   await next.close();
 });

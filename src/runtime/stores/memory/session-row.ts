@@ -50,6 +50,14 @@ export class SessionRow {
     return false;
   }
 
+  /** Whose it is, if one run wrote all there is. */
+  get onlyRunId(): RunId | undefined {
+    const [first] = this.#placed;
+    const runId = first === undefined ? null : writtenIn(first).runId;
+    if (runId === null || this.#placed.some((placed) => writtenIn(placed).runId !== runId)) return undefined;
+    return runId;
+  }
+
   /** The change that brought an entry stands for it, where it says all there is to say: a session has many. */
   append(change: Append): void {
     const { entry, atLeaf } = change;
@@ -171,7 +179,11 @@ function bare(placed: Placed): { readonly entry: SessionEntry } | { readonly sai
   return "said" in placed ? { said: placed.said } : { entry: placed.entry };
 }
 
+function writtenIn(placed: Placed): Said | SessionEntry {
+  return "said" in placed ? placed.said : placed.entry;
+}
+
 function isOf(placed: Placed, { runId, taskId }: Writer): boolean {
-  const written = "said" in placed ? placed.said : placed.entry;
+  const written = writtenIn(placed);
   return written.runId === runId && (taskId === undefined || written.taskId === taskId);
 }

@@ -1,21 +1,28 @@
-import type {
-  AgentId,
-  PlacedEntry,
-  RunId,
-  SessionChange,
-  SessionId,
-  SessionQuery,
-  Sessions,
-  SessionSummary,
+import {
+  unnamedSessionId,
+  type AgentId,
+  type PlacedEntry,
+  type RunId,
+  type SessionChange,
+  type SessionId,
+  type SessionQuery,
+  type Sessions,
+  type SessionSummary,
 } from "../../../kernel/index.ts";
 import { PassingMap } from "../../passing-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
 import { SessionRow } from "./session-row.ts";
+import type { Tables } from "./tables.ts";
 
 const none: readonly PlacedEntry[] = [];
 
 export class MemorySessions implements Sessions {
   readonly #rows = new PassingMap<SessionId, SessionRow>();
+  readonly #tables: Tables;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
 
   async apply(changes: readonly SessionChange[]): Promise<void> {
     this.applyNow(changes);
@@ -48,6 +55,17 @@ export class MemorySessions implements Sessions {
 
   async delete(sessionId: SessionId): Promise<void> {
     this.#rows.delete(sessionId);
+    const below = `${sessionId}/`;
+    const workers = [...this.#rows].filter(([each]) => each.startsWith(below));
+    for (const [each] of workers) this.#rows.delete(each);
+  }
+
+  async collect({ unnamedBefore }: { readonly unnamedBefore: number }): Promise<number> {
+    const over = [...this.#rows].filter(
+      ([sessionId, row]) => row.updatedAt < unnamedBefore && this.#isForgotten(sessionId, row),
+    );
+    for (const [sessionId] of over) this.#rows.delete(sessionId);
+    return over.length;
   }
 
   /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
@@ -67,6 +85,17 @@ export class MemorySessions implements Sessions {
     if (row === undefined) return;
     remove(row);
     if (row.size === 0) this.#rows.delete(sessionId);
+  }
+
+  /** Nobody named it, one run alone wrote to it, and that is gone. */
+  #isForgotten(sessionId: SessionId, row: SessionRow): boolean {
+    const [conversation] = sessionId.split("/");
+    const runId = row.onlyRunId;
+    return (
+      runId !== undefined &&
+      unnamedSessionId(runId) === conversation &&
+      !this.#tables.ofSession.has(unnamedSessionId(runId))
+    );
   }
 
   #apply(change: SessionChange): void {

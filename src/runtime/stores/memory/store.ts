@@ -18,7 +18,7 @@ export interface MemoryStoreOptions {
 /** A store that lives as long as the process. Keeps values as they are: no JSON, no digests (F1). */
 export function memoryStore({ hash, maxDeliveries = 5 }: MemoryStoreOptions): Store {
   const tables = new Tables();
-  const sessions = new MemorySessions();
+  const sessions = new MemorySessions(tables);
   const blobs = new MemoryBlobs(tables, hash);
   const mailbox = new MemoryMailbox(tables);
   const inbox = new MemoryInbox(tables, maxDeliveries);

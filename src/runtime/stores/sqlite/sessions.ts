@@ -155,7 +155,12 @@ export class SqliteSessions implements Sessions {
   async delete(sessionId: SessionId): Promise<void> {
     await this.#tables.write({
       apply: () =>
-        this.#tables.database.run("UPDATE sessions SET session_id = NULL WHERE session_id = ?", sessionId),
+        // What begins with it and / stands between it with / and it with 0.
+        this.#tables.database.run(
+          `UPDATE sessions SET session_id = NULL
+           WHERE session_id = ?1 OR (session_id > ?1 || '/' AND session_id < ?1 || '0')`,
+          sessionId,
+        ),
     });
     await this.#collector.collect();
   }

@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import {
+  formatSessionId,
+  parseSessionId,
+  unnamedSessionId,
+  userMessage,
+  type Agent,
+  type SessionId,
+  type Store,
+} from "../../src/kernel/index.ts";
+import { openRuntime } from "../../src/runtime/index.ts";
+import { agent, setUp, settle } from "./bench-runtime.ts";
+import { removeStoresAfterEach, twoStores } from "./two-stores.ts";
+
+removeStoresAfterEach();
+
+/** What it is told is in its session. */
+const listener: Agent = agent("listener", async () => "heard", {
+  messageOf: (input) => userMessage(JSON.stringify(input)),
+});
+
+async function sessionsIn({ sessions }: Store): Promise<SessionId[]> {
+  return (await sessions.list({ limit: 1_000 })).map(({ sessionId }) => sessionId);
+}
+
+describe("a session that nobody named", () => {
+  const options = { keepEndedRunsMs: 1_000, keepUnnamedSessionsMs: 10_000 };
+
+  test("is named after its run", async () => {
+    const { runtime } = await setUp();
+    const run = await runtime.submit(listener, "hello");
+    expect(run.sessionId).toBe(unnamedSessionId(run.runId));
+    await runtime.close();
+  });
+
+  test("goes when nobody came back to it for so long", async () => {
+    const { runtime, clock, store } = await setUp(options);
+    for (let count = 0; count < 10; count++) await (await runtime.submit(listener, "hello")).result();
+    await clock.advance(9_000);
+    expect(await sessionsIn(store)).toHaveLength(10);
+    await clock.advance(20_000);
+    expect(await sessionsIn(store)).toEqual([]);
+    await runtime.close();
+  });
+
+  test("stays once somebody came back to it, as one with a name does", async () => {
+    const { runtime, clock, store } = await setUp(options);
+    const named = formatSessionId("mine");
+    await (await runtime.submit(listener, "hello", { sessionId: named })).result();
+    const { sessionId } = await (await runtime.submit(listener, "hello")).result();
+    await clock.advance(5_000);
+    await (await runtime.submit(listener, "again", { sessionId })).result();
+    await clock.advance(60_000);
+    expect((await sessionsIn(store)).toSorted()).toEqual([named, sessionId].toSorted());
+    await runtime.close();
+  });
+
+  test("stays while its run may go on", async () => {
+    const { runtime, clock, store } = await setUp(options);
+    const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null, {
+      messageOf: (input) => userMessage(JSON.stringify(input)),
+    });
+    const run = await runtime.submit(patient, "hello");
+    await settle();
+    await clock.advance(60_000);
+    expect(await store.sessions.read(run.sessionId, { hiddenToo: true })).toHaveLength(1);
+    await run.signal("go", "went");
+    expect((await run.result()).output).toBe("went");
+    await runtime.close();
+  });
+
+  test.for([-1, Number.NaN, Infinity])("is not kept for %d milliseconds", async (keepUnnamedSessionsMs) => {
+    await expect(openRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("keepUnnamedSessionsMs"),
+    });
+  });
+});
+
+describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
+  test("deletes it with what its workers remember, and no other", async () => {
+    const store = await (await prepare())();
+    const runtime = await openRuntime({ store });
+    const entryOf = (sessionId: SessionId) =>
+      runtime.submit(listener, "hello", { sessionId }).then((run) => run.result());
+    const [mine, worker, others] = ["mine", "mine/worker", "mine-too"].map(parseSessionId);
+    for (const sessionId of [mine, worker, others]) if (sessionId !== undefined) await entryOf(sessionId);
+    await runtime.deleteSession(mine as SessionId);
+    await runtime.deleteSession(formatSessionId("nobody"));
+    expect(await sessionsIn(store)).toEqual([others]);
+    await runtime.close();
+  });
+
+  test("refuses while a run is under way in it", async () => {
+    const store = await (await prepare())();
+    const runtime = await openRuntime({ store, closeGraceMs: 0 });
+    const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+    const run = await runtime.submit(patient, null);
+    await expect(runtime.deleteSession(run.sessionId)).rejects.toMatchObject({
+      code: "agent_busy",
+      details: { runId: run.runId },
+    });
+    await run.cancel();
+    await run.result();
+    await runtime.deleteSession(run.sessionId);
+    await runtime.close();
+  });
+});
+
+test("a store that keeps its sessions refuses to let go of those without a name", async () => {
+  const [, prepare] = twoStores[1] ?? [];
+  const store = await (await prepare?.())?.();
+  if (store === undefined) throw new Error("there is no store");
+  await expect(openRuntime({ store, keepUnnamedSessionsMs: 1 })).rejects.toMatchObject({
+    code: "unsupported",
+  });
+  await store.close();
+});
