@@ -228,7 +228,7 @@ export type {
   ToolChoice,
   ToolSpec,
 } from "./model.ts";
-export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
+export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
 export type {
   ApprovalMemory,
   PermissionDecision,
