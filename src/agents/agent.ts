@@ -26,7 +26,6 @@ import {
   type PromptSource,
   type RunContext,
   type RunHandle,
-  type RunId,
   type RunResult,
   type Runtime,
   type SpawnBudget,
@@ -119,7 +118,7 @@ export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   /** Where it is to run; the default runtime unless told. */
   readonly runtime?: Runtime;
   /** The answer is to be JSON that fits. */
-  readonly output?: JsonSchema;
+  readonly output?: JsonSchema | undefined;
 }
 
 export interface StreamOptions extends InvokeOptions {
@@ -256,7 +255,7 @@ export class Agent implements HostedAgent {
 
   /** A run that ended on a fault, or was paused, goes on; so does one that a process that died left behind. */
   async resume(
-    runId: RunId,
+    runId: string,
     { runtime }: Pick<InvokeOptions, "runtime"> = {},
   ): Promise<RunResult<JsonValue>> {
     const run = await this.#find(runId, runtime);
@@ -266,7 +265,7 @@ export class Agent implements HostedAgent {
 
   /** To a run of it that waits for a signal, or will. */
   async signal(
-    runId: RunId,
+    runId: string,
     name: string,
     value?: JsonValue,
     { runtime }: Pick<InvokeOptions, "runtime"> = {},
@@ -302,7 +301,7 @@ export class Agent implements HostedAgent {
       : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
   }
 
-  async #find(runId: RunId, given: Runtime | undefined): Promise<RunHandle> {
+  async #find(runId: string, given: Runtime | undefined): Promise<RunHandle> {
     const runtime = given ?? (await this.#runtime());
     const run = await runtime.find(runId);
     if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this runtime's store`);

@@ -1,4 +1,4 @@
-import { Fault, parseRunId, type RunId, type RunResult, type SubmitOptions } from "../kernel/index.ts";
+import { Fault, parseRunId, type RunResult, type SubmitOptions } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
 import type { InvokeOptions } from "./agent.ts";
 import { Bill } from "./bill.ts";
@@ -22,7 +22,7 @@ export interface RunUntilOptions<Output> extends Omit<InvokeOptions, "runId"> {
   /** Of all iterations together. */
   readonly maxCostUsd?: number;
   /** Asking again under the same id, after a crash, pays for nothing that was answered. */
-  readonly runId?: RunId;
+  readonly runId?: string;
 }
 
 type Invoke<Output> = (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
@@ -50,7 +50,12 @@ export async function runUntil<Output>(
     const each = runId === undefined ? {} : { runId: parseRunId(`${runId}-${iteration}`) };
     const { leftUsd } = bill;
     const budget = within(rest.budget, leftUsd);
-    const result = await invoke(next, { ...rest, ...each, ...budget, ...(sessionId && { sessionId }) });
+    const result = await invoke(next, {
+      ...rest,
+      ...each,
+      ...budget,
+      ...(sessionId !== undefined && { sessionId }),
+    });
     sessionId = result.sessionId;
     bill.add(result);
     if (isStoppedAt(leftUsd, result)) {

@@ -1,7 +1,6 @@
 import type { Agent } from "./agent.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { HistoryRetention } from "./history-retention.ts";
-import type { RunId, SessionId } from "./identity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
 import type { RunHandle } from "./run-handle.ts";
@@ -10,8 +9,8 @@ import type { SpawnBudget } from "./spawn-budget.ts";
 
 /** How an input is to be run. */
 export interface SubmitOptions {
-  /** Absent: a new session (S5). */
-  readonly sessionId?: SessionId;
+  /** Any text that is a session id (`parseSessionId`). Absent: a new session (S5). */
+  readonly sessionId?: string;
   /** Orders given through the handle are in this name, unless told otherwise (`as`). */
   readonly userId?: string;
   readonly tenantId?: string;
@@ -31,8 +30,8 @@ export interface SubmitOptions {
    * A run that is suspended there takes it as steering either way.
    */
   readonly whenBusy?: "refuse" | "steer";
-  /** Submitting again under the same id is submitting once. */
-  readonly runId?: RunId;
+  /** `run_` and letters, digits, _ or -. Submitting again under the same id is submitting once. */
+  readonly runId?: string;
 }
 
 /** Where agents are hosted and runs are started. Handed to `agents`, which knows no runtime of its own. */
@@ -45,7 +44,7 @@ export interface Runtime {
    */
   submit(agent: Agent, input: JsonValue, options?: SubmitOptions): Promise<RunHandle>;
   /** A run of this store, whoever drives it. */
-  find(runId: RunId): Promise<RunHandle | undefined>;
+  find(runId: string): Promise<RunHandle | undefined>;
   /** Runs of this store, the newest first, whoever drives them. */
   list(query?: RunQuery): Promise<RunPage>;
   /** Deletes runs that ended before this time (epoch milliseconds), with all they hold; their sessions stay. How many. */

@@ -3,6 +3,7 @@ import {
   executionBudget,
   formatRunId,
   formatTaskId,
+  parseRunId,
   HistoryRetention,
   Supervision,
   tightenBudget,
@@ -41,7 +42,7 @@ export function newRun(
   assertJson(input, `the input of ${agentId}`);
   if (metadata !== nothing) assertJson(metadata, `the metadata of a run of ${agentId}`);
   const root = Supervision.root(agentId, {
-    ids: wanted === undefined ? ids : { next: () => wanted.slice("run_".length) },
+    ids: wanted === undefined ? ids : { next: () => parseRunId(wanted).slice("run_".length) },
     executionBudget: budgetOf(agent, options),
     sessionId: options.sessionId,
     spawnBudget: seatsOf(agent, options),

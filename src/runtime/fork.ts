@@ -30,7 +30,7 @@ export interface ForkOptions {
   /** Whose order it is. */
   readonly by: string;
   /** Of the fork; a new one unless told. */
-  readonly runId?: RunId;
+  readonly runId?: string;
 }
 
 /**

@@ -3,6 +3,9 @@ import {
   defaultRetrySettings,
   Fault,
   formatRunId,
+  parseAgentId,
+  parseRunId,
+  parseSessionId,
   type Agent,
   type AgentId,
   type Clock,
@@ -218,8 +221,9 @@ class LocalRuntime implements Runtime {
   async #submitCast(agent: Agent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
     const cast = castOf(agent);
     this.register(agent);
-    const runId = options.runId ?? formatRunId(this.#owner.ids.next());
-    const stands = options.runId !== undefined && (await this.#store.journal.find(runId)) !== undefined;
+    const { runId: wanted } = options;
+    const runId = wanted === undefined ? formatRunId(this.#owner.ids.next()) : parseRunId(wanted);
+    const stands = wanted !== undefined && (await this.#store.journal.find(runId)) !== undefined;
     const isMine = !stands && !this.#casts.has(runId);
     // Before the submission: a worker may begin with it in the same breath.
     if (isMine) this.#casts.set(runId, cast);
@@ -233,12 +237,15 @@ class LocalRuntime implements Runtime {
     }
   }
 
-  async find(runId: RunId): Promise<RunHandle | undefined> {
-    const record = await this.#store.journal.find(runId);
+  async find(runId: string): Promise<RunHandle | undefined> {
+    const record = await this.#store.journal.find(parseRunId(runId));
     return record === undefined ? undefined : this.#handle(record);
   }
 
-  list(query?: RunQuery): Promise<RunPage> {
+  async list(query: RunQuery = {}): Promise<RunPage> {
+    const { sessionId, agentId } = query;
+    if (sessionId !== undefined) parseSessionId(sessionId);
+    if (agentId !== undefined) parseAgentId(agentId);
     return this.#store.journal.list(query);
   }
 

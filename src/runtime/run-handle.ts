@@ -3,6 +3,7 @@ import {
   Fault,
   formatTaskId,
   noUsage,
+  parseTaskId,
   spendOfTopUp,
   type AgentId,
   type ApprovalDecision,
@@ -22,7 +23,6 @@ import {
   type Standing,
   type Store,
   type TailOptions,
-  type TaskId,
   type TopUp,
   type UnknownPrice,
 } from "../kernel/index.ts";
@@ -144,14 +144,14 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "resume" });
   }
 
-  async topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+  async topUp(add: Partial<TopUp>, taskId: string = root): Promise<void> {
     // Refused here: in the mailbox nobody could.
     spendOfTopUp(add);
-    return this.#order({ type: "top_up", taskId, add });
+    return this.#order({ type: "top_up", taskId: parseTaskId(taskId), add });
   }
 
-  reprioritize(taskId: TaskId, priority: Priority): Promise<void> {
-    return this.#order({ type: "reprioritize", taskId, priority });
+  async reprioritize(taskId: string, priority: Priority): Promise<void> {
+    return this.#order({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
   }
 
   steer(input: JsonValue): Promise<void> {
@@ -162,17 +162,25 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "follow_up", input });
   }
 
-  signal(name: string, value: JsonValue = null, taskId = root): Promise<void> {
-    return this.#order({ type: "resolve", taskId, wait: signalWait(name), value });
+  async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {
+    return this.#order({ type: "resolve", taskId: parseTaskId(taskId), wait: signalWait(name), value });
   }
 
   approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
     return this.#order({ type: "approval", approvalId, decision }, decision.by);
   }
 
-  async fork({ at, runId }: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle> {
+  async fork({ at, runId }: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {
     const { store, clock, ids, record, by = unnamed } = this.#options;
-    const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...(runId && { runId }) });
+    const fork = await forkRun({
+      store,
+      clock,
+      ids,
+      origin: record,
+      at,
+      by,
+      ...(runId !== undefined && { runId }),
+    });
     return new StoredRunHandle({ ...this.#options, record: fork });
   }
 
