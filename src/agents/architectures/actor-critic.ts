@@ -9,7 +9,7 @@ import type {
 } from "../../kernel/index.ts";
 import { countOf, scoreOf } from "./bound.ts";
 import { answerOf, endWith, hire } from "./hire.ts";
-import { jsonIn, scoreIn } from "./json-answer.ts";
+import { objectIn, scoreIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { formWanted, hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
@@ -115,10 +115,8 @@ function revision(task: string, answer: string, { issues, summary }: Critique): 
 
 /** JSON, or a score and words. */
 function critiqueIn(said: string): Critique {
-  const value = jsonIn(said);
-  const read = typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
-  const issues: unknown = read && Reflect.get(read, "issues");
-  const summary: unknown = read && Reflect.get(read, "summary");
+  const read = objectIn(said, ["score", "issues", "summary"]);
+  const { issues, summary } = read ?? {};
   return {
     score: scoreIn(said) ?? 0,
     issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => textOf(issue)) : [],

@@ -2,7 +2,7 @@ import type { AgentSession, Architecture, Dependencies, EventDraft, JsonValue } 
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf } from "./bound.ts";
 import { hire, stopIfSpent, whyNot, type WorkerEnd } from "./hire.ts";
-import { jsonIn } from "./json-answer.ts";
+import { objectIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
@@ -200,7 +200,7 @@ function turnOf(
 }
 
 function entryIn(agent: string, said: string): { readonly entry: Entry; readonly own: string } {
-  const read = objectIn(said);
+  const read = objectIn(said, ["content"]);
   const content = read?.["content"];
   if (read === undefined || content === undefined || content === null)
     return { entry: { agent, kind: "note", content: said }, own: "" };
@@ -216,7 +216,7 @@ function entryIn(agent: string, said: string): { readonly entry: Entry; readonly
 }
 
 function choiceIn(said: string): Choice | undefined {
-  const read = objectIn(said);
+  const read = objectIn(said, ["terminate", "nextAgent", "next_agent"]);
   if (read === undefined) return undefined;
   const { terminate, nextAgent = read["next_agent"], instruction } = read;
   const named = typeof nextAgent === "string" ? nextAgent.trim() : "";
@@ -226,13 +226,6 @@ function choiceIn(said: string): Choice | undefined {
     nextAgent: named,
     instruction: typeof instruction === "string" ? instruction : "",
   };
-}
-
-function objectIn(said: string): Readonly<Record<string, JsonValue>> | undefined {
-  const value = jsonIn(said);
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, JsonValue>>)
-    : undefined;
 }
 
 function textOf(value: JsonValue): string {
