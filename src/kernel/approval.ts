@@ -23,5 +23,11 @@ export type ApprovalDecision =
   /** The call is left out; the model is told so and goes on. */
   | { readonly decision: "skipped"; readonly by?: string };
 
+/** Only what says what is decided: `true`, or a word that is close, has not said what it allows. */
+export function isApprovalDecision(value: unknown): value is ApprovalDecision {
+  if (typeof value !== "object" || value === null || !("decision" in value)) return false;
+  return value.decision === "approved" || value.decision === "denied" || value.decision === "skipped";
+}
+
 /** What code inside a run may put to a person: a tool's body that needs to know something, or passes a question on. */
 export type PersonQuestion = Omit<ApprovalRequest, "approvalId" | "inputDigest">;

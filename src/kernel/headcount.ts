@@ -3,8 +3,8 @@ import type { Priority } from "./priority.ts";
 import type { SpawnBudget } from "./spawn-budget.ts";
 
 /**
- * Who has a seat in a run, as a pure state machine: `stepHeadcount(state, command) -> state + outcome`. The runtime and
- * the spawn tracker stand on it; nobody else counts seats.
+ * Who has a seat in a run, as a state machine: `seatHeadcount` applies a command in place, `stepHeadcount` gives the next state and
+ * leaves the one handed in as it was. The runtime and the spawn tracker stand on it; nobody else counts seats.
  *
  * A task is
  * - `seated`: may work. Leaves by `release`, or becomes `pausing` when a newcomer is promised its seat.
@@ -25,6 +25,12 @@ export interface Headcount {
   readonly tasks: Readonly<Record<TaskId, HeadcountTask>>;
   /** Numbers hirings and queueings alike. */
   readonly nextOrder: number;
+  /** Of the tasks: how many have a seat, */
+  readonly taken: number;
+  /** have none, */
+  readonly waiting: number;
+  /** and have one that is promised to another. */
+  readonly pausing: number;
 }
 
 export type SeatStatus = "seated" | "pausing" | "paused" | "pending";
@@ -44,6 +50,8 @@ export interface HeadcountTask {
   readonly queued: number | null;
   /** Of a pausing task: who takes its seat. */
   readonly yieldsTo: TaskId | null;
+  /** Tasks here whose `parentId` it is. */
+  readonly children: number;
 }
 
 export type HeadcountCommand =
@@ -108,18 +116,15 @@ export function openHeadcount(budget: SpawnBudget, rootId: TaskId, priority: Pri
     hired: 0,
     queued: null,
     yieldsTo: null,
+    children: 0,
   };
-  return { budget, rootId, tasks: { [rootId]: root }, nextOrder: 1 };
+  return { budget, rootId, tasks: { [rootId]: root }, nextOrder: 1, taken: 1, waiting: 0, pausing: 0 };
 }
 
 export function seatHolders({ tasks }: Headcount): readonly SeatHolder[] {
   return Object.values(tasks)
     .filter(holdsSeat)
     .map(({ taskId, priority, status }) => ({ taskId, priority, status }));
-}
-
-export function seatsTaken({ tasks }: Headcount): number {
-  return Object.values(tasks).filter(holdsSeat).length;
 }
 
 export function holdsSeat({ status }: HeadcountTask): boolean {

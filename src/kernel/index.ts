@@ -4,7 +4,12 @@ export type { AgentPhase } from "./agent-phase.ts";
 export { agentSession, type AgentSession } from "./agent-session.ts";
 export { modelFor, type Agent } from "./agent.ts";
 export type { ApprovalEvents } from "./approval-event.ts";
-export type { ApprovalDecision, ApprovalRequest, PersonQuestion } from "./approval.ts";
+export {
+  isApprovalDecision,
+  type ApprovalDecision,
+  type ApprovalRequest,
+  type PersonQuestion,
+} from "./approval.ts";
 export type { ArchitectureEvents } from "./architecture-event.ts";
 export type { Architecture } from "./architecture.ts";
 export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
@@ -112,7 +117,6 @@ export {
   type SeatChange,
   type SeatHolder,
   seatHolders,
-  seatsTaken,
   type SeatStatus,
 } from "./headcount.ts";
 export type { HistoryKey, HistoryProvider } from "./history-provider.ts";
@@ -245,7 +249,7 @@ export { describeRefusal } from "./refused-seat.ts";
 export type { Resolution } from "./resolution.ts";
 export type { ResourceSource } from "./resource-source.ts";
 export { RetryPolicy } from "./retry-policy.ts";
-export { defaultRetrySettings, retryDelayMs, type RetrySettings } from "./retry-settings.ts";
+export { requireRetryNumbers, retryDelayMs, retrySettings, type RetrySettings } from "./retry-settings.ts";
 export { reviveFault } from "./revive-fault.ts";
 export type {
   AskOutcome,
@@ -284,6 +288,7 @@ export {
   type StandardResult,
   type StandardSchema,
 } from "./schema.ts";
+export { copyHeadcount, seatHeadcount } from "./seat-headcount.ts";
 export { withoutSecrets } from "./secret-text.ts";
 export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./session-entry.ts";

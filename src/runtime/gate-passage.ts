@@ -50,12 +50,9 @@ export function asMeant(tool: Tool, input: JsonValue): JsonValue {
   return tool.coerce === undefined ? input : tool.coerce(input);
 }
 
-/** Only an approval is one: what came from outside may be anything. */
 function refusalOf(decision: Exclude<ApprovalDecision, { decision: "approved" }>): string {
   if (decision.decision === "skipped") return "[skipped by a person]";
-  if (decision.decision === "denied") return `[denied: ${decision.reason ?? "by a person"}]`;
-  const { decision: said } = decision as { readonly decision: unknown };
-  return `[denied: ${JSON.stringify(said)} is no decision]`;
+  return `[denied: ${decision.reason ?? "by a person"}]`;
 }
 
 function denied(

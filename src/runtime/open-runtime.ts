@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import {
-  defaultRetrySettings,
   Fault,
   formatRunId,
   parseAgentId,
   parseRunId,
   parseSessionId,
+  retrySettings,
   type Agent,
   type AgentId,
   type Clock,
@@ -39,7 +39,7 @@ import { openStore, type StoreAddress } from "./open-store.ts";
 import { PassingMap } from "./passing-map.ts";
 import { StoredRunHandle } from "./run-handle.ts";
 import { RunOwner } from "./run-owner.ts";
-import { defaultRunRetry, type RunRetry } from "./run-retry.ts";
+import { runRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
 import { submitRun } from "./submission.ts";
@@ -163,8 +163,8 @@ class LocalRuntime implements Runtime {
       unknownPrice: options.unknownPrice ?? "refuse",
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       ...(options.versionPolicy === undefined ? {} : { versionPolicy: options.versionPolicy }),
-      retry: { ...defaultRetrySettings, ...options.retry },
-      runRetry: { ...defaultRunRetry, ...options.runRetry },
+      retry: retrySettings(options.retry),
+      runRetry: runRetry(options.runRetry),
       slots: new Slots(concurrency),
       callTimers: new CallTimers(clock),
       idleWrites: new IdleWrites(),
@@ -198,15 +198,23 @@ class LocalRuntime implements Runtime {
   }
 
   register(agent: Agent): void {
-    const known = this.#agents.get(agent.id);
-    if (known === agent) return;
-    if (known !== undefined && this.#sameName === "refuse")
-      throw new Fault("already_exists", `another agent is registered as ${agent.id}`);
-    this.#agents.set(agent.id, agent);
+    if (this.#agents.get(agent.id) === agent) return;
+    // All of them are looked at before the first is taken in: nobody is left half registered.
+    const cast = castOf(agent);
+    if (this.#sameName === "refuse") for (const each of cast.values()) this.#refuseOther(each);
+    for (const [agentId, each] of cast) this.#agents.set(agentId, each);
     this.#hosted = undefined;
-    for (const colleague of agent.colleagues ?? []) this.register(colleague);
     this.#engine.hostsChanged();
     this.#activateAll();
+  }
+
+  #refuseOther(agent: Agent): void {
+    const known = this.#agents.get(agent.id);
+    if (known === undefined || known === agent) return;
+    throw new Fault(
+      "already_exists",
+      `another agent is registered as ${agent.id}: give one of them another name or a key, or open the runtime with sameName: "replace"`,
+    );
   }
 
   async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {

@@ -1,6 +1,7 @@
 import {
   assertJson,
   Fault,
+  parseTopicId,
   type AgentId,
   type AskOutcome,
   type InboxChange,
@@ -66,6 +67,7 @@ export class OutgoingMessages {
   emit(topic: TopicId, body: JsonValue): Promise<void> {
     const { runner } = this.#steps;
     return this.send("emit", topic, body, async ({ address }) => {
+      parseTopicId(topic);
       const followers = await runner.owner.store.topics.followers(topic);
       return () =>
         runner.log.add({ inbox: followers.map((follower) => this.#delivery(address, follower, body)) });
@@ -75,8 +77,9 @@ export class OutgoingMessages {
   follow(type: "follow" | "unfollow", topicId: TopicId): Promise<void> {
     const { runner } = this.#steps;
     const { agentId } = runner;
-    return this.send(type, topicId, null, async () => () => {
-      runner.log.add({ topics: [{ type, topicId, agentId }] });
+    return this.send(type, topicId, null, async () => {
+      parseTopicId(topicId);
+      return () => runner.log.add({ topics: [{ type, topicId, agentId }] });
     });
   }
 
@@ -90,6 +93,7 @@ export class OutgoingMessages {
 
   /** When `ms` will have passed of a task's time, its own unless told, which stands still while it is paused (H5). Journaled. */
   async dueIn(ms: number, task: TaskState = this.#steps.runner.task): Promise<Due> {
+    if (Number.isNaN(ms)) throw new Fault("invalid_argument", "timeoutMs is NaN: it must be milliseconds");
     const { owner } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
     const from = await this.#steps.breath(step, () => owner.clock.now() - task.pausedMs);

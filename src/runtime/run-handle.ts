@@ -1,7 +1,9 @@
 import {
   assertJson,
+  describeValue,
   Fault,
   formatTaskId,
+  isApprovalDecision,
   noUsage,
   parseTaskId,
   spendOfTopUp,
@@ -79,6 +81,13 @@ export class StoredRunHandle implements RunHandle {
   }
 
   events(options?: TailOptions): AsyncIterable<Event | Delta> {
+    const { fromSeq = 0 } = options ?? {};
+    if (!Number.isSafeInteger(fromSeq) || fromSeq < 0) {
+      throw new Fault(
+        "invalid_argument",
+        `fromSeq is ${describeValue(fromSeq)}: it must be an integer from 0, the seq of the first event to read`,
+      );
+    }
     return this.#options.store.events.tail(this.runId, options);
   }
 
@@ -166,7 +175,13 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "resolve", taskId: parseTaskId(taskId), wait: signalWait(name), value });
   }
 
-  approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
+  async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
+    if (!isApprovalDecision(decision)) {
+      throw new Fault(
+        "invalid_argument",
+        `the decision on ${approvalId} is ${describeValue(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
+      );
+    }
     return this.#order({ type: "approval", approvalId, decision }, decision.by);
   }
 

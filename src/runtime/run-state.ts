@@ -7,7 +7,7 @@ import {
   noUsage,
   openHeadcount,
   openLedger,
-  stepHeadcount,
+  seatHeadcount,
   type CancellationStatus,
   type Commit,
   type Event,
@@ -242,8 +242,7 @@ export class RunState {
   }
 
   seat(command: HeadcountCommand, at: number): HeadcountOutcome {
-    const { state, outcome } = stepHeadcount(this.headcount, command);
-    this.#headcount = state;
+    const outcome = seatHeadcount(this.headcount, command);
     if (!("changes" in outcome)) return outcome;
     for (const { taskId, change } of outcome.changes) {
       const task = this.tasks.get(taskId);

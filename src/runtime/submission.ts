@@ -1,13 +1,16 @@
 import {
+  canonicalJson,
   Fault,
   parseRunId,
   type Agent,
+  type Commit,
   type Creation,
   type JsonValue,
   type RunId,
   type RunRecord,
   type RunSummary,
   type SingleFlight,
+  type Store,
   type SubmitOptions,
 } from "../kernel/index.ts";
 import { newRun, type NewRun } from "./activation.ts";
@@ -48,6 +51,8 @@ async function standingRun(
     if (came.kind !== "busy") {
       const runId = came.kind === "exists" ? record.runId : came.runId;
       const standing = await journal.find(runId);
+      if (standing !== undefined && came.kind === "exists")
+        await refuseOther(owner, standing, { record, first });
       if (standing !== undefined) return standing;
       // It was deleted in between: there is nothing in the way any more.
       continue;
@@ -57,6 +62,32 @@ async function standingRun(
     if (!waits || flight === undefined) throw busy(came.run, names);
     flight = { ...flight, always: true };
   }
+}
+
+/** Whoever submits again is given the run it began, and never somebody else's answer. */
+async function refuseOther(
+  { store }: OwnerContext,
+  standing: RunRecord,
+  { record, first }: NewRun,
+): Promise<void> {
+  const { runId, agentId } = standing;
+  const isOther = agentId !== record.agentId;
+  if (!isOther && canonicalJson(await inputOf(store, runId)) === canonicalJson(inputIn(first))) return;
+  const why = isOther ? `is a run of ${agentId}` : "began with another input";
+  throw new Fault("already_exists", `${runId} ${why}: give this one a runId of its own, or none`, {
+    details: { runId, agentId },
+  });
+}
+
+async function inputOf({ journal }: Store, runId: RunId): Promise<JsonValue> {
+  for await (const commit of journal.read(runId)) return inputIn(commit);
+  return null;
+}
+
+/** Of the root, which the first commit creates. */
+function inputIn({ tasks = [] }: Commit): JsonValue {
+  for (const change of tasks) if (change.type === "create") return change.task.input;
+  return null;
 }
 
 /** The id of the mail that says an input to a run instead of starting the run `runId` with it. */

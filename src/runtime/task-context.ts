@@ -300,6 +300,8 @@ export class TaskContext implements RunContext {
   }
 
   async sleepUntil(atMs: number): Promise<void> {
+    if (Number.isNaN(atMs))
+      throw new Fault("invalid_argument", "sleepUntil was given NaN: it must be epoch milliseconds");
     await waitUnder(this.#steps, this.#messages, `sleep ${atMs}`, () => atMs);
   }
 

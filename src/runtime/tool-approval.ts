@@ -1,6 +1,7 @@
 import {
   assertJson,
   Fault,
+  isApprovalDecision,
   JsonDigest,
   type ApprovalDecision,
   type ApprovalHandler,
@@ -47,12 +48,13 @@ export function askForApproval(
   return steps.recorded<ApprovalDecision>(
     step,
     async (open) => {
-      const decision = answer
+      const said = answer
         ? await runner.resting(
             strand,
             handled(() => answer(request, facts)),
           )
         : await decided(runner, strand, name);
+      const decision = isApprovalDecision(said) ? said : noDecision(said);
       open.tell({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
     },
@@ -72,10 +74,15 @@ export function askPerson(steps: ScopeSteps, { reason, ...call }: PersonQuestion
 /** Of a digest: enough that nobody meets two arguments that share them. */
 const digitsNamed = 16;
 
-async function decided(runner: TaskRunner, strand: Strand, name: string): Promise<ApprovalDecision> {
+/** Only an approval is one: what came from outside may be anything. */
+function noDecision(said: unknown): ApprovalDecision {
+  return { decision: "denied", reason: `${JSON.stringify(said)} is no decision` };
+}
+
+async function decided(runner: TaskRunner, strand: Strand, name: string): Promise<unknown> {
   const wait = runner.tree.wait(runner.taskId, name);
   try {
-    return (await runner.waiting(strand, wait.came, { name })) as unknown as ApprovalDecision;
+    return await runner.waiting(strand, wait.came, { name });
   } catch (error) {
     wait.leave();
     throw error;

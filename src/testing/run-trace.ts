@@ -3,8 +3,7 @@ import {
   openHeadcount,
   openLedger,
   Priority,
-  seatsTaken,
-  stepHeadcount,
+  seatHeadcount,
   stepLedger,
   type Commit,
   type Event,
@@ -111,14 +110,14 @@ class Fold {
     this.#countSeats();
     for (const command of headcount) {
       if (this.headcount === undefined) break;
-      this.headcount = stepHeadcount(this.headcount, command).state;
+      seatHeadcount(this.headcount, command);
       this.#countSeats();
     }
     for (const command of ledger) this.ledger = stepLedger(this.ledger, command).state;
   }
 
   #countSeats(): void {
-    if (this.headcount !== undefined) this.mostSeats = Math.max(this.mostSeats, seatsTaken(this.headcount));
+    if (this.headcount !== undefined) this.mostSeats = Math.max(this.mostSeats, this.headcount.taken);
   }
 }
 

@@ -35,6 +35,27 @@ describe("a user proxy", () => {
     expect(end?.data).toMatchObject({ metadata: { decision: decision.decision } });
   });
 
+  test.each<[unknown]>([
+    [{ decision: "deny" }],
+    [{ decision: "yes" }],
+    [{}],
+    [{ approved: false }],
+    [true],
+    [null],
+  ])("%j is no decision, and allows nothing wherever it comes from", async (said) => {
+    const team = await company();
+    const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "May I?");
+    const { approvalId } = await question(team, run.runId);
+    await expect(run.approve(approvalId, said as ApprovalDecision)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining('"approved" | "denied" | "skipped"'),
+    });
+    // As a program would that writes to the mailbox itself.
+    const body = { type: "approval", approvalId, decision: said as ApprovalDecision } as const;
+    await team.store.mailbox.put({ id: "forged", runId: run.runId, from: "ada", at: 0, body });
+    expect((await team.ended(run)).result.output).toMatch(/^denied: /);
+  });
+
   test("waits over a restart, for as long as it takes, as a sub-agent of whoever wants to know", async () => {
     const team = await company({ suspendAfterMs: 100 });
     const model = scriptedModel([

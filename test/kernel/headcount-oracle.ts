@@ -236,7 +236,7 @@ export function describeReply({ kind, reason, victim }: OracleReply): string {
 }
 
 function describe(
-  tasks: readonly Omit<HeadcountTask, "hired" | "queued">[],
+  tasks: readonly Omit<HeadcountTask, "hired" | "queued" | "children">[],
   queue: readonly TaskId[],
 ): string {
   const lines = tasks.map(

@@ -8,7 +8,6 @@ import {
   type HeadcountOutcome,
   openHeadcount,
   Priority,
-  seatsTaken,
   type SeatStatus,
   type SpawnBudget,
   spawnBudget,
@@ -34,7 +33,7 @@ describe("the cap", () => {
       (priority, index) => run.acquire(index + 1, priority).kind,
     );
     expect(kinds).toEqual(["granted", "granted", "granted", "granted", "granted"]);
-    expect(seatsTaken(run.state())).toBe(6);
+    expect(run.state().taken).toBe(6);
   });
 
   test("H1: a suspended task keeps its seat", () => {
@@ -143,7 +142,7 @@ describe("a seat changes hands", () => {
   test("H2: the end of a paused task frees nothing", () => {
     const run = preempted();
     run.tell("release", 1);
-    expect(seatsTaken(run.state())).toBe(2);
+    expect(run.state().taken).toBe(2);
     expect(run.acquire(3, NORMAL).kind).toBe("refused");
   });
 

@@ -1,23 +1,25 @@
 import { describe, expect, test } from "vitest";
-import { defaultRetrySettings, formatAgentId, retryDelayMs, RetryPolicy } from "../../src/kernel/index.ts";
+import { formatAgentId, retryDelayMs, RetryPolicy, retrySettings } from "../../src/kernel/index.ts";
+
+const defaults = retrySettings();
 
 const never = { next: () => 0 };
 
 describe("the delay before a retry", () => {
   test("doubles from the base on, as the seed's own example says", () => {
-    expect([1, 2, 3, 4].map((retry) => retryDelayMs(retry, defaultRetrySettings, never))).toEqual([
+    expect([1, 2, 3, 4].map((retry) => retryDelayMs(retry, defaults, never))).toEqual([
       2_000, 4_000, 8_000, 16_000,
     ]);
   });
 
   test("is never shorter than the provider asks for, and the schedule has a ceiling", () => {
-    expect(retryDelayMs(1, defaultRetrySettings, never, 9_000)).toBe(9_000);
-    expect(retryDelayMs(40, defaultRetrySettings, never)).toBe(defaultRetrySettings.maxDelayMs);
-    expect(retryDelayMs(40, defaultRetrySettings, never, 600_000)).toBe(600_000);
+    expect(retryDelayMs(1, defaults, never, 9_000)).toBe(9_000);
+    expect(retryDelayMs(40, defaults, never)).toBe(defaults.maxDelayMs);
+    expect(retryDelayMs(40, defaults, never, 600_000)).toBe(600_000);
   });
 
   test("gets its share of chance when asked to", () => {
-    const settings = { ...defaultRetrySettings, jitter: 0.5 };
+    const settings = { ...defaults, jitter: 0.5 };
     expect(retryDelayMs(1, settings, { next: () => 0.5 })).toBe(2_500);
   });
 });

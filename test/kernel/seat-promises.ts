@@ -8,7 +8,6 @@ import {
   Priority,
   type SeatChange,
   seatHolders,
-  seatsTaken,
   type SeatStatus,
   type SpawnBudget,
   spawnBudget,
@@ -67,7 +66,13 @@ const headcountPromises: Readonly<
   Record<string, (after: Headcount, tasks: readonly HeadcountTask[], moment: HeadcountMoment) => boolean>
 > = {
   "H1: a seat is counted for whoever has one and nobody else": (after, tasks) =>
-    seatsTaken(after) === tasks.length - tasks.filter(isWaiting).length,
+    after.taken === tasks.length - tasks.filter(isWaiting).length &&
+    after.waiting === tasks.filter(isWaiting).length &&
+    after.pausing === tasks.filter(({ status }) => status === "pausing").length,
+  "H3: a child is counted by whoever it is a child of": (_after, tasks) =>
+    tasks.every(
+      ({ taskId, children }) => children === tasks.filter((each) => each.parentId === taskId).length,
+    ),
   "H2: who has no seat is in the queue, who has one is not": (_after, tasks) =>
     tasks.every((task) => (task.queued !== null) === isWaiting(task)),
   "H2: every pausing task yields to one that waits, and nobody else yields": (after, tasks) =>
@@ -87,11 +92,12 @@ const headcountPromises: Readonly<
   "H3: only a seated task is safe in its seat": (_after, tasks) =>
     tasks.every((task) => !task.shielded || task.status === "seated"),
   "H5: no seat is free while somebody waits": (after, tasks) =>
-    seatsTaken(after) === after.budget.maxAgents || !tasks.some(isWaiting),
+    after.taken === after.budget.maxAgents || !tasks.some(isWaiting),
   "H4: a refusal names who has the seats": (after, _tasks, { outcome }) =>
     outcome.kind !== "refused" || JSON.stringify(outcome.holders) === JSON.stringify(seatHolders(after)),
   "H4: a command that is refused or ignored changes nothing": (after, _tasks, { before, outcome }) =>
-    before === after || (outcome.kind !== "refused" && outcome.kind !== "ignored"),
+    JSON.stringify(before) === JSON.stringify(after) ||
+    (outcome.kind !== "refused" && outcome.kind !== "ignored"),
   "H4: an outcome tells every change, once": (after, tasks, { before, outcome }) => {
     const told = "changes" in outcome ? outcome.changes : [];
     return (

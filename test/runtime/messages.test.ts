@@ -1,5 +1,12 @@
 import { expect, it } from "vitest";
-import { formatTopicId, type JsonValue, type Message, type RunId } from "../../src/kernel/index.ts";
+import {
+  formatTopicId,
+  type Fault,
+  type JsonValue,
+  type Message,
+  type RunId,
+  type TopicId,
+} from "../../src/kernel/index.ts";
 import { agent, agentId, setUp, settle, until } from "./bench-runtime.ts";
 
 it("asks an agent in another run: replied, failed, cancelled, or timed out while the target lives", async () => {
@@ -150,3 +157,46 @@ it("keeps a signal that comes early, gives each to one wait, in their order (W1,
   await run.signal("go", "c");
   expect((await run.result()).output).toEqual(["a", "b", "c"]);
 });
+
+it("a topic that is none is refused by whoever tells or follows it", async () => {
+  const { runtime } = await setUp();
+  const teller = agent("teller", async (ctx) => {
+    const topic = "no topic" as TopicId;
+    const refused: unknown[] = [];
+    for (const call of [() => ctx.emit(topic, 1), () => ctx.follow(topic), () => ctx.unfollow(topic)])
+      await call().catch((error: Fault) => refused.push(error.code));
+    return refused as string[];
+  });
+  expect((await (await runtime.submit(teller, null)).result()).output).toEqual(
+    Array.from({ length: 3 }, () => "invalid_argument"),
+  );
+});
+
+it("a time that is not a number is refused, not waited for", async () => {
+  const { runtime } = await setUp();
+  const sleeper = agent("sleeper", async (ctx) => {
+    const refused: unknown[] = [];
+    for (const call of [
+      () => ctx.sleepUntil(Number.NaN),
+      () => ctx.waitForSignal("go", { timeoutMs: Number.NaN }),
+    ])
+      await call().catch((error: Fault) => refused.push(error.code));
+    return refused as string[];
+  });
+  expect((await (await runtime.submit(sleeper, null)).result()).output).toEqual([
+    "invalid_argument",
+    "invalid_argument",
+  ]);
+});
+
+it.each([Number.NaN, 1.5, -1, Number.POSITIVE_INFINITY])(
+  "events are not read from %d on",
+  async (fromSeq) => {
+    const { runtime } = await setUp();
+    const run = await runtime.submit(
+      agent("clerk", async () => "done"),
+      null,
+    );
+    expect(() => run.events({ fromSeq })).toThrow(/fromSeq is .* an integer from 0/);
+  },
+);

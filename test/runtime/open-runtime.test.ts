@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { formatSessionId } from "../../src/kernel/index.ts";
+import { formatRunId, formatSessionId } from "../../src/kernel/index.ts";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { agent, gate, until } from "./bench-runtime.ts";
 
@@ -15,6 +15,11 @@ test.for<RuntimeOptions>([
   { suspendAfterMs: -1 },
   { closeGraceMs: Number.NaN },
   { warnAt: 2 },
+  { retry: { maxRetries: Number.NaN } },
+  { retry: { maxDelayMs: -1 } },
+  { retry: { jitter: Number.NaN } },
+  { runRetry: { maxRetries: 0.5 } },
+  { runRetry: { baseDelayMs: Number.NaN } },
 ])("%o is refused, and the store that was opened for it is closed", async (options) => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -22,7 +27,7 @@ test.for<RuntimeOptions>([
   const [name] = Object.keys(options);
   await expect(openRuntime({ store, ...options })).rejects.toMatchObject({
     code: "invalid_argument",
-    message: expect.stringContaining(`${name} is `),
+    message: expect.stringMatching(new RegExp(`^${name}(?:\\.\\w+)? is `)),
   });
   // SQLite's log goes with the last connection.
   expect((await readdir(folder)).filter((each) => each.endsWith("-wal"))).toEqual([]);
@@ -107,4 +112,53 @@ test("an agent whose submission was refused is not held for it", async () => {
   go.resolve();
   await run.result();
   await runtime.close();
+});
+
+test("agents of one name are refused as a whole, each time, and nobody is left half registered", async () => {
+  const runtime = await openRuntime();
+  onTestFinished(() => runtime.close());
+  const inner = agent("clerk", async () => "inner");
+  const lead = agent("clerk", async () => "lead", {
+    colleagues: [agent("other", async () => "other"), inner],
+  });
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await expect(runtime.submit(lead, null)).rejects.toMatchObject({
+      code: "already_exists",
+      message: expect.stringMatching(/clerk.*(?:name|key)/),
+    });
+  }
+  // Neither the lead nor whom it came with stands in the way of others.
+  for (const other of [agent("clerk", async () => "mine"), agent("other", async () => "mine")])
+    expect((await (await runtime.submit(other, null)).result()).output).toBe("mine");
+});
+
+test("an agent whose name is taken is told what to do about it", async () => {
+  const runtime = await openRuntime();
+  onTestFinished(() => runtime.close());
+  runtime.register(agent("clerk", async () => "first"));
+  expect(() => runtime.register(agent("clerk", async () => "second"))).toThrow(
+    /another name or a key.*sameName/,
+  );
+});
+
+test("a run id is somebody's for good: another agent or input under it is refused, the same is given its run", async () => {
+  const runtime = await openRuntime();
+  onTestFinished(() => runtime.close());
+  const runId = formatRunId("order-7");
+  const clerk = agent("clerk", async () => "clerk's");
+  const first = await runtime.submit(clerk, { item: 1, count: 2 }, { runId });
+  expect((await runtime.submit(clerk, { count: 2, item: 1 }, { runId })).runId).toBe(first.runId);
+  const refused = { code: "already_exists", details: { runId, agentId: clerk.id } };
+  await expect(
+    runtime.submit(
+      agent("other", async () => "other's"),
+      null,
+      { runId },
+    ),
+  ).rejects.toMatchObject(refused);
+  await expect(runtime.submit(clerk, { item: 2, count: 2 }, { runId })).rejects.toMatchObject(refused);
+  await expect(runtime.submit(clerk, null, { runId: "job-1" as typeof runId })).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining("run_"),
+  });
 });

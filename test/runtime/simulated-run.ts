@@ -2,6 +2,7 @@ import {
   executionBudget,
   formatAgentId,
   formatTaskId,
+  copyHeadcount,
   holdsSeat,
   type Priority,
   type Commit,
@@ -203,7 +204,7 @@ export class SimulatedRun {
   }
 
   #seat(command: HeadcountCommand): HeadcountOutcome {
-    const before = this.state.headcount;
+    const before = copyHeadcount(this.state.headcount);
     const outcome = this.state.seat(command, 0);
     const after = this.state.headcount;
     if (outcome.kind !== "ignored" && outcome.kind !== "refused") this.#draft.headcount.push(command);

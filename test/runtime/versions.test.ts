@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import {
-  defaultRetrySettings,
   formatTaskId,
+  retrySettings,
   type Agent,
   type Lease,
   type Rest,
@@ -13,7 +13,7 @@ import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import type { OwnerContext, VersionPolicy } from "../../src/runtime/owner-context.ts";
 import { StoredRunHandle } from "../../src/runtime/run-handle.ts";
 import { RunOwner } from "../../src/runtime/run-owner.ts";
-import { defaultRunRetry } from "../../src/runtime/run-retry.ts";
+import { runRetry } from "../../src/runtime/run-retry.ts";
 import { CallTimers } from "../../src/runtime/call-timers.ts";
 import { IdleWrites } from "../../src/runtime/idle-writes.ts";
 import { ContentNames } from "../../src/runtime/content-names.ts";
@@ -37,8 +37,8 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     random: { next: () => 0.5 },
     prices: { find: () => null },
     unknownPrice: "refuse",
-    retry: defaultRetrySettings,
-    runRetry: defaultRunRetry,
+    retry: retrySettings(),
+    runRetry: runRetry(),
     slots: new Slots(8),
     callTimers: new CallTimers(clock),
     idleWrites: new IdleWrites(),

@@ -1,8 +1,8 @@
 import {
   eventDraft,
   Fault,
+  isApprovalDecision,
   stopsTask,
-  type ApprovalDecision,
   type ApprovalHandler,
   type GatedCall,
   type GateVerdict,
@@ -86,15 +86,10 @@ function ask(by: string, reason: string, onAsk: "wait" | ApprovalHandler): GateV
 function strict(handler: ApprovalHandler): ApprovalHandler {
   return async (request, facts) => {
     const answer: unknown = await handler(request, facts);
-    if (isDecision(answer)) return answer;
+    if (isApprovalDecision(answer)) return answer;
     return {
       decision: "denied",
       reason: `the approval handler answered ${JSON.stringify(answer)}, which is no decision: { decision: "approved" | "denied" | "skipped" }`,
     };
   };
-}
-
-function isDecision(value: unknown): value is ApprovalDecision {
-  if (typeof value !== "object" || value === null || !("decision" in value)) return false;
-  return value.decision === "approved" || value.decision === "denied" || value.decision === "skipped";
 }

@@ -1,10 +1,10 @@
 import {
   classifyError,
-  defaultRetrySettings,
   errorKinds,
   eventDraft,
   Fault,
   retryDelayMs,
+  retrySettings,
   type ChatContext,
   type Clock,
   type ErrorKind,
@@ -14,7 +14,6 @@ import {
 } from "../../kernel/index.ts";
 import { failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
-import { atLeast } from "./option-range.ts";
 import { pause } from "./pause.ts";
 import { selects, type ToolSelection } from "./tool-selection.ts";
 
@@ -32,8 +31,7 @@ export interface RetryOptions extends Partial<Omit<RetrySettings, "enabled">> {
 /** Calls again after a failure that may pass, later each time, and never sooner than the provider asked for. */
 export function retry(options: RetryOptions): Layer {
   const { clock, random, chat = true, tools, kinds = passing } = options;
-  const settings: RetrySettings = { ...defaultRetrySettings, ...options, enabled: true };
-  atLeast("retry: maxRetries", settings.maxRetries, 0);
+  const settings = retrySettings({ ...options, enabled: true });
   if (settings.maxRetries === 0) return { name: "retry" };
   const retried = new Set<ErrorKind>(kinds);
 

@@ -2,8 +2,7 @@ import {
   BudgetExhaustedError,
   CancellationError,
   Fault,
-  seatsTaken,
-  stepHeadcount,
+  seatHeadcount,
   type Headcount,
   type HeadcountCommand,
   type HeadcountOutcome,
@@ -14,7 +13,7 @@ import {
 
 /** A headcount outside any run, and those who wait for a seat in it. */
 export class OwnSeats {
-  #headcount: Headcount;
+  readonly #headcount: Headcount;
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
 
   constructor(headcount: Headcount) {
@@ -51,8 +50,7 @@ export class OwnSeats {
   }
 
   #step(command: HeadcountCommand): HeadcountOutcome {
-    const { state, outcome } = stepHeadcount(this.#headcount, command);
-    this.#headcount = state;
+    const outcome = seatHeadcount(this.#headcount, command);
     for (const { taskId, change } of "changes" in outcome ? outcome.changes : []) {
       if (change !== "granted") continue;
       this.#waiting.get(taskId)?.resolve();
@@ -77,7 +75,7 @@ function refusal(
   return new BudgetExhaustedError({
     dimension: "agents",
     limit,
-    used: seatsTaken(headcount) + 1,
+    used: headcount.taken + 1,
     details,
   });
 }

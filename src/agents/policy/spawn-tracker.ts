@@ -4,7 +4,6 @@ import {
   openHeadcount,
   Priority,
   seatHolders,
-  seatsTaken,
   spawnBudget,
   type Headcount,
   type HeadcountTask,
@@ -88,7 +87,7 @@ export class SpawnTracker {
 
   /** The root's included; never above `budget.maxAgents` (H1). */
   get seatsTaken(): number {
-    return seatsTaken(this.#look());
+    return this.#look().taken;
   }
 
   get holders(): readonly SeatHolder[] {

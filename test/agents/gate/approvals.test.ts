@@ -243,13 +243,15 @@ describe.each(places)("an approval on %s", (name) => {
     expect(sent).toEqual([]);
   });
 
-  test("is only what says so: an answer that is no decision is a deny", async () => {
+  test("is only what says so: an answer that is no decision is refused, and answers nothing", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({ onAsk: "wait" });
     const run = await (await place.restart()).submit(agent, "Write to Ada.");
     const { data } = await untilTold(run, "approval_request");
-    await run.approve(data.approvalId, { decision: "yes" } as unknown as ApprovalDecision);
-    expect((await run.result()).output).toBe('[denied: "yes" is no decision]');
+    const decision = { decision: "yes" } as unknown as ApprovalDecision;
+    await expect(run.approve(data.approvalId, decision)).rejects.toMatchObject({ code: "invalid_argument" });
+    await run.approve(data.approvalId, { decision: "denied" });
+    expect((await run.result()).output).toBe("[denied: by a person]");
     expect(sent).toEqual([]);
   });
 
