@@ -37,7 +37,7 @@ import {
 } from "../kernel/index.ts";
 import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { AgentStream } from "./agent-stream.ts";
-import type { SchemaCheck } from "./answer-format.ts";
+import { acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { architectureNamed } from "./architectures/registry.ts";
 import { PromptWindow } from "./compaction/prompt-window.ts";
 import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
@@ -283,7 +283,10 @@ export class Agent implements HostedAgent {
     const { budget = {} } = options;
     const deadlineMs =
       timeoutMs === undefined ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
-    if (readInput(input as JsonValue) === undefined) throw refusedInput(this.name);
+    const read = readInput(input as JsonValue);
+    if (read === undefined) throw refusedInput(this.name);
+    const schema = output ?? read.output;
+    if (schema !== undefined) await acceptSchema(this.#plan.check, schema);
     const asked = output === undefined ? input : { ...requestOf(input), output };
     return at.submit(this, asked as JsonValue, {
       ...options,

@@ -18,7 +18,7 @@ import {
   type Turn,
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
-import { fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
+import { acceptSchema, fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
 import { closeInvocation, stopOf, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
@@ -153,6 +153,8 @@ class Invocation {
     const { architecture, stopHooks, check, agent } = this.#plan;
     const session = this.#session;
     const ctx = this.#ctx;
+    const { output: schema } = this.#given;
+    if (schema !== undefined) await acceptSchema(check, schema);
     this.#prompt = this.#given.prompt;
     for (let continued = 0; ; continued++) {
       this.#roundFrom = session.messages.length;
@@ -169,7 +171,6 @@ class Invocation {
       this.#say(this.#prompt);
       this.#prompt = said;
     }
-    const { output: schema } = this.#given;
     const { interrupted, interruptionReason } = session;
     if (interrupted) {
       const status = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";

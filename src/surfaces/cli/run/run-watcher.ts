@@ -3,6 +3,7 @@ import {
   messageText,
   type Delta,
   type Event,
+  type Failure,
   type JsonValue,
   type RunResult,
 } from "../../../kernel/index.ts";
@@ -62,6 +63,7 @@ export class TextWatcher implements RunWatcher {
     turns,
     usage,
     costUsd,
+    lost,
     runId,
     failure,
     interruptionReason,
@@ -71,13 +73,14 @@ export class TextWatcher implements RunWatcher {
     const { isWatched } = this.#terminal;
     if (text !== "" && !(isWatched && text === this.#lastText))
       await this.#terminal.out(isWatched ? shownText(text) : text);
-    const why = failure?.message ?? interruptionReason;
-    if (status !== "completed" && why !== null && why !== undefined)
-      this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
-    const tokens = (usage.inputTokens + usage.outputTokens).toLocaleString("en");
+    const why = failure === null ? interruptionReason : (adviceOn(failure) ?? failure.message);
+    if (status !== "completed" && why !== null) this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
+    const tokens = `${counted(usage.inputTokens + usage.outputTokens)} tokens`;
+    // B3: of calls that ended without a bill.
+    const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} charged as lost`;
     const cost = costUsd === null ? "price unknown" : `$${costUsd.toFixed(4)}`;
     this.#terminal.say(
-      `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens} tokens · ${cost} · ${runId}`,
+      `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens}${unreported} · ${cost} · ${runId}`,
     );
   }
 
@@ -97,6 +100,19 @@ export class TextWatcher implements RunWatcher {
     if (this.#shown !== "") this.#terminal.put("\n");
     this.#shown = "";
   }
+}
+
+/** What can be done at a command line, where code has other means. */
+function adviceOn({ code, details }: Failure): string | undefined {
+  if (code !== "unknown_price") return undefined;
+  const { provider, modelId } = details ?? {};
+  const isNamed = typeof provider === "string" && typeof modelId === "string";
+  const model = isNamed ? `${provider}/${modelId}` : "the model";
+  return `${model} has no known price, without which --max-budget-usd cannot be kept: cap the run by --max-tokens or --max-turns in its place`;
+}
+
+function counted(tokens: number): string {
+  return tokens.toLocaleString("en");
 }
 
 /** Line breaks are the model's to make; anything else that steers a terminal is not. */
