@@ -1,6 +1,7 @@
 import {
   agentSession,
   assistantMessage,
+  CancellationError,
   eventDraft,
   modelFor,
   type AgentSession,
@@ -120,6 +121,7 @@ class Invocation {
     } catch (error) {
       const session = this.#session;
       this.#reportMetadata();
+      this.#keepPartial(error);
       const stop = stopOf(error);
       if (stop !== undefined) {
         const output = this.#guardsOutput ? "" : session.output;
@@ -132,6 +134,17 @@ class Invocation {
       }
       throw error;
     }
+  }
+
+  /** S1: of an answer that a stop broke off, what was shown is what there is of it, here and in the session. */
+  #keepPartial(error: unknown): void {
+    const partial = error instanceof CancellationError ? error.partial : "";
+    if (partial === "" || this.#guardsOutput) return;
+    const session = this.#session;
+    session.output = partial;
+    this.#say(this.#prompt);
+    if (session.messages.at(-1)?.role !== "assistant")
+      session.messages = session.messages.append(assistantMessage(partial));
   }
 
   #begin(): AgentSession {

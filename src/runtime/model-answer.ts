@@ -17,6 +17,7 @@ import {
   type Usage,
 } from "../kernel/index.ts";
 import { reserveCall, type Grant } from "./call-reservation.ts";
+import type { ShownAnswer } from "./delta-stream.ts";
 import { shownAnswer } from "./filtered-deltas.ts";
 import { ModelLine, type FailedAttempt } from "./model-line.ts";
 import { never } from "./never.ts";
@@ -94,6 +95,7 @@ class Asking {
   #sentAt = 0;
   /** Pieces of the answer that came. */
   #parts = 0;
+  #shown: ShownAnswer | undefined;
 
   constructor(open: OpenStep, outgoing: Outgoing, attempts: Attempts) {
     this.#open = open;
@@ -165,6 +167,7 @@ class Asking {
   async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
     const { signal } = this.#open.strand;
     const shown = shownAnswer(this.#open, this.#attempts.count, this.#outgoing.filters);
+    this.#shown = shown;
     shown.begin();
     const finish = await readUntil(model.stream(request, { signal }), (part) => {
       this.#parts++;
@@ -198,10 +201,15 @@ class Asking {
     throw error;
   }
 
+  /** Only of the answer itself: what is asked on the way to it is not for whoever waits for it. */
+  get #partial(): string {
+    return this.#outgoing.role === "main" ? (this.#shown?.text ?? "") : "";
+  }
+
   async #failed(model: Model, grant: Grant, error: unknown): Promise<Answer> {
     const open = this.#open;
     if (open.runner.dropped) return never();
-    const failed = fail(open, grant, error, this.#parts);
+    const failed = fail(open, grant, error, this.#parts, this.#partial);
     if (failed.charged) this.#attempts.turns = 0;
     if (this.#line.passOn(failed)) tellFallback(open, model, this.#line.model, failed.error);
     else await delay(open, retryDelay(open, this.#tries++, this.#line.startOver()));
@@ -224,6 +232,7 @@ function fail(
   grant: Grant,
   cause: unknown,
   parts: number,
+  partial: string,
 ): FailedAttempt & { readonly charged: boolean } {
   const { runner, strand } = open;
   const error = classifyError(cause, { now: runner.owner.clock.now() });
@@ -235,10 +244,14 @@ function fail(
   else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
   open.end();
   const stop = strand.token.error;
-  if (stop !== undefined) throw stop;
+  if (stop !== undefined) throw partial === "" ? stop : brokenOff(stop, partial);
   // A fault that names no kind of failure is about the request or the set-up.
   if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
   return { error, cause, charged, shown: parts > 0 };
+}
+
+function brokenOff({ reason, status, cause }: CancellationError, partial: string): CancellationError {
+  return new CancellationError(reason, { status, partial, ...(cause !== undefined && { cause }) });
 }
 
 function tellFallback(

@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { noUsage, type JsonValue, type RunResult } from "../../../src/kernel/index.ts";
+import {
+  formatTaskId,
+  noUsage,
+  type Delta,
+  type JsonValue,
+  type RunResult,
+} from "../../../src/kernel/index.ts";
 import { TextWatcher } from "../../../src/surfaces/cli/run/run-watcher.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal.ts";
 
@@ -67,4 +73,12 @@ test("an unknown price is told of with what can be done at a command line", asyn
   await new TextWatcher(terminal).end({ ...ended(""), status: "failed", failure });
   expect(said[0]).toMatch(/^reeve: failed: ollama\/qwen3 has no known price.*--max-tokens or --max-turns/u);
   expect(said.join("\n")).not.toContain("openRuntime");
+});
+
+test("what is on the screen of an answer that was broken off is not shown again", async () => {
+  const { terminal, out, put } = screen(true);
+  const watcher = new TextWatcher(terminal);
+  await watcher.see({ type: "message_update", taskId: formatTaskId(0), kind: "text", text: "half" } as Delta);
+  await watcher.end({ ...ended("half"), status: "cancelled" });
+  expect([put.join(""), out]).toEqual(["half\n", []]);
 });

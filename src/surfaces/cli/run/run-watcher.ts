@@ -68,10 +68,11 @@ export class TextWatcher implements RunWatcher {
     failure,
     interruptionReason,
   }: RunResult<JsonValue>): Promise<void> {
+    const onScreen = this.#shown === "" ? this.#lastText : this.#shown;
     this.#breakOff();
     const text = output === null ? "" : typeof output === "string" ? output : JSON.stringify(output);
     const { isWatched } = this.#terminal;
-    if (text !== "" && !(isWatched && text === this.#lastText))
+    if (text !== "" && !(isWatched && text === onScreen))
       await this.#terminal.out(isWatched ? shownText(text) : text);
     const why = failure === null ? interruptionReason : (adviceOn(failure) ?? failure.message);
     if (status !== "completed" && why !== null) this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
