@@ -13,6 +13,7 @@ import { JsonSchemaCheck, SchemaReader, toModel, type ModelLike } from "./capabi
 import { defaultRuntime } from "./default-runtime.ts";
 import {
   Fault,
+  jsonText,
   type Infer,
   type JsonSchema,
   type JsonValue,
@@ -160,7 +161,5 @@ async function valued(
 }
 
 function textual(result: RunResult<JsonValue>): RunResult {
-  const { output } = result;
-  if (typeof output === "string") return { ...result, output };
-  return { ...result, output: output === null ? "" : JSON.stringify(output) };
+  return { ...result, output: jsonText(result.output) };
 }

@@ -3,6 +3,7 @@ import {
   assistantMessage,
   CancellationError,
   eventDraft,
+  jsonText,
   modelFor,
   type AgentSession,
   type Architecture,
@@ -109,7 +110,7 @@ class Invocation {
           : tripped(refused, "");
       if (refused === undefined) {
         this.#adopt(result);
-        const withheld = guarded && (await guarded.output(textOf(result.output)));
+        const withheld = guarded && (await guarded.output(jsonText(result.output)));
         if (withheld !== undefined) {
           this.#session.messages = withAnswer(this.#session.messages, withheld.reason);
           result = tripped(withheld, withheld.reason);
@@ -223,7 +224,7 @@ class Invocation {
   /** What a layer made of the answer is what was said. */
   #adopt(result: AgentRunResult): void {
     const session = this.#session;
-    const answer = textOf(result.output);
+    const answer = jsonText(result.output);
     if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
     else {
       this.#say(this.#prompt, answer);
@@ -236,7 +237,11 @@ class Invocation {
     const { messages, settled } = this.#session;
     const asked = messages.length === this.#turn.history.length ? [this.#given.message] : [];
     const open = unanswered(messages.at(-1), { reason: "answered in its place", settled });
-    return messages.append(...asked, ...(open === undefined ? [] : [open]), assistantMessage(textOf(output)));
+    return messages.append(
+      ...asked,
+      ...(open === undefined ? [] : [open]),
+      assistantMessage(jsonText(output)),
+    );
   }
 
   /** Nothing to wait for unless the application keeps the history. */
@@ -319,8 +324,4 @@ const none: readonly never[] = [];
 
 function tripped({ reason }: Tripped, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };
-}
-
-function textOf(output: JsonValue): string {
-  return typeof output === "string" ? output : JSON.stringify(output);
 }

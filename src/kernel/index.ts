@@ -160,6 +160,7 @@ export {
   copyJson,
   isJson,
   type JsonObject,
+  jsonText,
   type JsonValue,
   sealJson,
   sealMadeJson,

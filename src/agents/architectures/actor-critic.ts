@@ -1,11 +1,12 @@
-import type {
-  Agent,
-  AgentSession,
-  Architecture,
-  Dependencies,
-  EventDraft,
-  JsonValue,
-  WorkerBrief,
+import {
+  jsonText,
+  type Agent,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+  type JsonValue,
+  type WorkerBrief,
 } from "../../kernel/index.ts";
 import { countOf, scoreOf } from "./bound.ts";
 import { answerOf, endWith, hire } from "./hire.ts";
@@ -119,13 +120,9 @@ function critiqueIn(said: string): Critique {
   const { issues, summary } = read ?? {};
   return {
     score: scoreIn(said) ?? 0,
-    issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => textOf(issue)) : [],
+    issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => jsonText(issue)) : [],
     summary: typeof summary === "string" ? summary : read === undefined ? said.trim() : "",
   };
-}
-
-function textOf(issue: JsonValue): string {
-  return typeof issue === "string" ? issue : JSON.stringify(issue);
 }
 
 /** One agent that works and one that judges, until the work is good enough. */

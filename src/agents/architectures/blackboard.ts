@@ -1,4 +1,10 @@
-import type { AgentSession, Architecture, Dependencies, EventDraft, JsonValue } from "../../kernel/index.ts";
+import {
+  jsonText,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+} from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf } from "./bound.ts";
 import { hire, stopIfSpent, whyNot, type WorkerEnd } from "./hire.ts";
@@ -209,9 +215,9 @@ function entryIn(agent: string, said: string): { readonly entry: Entry; readonly
     entry: {
       agent,
       kind: typeof kind === "string" && kind !== "" ? kind.toLowerCase() : "note",
-      content: textOf(content),
+      content: jsonText(content),
     },
-    own: own === undefined || own === null ? "" : textOf(own),
+    own: own === undefined ? "" : jsonText(own),
   };
 }
 
@@ -226,10 +232,6 @@ function choiceIn(said: string): Choice | undefined {
     nextAgent: named,
     instruction: typeof instruction === "string" ? instruction : "",
   };
-}
-
-function textOf(value: JsonValue): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** Agents that work on a question by writing on a board that all of them see. */

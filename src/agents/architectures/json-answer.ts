@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../kernel/index.ts";
+import { jsonText, type JsonObject, type JsonValue } from "../../kernel/index.ts";
 import { fencedIn, unfenced } from "../answer-format.ts";
 import { jsonSpansIn } from "./json-spans.ts";
 
@@ -49,7 +49,7 @@ export function scoreIn(text: string): number | undefined {
   for (const value of jsonValuesIn(text)) {
     if (typeof value === "number") return shareIn(String(value));
     const { score } = isJsonObject(value) && Object.hasOwn(value, "score") ? value : {};
-    if (score !== undefined) return shareIn(typeof score === "string" ? score : JSON.stringify(score));
+    if (score !== undefined) return shareIn(jsonText(score));
   }
   const said = withoutThoughts(text);
   const written = /score\D{0,12}?(-?\.?\d[^\n]{0,20})/iu.exec(said)?.[1];

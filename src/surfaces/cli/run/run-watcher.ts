@@ -1,5 +1,6 @@
 import {
   formatTaskId,
+  jsonText,
   messageText,
   type Delta,
   type Event,
@@ -70,7 +71,7 @@ export class TextWatcher implements RunWatcher {
   }: RunResult<JsonValue>): Promise<void> {
     const onScreen = this.#shown === "" ? this.#lastText : this.#shown;
     this.#breakOff();
-    const text = output === null ? "" : typeof output === "string" ? output : JSON.stringify(output);
+    const text = jsonText(output);
     const { isWatched } = this.#terminal;
     if (text !== "" && !(isWatched && text === onScreen))
       await this.#terminal.out(isWatched ? shownText(text) : text);
