@@ -26,7 +26,7 @@ import { readUntil } from "./read-until.ts";
 import { Settling } from "./settling.ts";
 import { partialOutput } from "./task-end.ts";
 import type { TaskRunner } from "./task-runner.ts";
-import { putTogether } from "./whole-text.ts";
+import { makeTextWhole } from "./whole-text.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
 export interface CalledModel {
@@ -310,7 +310,7 @@ export function conclude(
   const { name } = open.runner.nameOf(model);
   const named =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
-  putTogether(message);
+  makeTextWhole(message);
   open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
   const cut = cutShort(open, grant, stopReason, messageText(message));
   if (cut !== undefined) throw cut;

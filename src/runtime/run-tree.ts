@@ -27,7 +27,7 @@ import { closingChanges, forgottenHistory } from "./kept-history.ts";
 import { MailDeliveries } from "./mail-deliveries.ts";
 import { hostedAgent, type OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
-import { lossesOf } from "./recovery.ts";
+import { lossesOf } from "./losses.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
 import type { RunLog } from "./run-log.ts";
 import { withRunFacts } from "./run-facts-storage.ts";

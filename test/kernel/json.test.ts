@@ -2,7 +2,14 @@ import { isDeepStrictEqual } from "node:util";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assertJson, canonicalJson, copyJson, isJson, jsonText, type JsonValue } from "../../src/kernel/index.ts";
+import {
+  assertJson,
+  canonicalJson,
+  copyJson,
+  isJson,
+  jsonText,
+  type JsonValue,
+} from "../../src/kernel/index.ts";
 
 class Point {
   readonly x = 1;
