@@ -4,7 +4,7 @@ import { ClosingLine } from "./test/reporter/closing-line.ts";
 /** Suites of their own, with the folders they are in. What a store does is its contract and what that costs in files and processes. */
 const apart = {
   browser: ["browser"],
-  contract: ["contract", "runtime/stores"],
+  contract: ["contract", "golden", "runtime/stores"],
   crash: ["crash"],
   desktop: ["desktop"],
   gates: ["gates"],

@@ -39,8 +39,8 @@ import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput }
 import { AgentStream } from "./agent-stream.ts";
 import { acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { architectureNamed } from "./architectures/registry.ts";
-import { PromptWindow } from "./compaction/prompt-window.ts";
-import { summarizeIn, type Summarizer } from "./compaction/summarizer.ts";
+import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
+import type { Summarizer } from "./compaction/summarizer.ts";
 import { composeGate } from "./gate/compose-gate.ts";
 import type { ToolExtension } from "./gate/extension-layer.ts";
 import { withGuardrailModels } from "./guardrails/guarded-run.ts";
@@ -377,15 +377,11 @@ function refuseTwice(agent: string, tools: readonly Tool[]): void {
 
 /** That the model is shown less than was said is told in the log. */
 function promptWindow(ctx: RunContext, compaction: NonNullable<AgentOptions["compaction"]>): PromptWindow {
-  return new PromptWindow(compaction(summarizeIn(ctx, { role: summaryRole })), (change) =>
-    ctx.tell(
-      eventDraft("architecture_event", {
-        architecture: "agent",
-        name: "agent.messages_snipped",
-        data: { ...change },
-      }),
-    ),
-  );
+  const onCompact = (change: WindowChange): void => {
+    const data = { architecture: "agent", name: "agent.messages_snipped", data: { ...change } };
+    ctx.tell(eventDraft("architecture_event", data));
+  };
+  return new PromptWindow({ ctx, strategy: compaction, role: summaryRole, onCompact });
 }
 
 function unchecked(): never {

@@ -49,8 +49,8 @@ function joined(text: string, orders: string): string {
 }
 
 /**
- * Where a history of the application's own keeps a conversation: as the runtime's sessions do, so that no worker, user or asker sees what
- * another said. `undefined`: it is not to be kept.
+ * Where a history of the application's own keeps a conversation: as the runtime's sessions do, so that no worker or asker sees what
+ * another said, nor a worker what it did for another user. `undefined`: it is not to be kept.
  */
 export function historyKey(
   { agentId }: RunContext,

@@ -35,7 +35,7 @@ export interface AgentEvents {
     readonly tokensBefore: number;
     readonly tokensAfter: number;
   };
-  /** A model failed and the next one that may answer is asked at once. */
+  /** A model failed and the next one that may answer is asked. */
   model_fallback: {
     readonly from: { readonly provider: string; readonly modelId: string };
     readonly to: { readonly provider: string; readonly modelId: string };

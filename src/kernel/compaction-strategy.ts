@@ -16,4 +16,9 @@ export interface CompactionGoal {
 export interface CompactionStrategy {
   /** A strategy with limits of its own may leave the goal to those after it. */
   compact(rawHistory: readonly ChatMessage[], goal?: CompactionGoal): Promise<readonly ChatMessage[]>;
+  /**
+   * Whether `compact` may come to something else. Goes by the history alone, so that a replay comes to the same. J4: compacting is a step of
+   * the run; without this method one is recorded before every model call.
+   */
+  isDue?(rawHistory: readonly ChatMessage[], goal?: CompactionGoal): boolean;
 }

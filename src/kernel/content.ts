@@ -7,7 +7,7 @@ interface PartBase {
   readonly providerMetadata?: ProviderMetadata;
 }
 
-/** Binary content: base64 kept inline, or an address (http, data or a blob of the run). */
+/** Binary content: base64 kept inline, or an address (http or data). */
 export type MediaSource =
   | { readonly kind: "base64"; readonly data: string }
   | { readonly kind: "url"; readonly url: string };

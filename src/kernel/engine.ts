@@ -1,9 +1,16 @@
 import type { RunId } from "./identity.ts";
 import type { Lease, Rest } from "./lease.ts";
 
+/** How a host left a run. */
+export interface LeftRun {
+  readonly rest: Rest;
+  /** It was released with its last commit (`Journal.appendAndRelease`). */
+  readonly isReleased: boolean;
+}
+
 /** What an engine drives: given a lease, it works on the run until it rests, or until `lease_lost`. */
 export interface RunHost {
-  drive(lease: Lease): Promise<Rest>;
+  drive(lease: Lease): Promise<LeftRun>;
 }
 
 /**

@@ -48,6 +48,17 @@ export const errorKinds: Readonly<Record<ErrorKind, ErrorPolicy>> = Object.freez
   format_error: policy([400], "never"),
 });
 
+/** Whether another model may answer where one failed so. A conversation that is too long is compacted, not taken elsewhere. */
+export function mayBeAnsweredElsewhere(kind: ErrorKind): boolean {
+  return !metEverywhere.has(kind);
+}
+
+const metEverywhere: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
+  "content_blocked",
+  "context_overflow",
+  "format_error",
+]);
+
 function policy(status: readonly number[], retry: ErrorPolicy["retry"]): ErrorPolicy {
   return Object.freeze({ status: Object.freeze([...status]), retryable: retry !== "never", retry });
 }

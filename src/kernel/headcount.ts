@@ -11,7 +11,7 @@ import type { SpawnBudget } from "./spawn-budget.ts";
  * - `pausing`: keeps its seat until its open calls settle (H2). Becomes `paused` by `settle`, `suspend` or `crash`, or
  *   `seated` again when whoever it was to yield to got another seat or left.
  * - `paused`: no seat. Recalled when one frees, highest priority first, among equals the longest in the queue (H5).
- * - `pending`: a newcomer that was promised a seat and does not have it yet.
+ * - `pending`: a newcomer that was promised a seat, or waits for the next that frees, and does not have it yet.
  *
  * The promises: H1 seats taken <= `maxAgents`, at every moment. H2 a seat changes hands only when its holder is done with
  * it. H3 only HIGH or CRITICAL newcomers preempt, only strictly lower tasks, lowest first, newest among equals; never
@@ -60,8 +60,11 @@ export type HeadcountCommand =
       readonly taskId: TaskId;
       readonly parentId: TaskId;
       readonly priority: Priority;
-      /** It was hired before, and is gone on with (J5): where it would be refused a seat it is paused until one frees. */
-      readonly waits?: boolean;
+      /**
+       * Where it would be refused a seat it waits for the next that frees, as this: `pending` a newcomer, `paused` one that was hired before
+       * and is gone on with (J5). A newcomer for whom no seat can free is refused all the same.
+       */
+      readonly waits?: "pending" | "paused";
     }
   /** The task ended, however it ended. */
   | { readonly type: "release"; readonly taskId: TaskId }
@@ -83,11 +86,19 @@ export interface SeatChange {
   readonly change: "granted" | "pausing" | "paused" | "recalled" | "kept";
 }
 
-export type RefusalReason = "full" | "preemption_off" | "nobody_below" | "already_hired" | "unknown_parent";
+/** `nobody_leaves`: it would wait for ever, since whoever has a seat waits for it, or for somebody else who waits for one. */
+export type RefusalReason =
+  | "full"
+  | "preemption_off"
+  | "nobody_below"
+  | "nobody_leaves"
+  | "already_hired"
+  | "unknown_parent";
 
 export type HeadcountOutcome =
   | { readonly kind: "granted" | "done"; readonly changes: readonly SeatChange[] }
-  | { readonly kind: "pending"; readonly victim: TaskId; readonly changes: readonly SeatChange[] }
+  /** `victim`: whose seat it is promised; `null` where it waits for whichever frees. */
+  | { readonly kind: "pending"; readonly victim: TaskId | null; readonly changes: readonly SeatChange[] }
   /** H4: a value the model can react to. `holders` says who has the seats. */
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] }
   /** The task is not here, or not in a status the command applies to; nothing changed. */

@@ -1,6 +1,6 @@
 import type { Commit } from "./commit.ts";
 import type { AgentId, RunId, SessionId } from "./identity.ts";
-import type { Lease } from "./lease.ts";
+import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
 import type { Priority } from "./priority.ts";
 import type { RunPage, RunQuery, RunSummary } from "./run-summary.ts";
@@ -41,7 +41,8 @@ export interface Submission {
 
 /** What came of creating a run. */
 export type Creation =
-  | { readonly kind: "created" }
+  /** `lease`: it was claimed along with it. */
+  | { readonly kind: "created"; readonly lease?: Lease }
   /** A run of this id is there; nothing changed. */
   | { readonly kind: "exists" }
   /** The agent has an unfinished run in the session, which has the mail. */
@@ -58,7 +59,7 @@ export type Creation =
  * - J3 A writer whose lease was lost is refused with `lease_lost`, and nothing is written.
  * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
  * - A number that leaves a gap is refused with `invalid_argument`.
- * - S5 With a `flight`, whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits. What is
+ * - S5 With a `flight`, what another user or tenant submits is never said to a run: that acts in its own user's name. Whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits. What is
  *   submitted with a commit is so exactly when the commit stands.
  * - E1 After a commit with `erases` nobody reads the words of those tasks any more, whatever dies; the events' chain still holds.
  * - K1 A run has ended when a commit tells `run_end`, and goes on again when one reopens a task; `list` says so from that commit on.
@@ -69,6 +70,16 @@ export interface Journal {
   create(run: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation>;
   /** The same, over when it returns. A store that cannot do it has none. */
   createNow?(run: RunRecord, first: Commit, flight?: SingleFlight): Creation;
+  /**
+   * The same as `create`, for a worker that has room for the run: it is claimed in the same breath if it is one that `claim` is for and no
+   * other run waits to be (L5). A store that cannot do it has none.
+   */
+  createAndClaim?(
+    run: RunRecord,
+    first: Commit,
+    flight: SingleFlight | undefined,
+    claim: ClaimOptions,
+  ): Promise<Creation>;
   find(runId: RunId): Promise<RunRecord | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
   /** The commit that stands under this number. With it, after all that it changes itself, what is submitted, in this order. */
@@ -78,6 +89,13 @@ export interface Journal {
    * what `append` rejects with. A store that cannot do it has none.
    */
   appendNow?(lease: Lease, commit: Commit): Commit | undefined;
+  /** As `append` and then `Leases.release`, both or neither. A store that cannot do it has none. */
+  appendAndRelease?(
+    lease: Lease,
+    commit: Commit,
+    submissions: readonly Submission[] | undefined,
+    rest: Rest,
+  ): Promise<Commit>;
   /** What has been committed, from `number` on; ends there. */
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
   /** The same, as many at a time as are read at once: for whoever wants all of them. */

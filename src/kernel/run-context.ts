@@ -51,6 +51,11 @@ export type OnPause = "suspend" | "return-partial";
 
 export interface SpawnOptions {
   readonly priority?: Priority;
+  /**
+   * H4: `refuse` unless told. `wait`: it is hired, and begins once a seat frees; refused only where none can, since all who have one wait
+   * for it. For code that has nothing else to do about a refusal; a model has.
+   */
+  readonly onFull?: "refuse" | "wait";
   /** Tightened by the parent's (B6). */
   readonly budget?: Partial<ExecutionBudget>;
   /** RUN unless told. */

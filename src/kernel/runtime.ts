@@ -27,7 +27,7 @@ export interface SubmitOptions {
   readonly streaming?: boolean;
   /**
    * S5: what becomes of the input while the agent is at work in the session: `agent_busy`, unless told; or steering for its next turn.
-   * A run that is suspended there takes it as steering either way.
+   * A run that is suspended there takes it as steering either way; one of another user or tenant never does.
    */
   readonly whenBusy?: "refuse" | "steer";
   /** `run_` and letters, digits, _ or -. Submitting again under the same id is submitting once. */

@@ -77,16 +77,23 @@ function acquire(seating: Seating, command: Acquire): HeadcountOutcome {
 }
 
 function turnAway(seating: Seating, command: Acquire, reason: RefusalReason): HeadcountOutcome {
-  if (command.waits !== true) return seating.refuse(reason);
+  const { taskId, parentId, waits } = command;
+  if (waits === undefined) return seating.refuse(reason);
+  if (waits === "pending") {
+    if (!seating.hasLeaver({ hires: parentId })) return seating.refuse("nobody_leaves");
+    seating.hire(command, "pending");
+    return { kind: "pending", victim: null, changes: seating.changes };
+  }
   seating.hire(command, "paused");
-  seating.note(command.taskId, "paused");
+  seating.note(taskId, "paused");
   return seating.done();
 }
 
 /** H4: what a task held goes to whoever was promised it, else to the head of the queue. */
 function release(seating: Seating, task: HeadcountTask): HeadcountOutcome {
   seating.remove(task);
-  if (task.yieldsTo !== null) seating.seat(task.yieldsTo);
+  const promised = task.yieldsTo === null ? undefined : seating.find(task.yieldsTo);
+  if (promised !== undefined && seating.maySit(promised)) seating.seat(promised.taskId);
   seating.keepVictimOf(task.taskId);
   seating.fillSeats();
   return seating.done();
@@ -103,6 +110,7 @@ function reprioritize(seating: Seating, task: HeadcountTask, priority: Priority)
       (each) =>
         each.priority > priority &&
         seating.victimOf(each.taskId) === undefined &&
+        seating.maySit(each, task.taskId) &&
         !seating.isAncestor(task.taskId, each.parentId),
     );
   if (waiter !== undefined) seating.yieldSeat(task.taskId, waiter.taskId);
@@ -123,6 +131,13 @@ function lowestBelow(seating: Seating, priority: Priority, parentId: TaskId): He
 
 function mayYield(seating: Seating, task: HeadcountTask): boolean {
   return seating.state.budget.allowPreempt && task.taskId !== seating.state.rootId && !task.shielded;
+}
+
+/** Seats as they would be. */
+interface SeatMove {
+  readonly comes?: TaskId | undefined;
+  readonly goes?: TaskId | undefined;
+  readonly hires?: TaskId | undefined;
 }
 
 type Changing<Value> = { -readonly [Key in keyof Value]: Value[Key] };
@@ -225,11 +240,18 @@ class Seating {
     else this.note(taskId, "pausing");
   }
 
+  /** Its seat goes to whoever was promised it. It need not, where that one would then wait for others without a seat, as all do. */
   pause(taskId: TaskId): void {
     const to = this.find(taskId)?.yieldsTo ?? null;
+    const promised = to === null ? undefined : this.find(to);
+    if (promised !== undefined && !this.maySit(promised, taskId)) {
+      this.change(taskId, { status: "seated", yieldsTo: null });
+      this.note(taskId, "kept");
+      return;
+    }
     this.change(taskId, { status: "paused", yieldsTo: null, queued: this.state.nextOrder++ });
     this.note(taskId, "paused");
-    if (to !== null) this.seat(to);
+    if (promised !== undefined) this.seat(promised.taskId);
   }
 
   /** Gives a free seat to a task of the queue. A paused one is shielded until its next model call (H3). */
@@ -251,9 +273,41 @@ class Seating {
     if (!this.hasFreeSeat()) return;
     for (const task of this.queue()) {
       if (!this.hasFreeSeat()) return;
+      if (!this.maySit(task)) continue;
       this.seat(task.taskId);
       this.keepVictimOf(task.taskId);
     }
+  }
+
+  /**
+   * A seat that frees goes to nobody who would wait in it for someone without one while all others who have a seat do. There is always
+   * somebody to have it: of those who wait, one who is above no other. `from` is who gives it up.
+   */
+  maySit(task: HeadcountTask, from?: TaskId): boolean {
+    // Who has nobody below it waits for nobody; a newcomer has not.
+    return (
+      task.status === "pending" || task.children === 0 || this.hasLeaver({ comes: task.taskId, goes: from })
+    );
+  }
+
+  /**
+   * Whether someone who has a seat is above nobody who waits for one, and above nobody that `hires` hires. A newcomer that is promised a
+   * seat does not wait: it comes. As long as there is such a one, seats go on to free.
+   */
+  hasLeaver({ comes, goes, hires }: SeatMove): boolean {
+    const all = this.all();
+    const sits = (task: HeadcountTask): boolean =>
+      task.taskId === comes || (holdsSeat(task) && task.taskId !== goes);
+    const promised = new Set(all.map(({ yieldsTo }) => yieldsTo));
+    const above = new Set<TaskId>();
+    const climb = (from: TaskId | null): void => {
+      for (let at = from; at !== null && !above.has(at); at = this.#tasks[at]?.parentId ?? null)
+        above.add(at);
+    };
+    climb(hires ?? null);
+    for (const task of all)
+      if (!sits(task) && !(task.status === "pending" && promised.has(task.taskId))) climb(task.parentId);
+    return all.some((task) => sits(task) && !above.has(task.taskId));
   }
 
   #count(task: HeadcountTask, by: 1 | -1): void {

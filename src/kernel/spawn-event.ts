@@ -5,12 +5,12 @@ import type { Priority } from "./priority.ts";
 /** Hiring, and the moves of seats. */
 export interface SpawnEvents {
   spawn_start: { readonly childTaskId: TaskId; readonly agentId: AgentId; readonly priority: Priority };
-  /** Promised the seat of `victim`, which is told to pause. */
+  /** Promised the seat of `victim`, which is told to pause; `null`: it waits for whichever seat frees. */
   spawn_wait: {
     readonly childTaskId: TaskId;
     readonly agentId: AgentId;
     readonly priority: Priority;
-    readonly victim: TaskId;
+    readonly victim: TaskId | null;
   };
   spawn_refuse: {
     readonly agentId: AgentId;

@@ -14,9 +14,9 @@ import {
   type IdSource,
   type JsonValue,
   type Lease,
+  type LeftRun,
   type PriceTable,
   type Random,
-  type Rest,
   type RetrySettings,
   type RunHandle,
   type RunId,
@@ -221,7 +221,7 @@ class LocalRuntime implements Runtime {
     if (this.#sameName === "replace")
       return this.#handle(await this.#submitCast(agent, input, options), options.userId);
     this.register(agent);
-    const submitted = submitRun(this.#owner, agent, input, options);
+    const submitted = submitRun(this.#owner, this.#engine, agent, input, options);
     return this.#handle(submitted instanceof Promise ? await submitted : submitted, options.userId);
   }
 
@@ -237,7 +237,7 @@ class LocalRuntime implements Runtime {
     if (isMine) this.#casts.set(runId, cast);
     let startedAs: RunId | undefined;
     try {
-      const record = await submitRun(this.#owner, agent, input, { ...options, runId });
+      const record = await submitRun(this.#owner, this.#engine, agent, input, { ...options, runId });
       startedAs = record.runId;
       return record;
     } finally {
@@ -282,25 +282,25 @@ class LocalRuntime implements Runtime {
     return new StoredRunHandle({ store, clock, ids, record, unknownPrice, observed: this.#observed, by });
   }
 
-  #drive(lease: Lease): Promise<Rest> {
+  #drive(lease: Lease): Promise<LeftRun> {
     const loaded = RunOwner.load(this.#ownerOf(lease.runId), lease);
     return loaded instanceof Promise
       ? loaded.then((owner) => this.#driveOwned(lease, owner))
       : this.#driveOwned(lease, loaded);
   }
 
-  #driveOwned({ runId }: Lease, owner: RunOwner): Promise<Rest> {
+  #driveOwned({ runId }: Lease, owner: RunOwner): Promise<LeftRun> {
     // Whoever closes lets go of what is owned by then, and waits for the rest.
-    if (this.#closing !== undefined) return Promise.resolve({ kind: "ready" });
+    if (this.#closing !== undefined) return Promise.resolve({ rest: { kind: "ready" }, isReleased: false });
     this.#owned.set(runId, owner);
     return owner.drive(this.#refused.get(runId)).then(
-      (rest) => {
+      (left) => {
         this.#letGo(runId, owner);
-        if (rest.kind === "ended") {
+        if (left.rest.kind === "ended") {
           this.#casts.delete(runId);
           this.#endedRuns?.note();
         }
-        return rest;
+        return left;
       },
       (fault: unknown) => {
         this.#letGo(runId, owner);
@@ -312,7 +312,7 @@ class LocalRuntime implements Runtime {
   #letGo(runId: RunId, owner: RunOwner): void {
     if (owner.refusal === undefined) this.#refused.delete(runId);
     else this.#refused.set(runId, owner.refusal);
-    this.#owned.delete(runId);
+    if (this.#owned.get(runId) === owner) this.#owned.delete(runId);
     this.#letSettle(runId, owner);
   }
 

@@ -2,9 +2,11 @@ import {
   Fault,
   type Agent,
   type AgentId,
+  type ClaimOptions,
   type Clock,
   type Hash,
   type IdSource,
+  type Lease,
   type PriceTable,
   type Random,
   type RetrySettings,
@@ -22,6 +24,13 @@ import type { Slots } from "./slots.ts";
  * of its version. `refuse`: it fails.
  */
 export type VersionPolicy = "resume" | "pin" | "refuse";
+
+/** Who has places for runs that are created here. */
+export interface RunTaker {
+  /** A place that is kept until `take` says what came of it, if there is one. */
+  offer(): ClaimOptions | undefined;
+  take(lease: Lease | undefined): void;
+}
 
 /** What a worker hands to every run it owns. */
 export interface OwnerContext {

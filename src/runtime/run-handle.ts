@@ -103,7 +103,8 @@ export class StoredRunHandle implements RunHandle {
         if (event.type === "run_end") ending.end = event;
         if (event.type === "task_end" && event.taskId === root) ending.task = event;
       }
-      const goesOn = this.#goesOn(next);
+      // What completed has ended for good.
+      const goesOn = ending.end?.data.status === "completed" ? false : this.#goesOn(next);
       if (goesOn instanceof Promise ? await goesOn : goesOn) continue;
       if (ending.task !== undefined || from === 0) break;
       // Its root ended long before: only then is a log read from its beginning.

@@ -9,6 +9,7 @@ import {
   type LedgerCommand,
   type LedgerOutcome,
   type Lease,
+  type Rest,
   type StepOpening,
   type StepRecord,
   type Store,
@@ -166,6 +167,23 @@ export class RunLog implements WaitingLog {
     return this.#dirty ? this.#write() : this.#check();
   }
 
+  /**
+   * The same as `flush`, and the run is left as by `Leases.release`, with the one commit or not at all. `undefined`: that cannot be, since
+   * there is nothing to write, something is being written, or the store does not do it; nothing was done.
+   */
+  flushAndRelease(rest: Rest): Promise<void> | undefined {
+    const { journal } = this.#store;
+    if (journal.appendAndRelease === undefined || !this.#dirty || this.#writing !== undefined)
+      return undefined;
+    if (this.#broken !== undefined || this.#isClosed) return undefined;
+    const submissions = this.#submissions;
+    this.#submissions = undefined;
+    this.#writing = journal
+      .appendAndRelease(this.lease, this.#finished(), submissions, rest)
+      .then(this.#written, this.#failed);
+    return this.#writing;
+  }
+
   /** What is being written has been, or has failed. Nothing to wait for if nothing is. */
   written(): Promise<void> | undefined {
     return this.#writing?.catch(() => undefined);
@@ -218,27 +236,31 @@ export class RunLog implements WaitingLog {
   }
 
   #write(): Promise<void> | undefined {
+    const commit = this.#finished();
+    const submissions = this.#submissions;
+    this.#submissions = undefined;
+    const { journal } = this.#store;
+    const standing = submissions === undefined ? this.#writeNow(commit) : undefined;
+    if (standing instanceof Promise) return standing;
+    if (standing !== undefined) {
+      this.#written(standing);
+      return undefined;
+    }
+    this.#writing = journal.append(this.lease, commit, submissions).then(this.#written, this.#failed);
+    return this.#writing;
+  }
+
+  /** What was added so far, as a commit; another is begun. */
+  #finished(): Commit {
     const draft = this.#draft;
     draft.number = this.#state.nextCommit++;
     draft.at = this.#addedAt === 0 ? this.#clock.now() : this.#addedAt;
     this.#addedAt = 0;
     if (this.#toldCount > 0) draft.events = this.#told.slice(0, this.#toldCount);
     this.#toldCount = 0;
-    const submissions = this.#submissions;
     this.#draft = newDraft();
-    this.#submissions = undefined;
     this.#dirty = false;
-    const { journal } = this.#store;
-    const standing = submissions === undefined ? this.#writeNow(draft as Commit) : undefined;
-    if (standing instanceof Promise) return standing;
-    if (standing !== undefined) {
-      this.#written(standing);
-      return undefined;
-    }
-    this.#writing = journal
-      .append(this.lease, draft as Commit, submissions)
-      .then(this.#written, this.#failed);
-    return this.#writing;
+    return draft as Commit;
   }
 
   #writeNow(commit: Commit): Commit | Promise<never> | undefined {

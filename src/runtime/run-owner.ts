@@ -6,6 +6,7 @@ import {
   type FaultCode,
   type JsonValue,
   type Lease,
+  type LeftRun,
   type PlacedMail,
   type Priority,
   type Rest,
@@ -44,12 +45,14 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   readonly #log: RunLog;
   readonly #waits: Waits;
   readonly #tree: RunTree;
-  readonly #rest = Promise.withResolvers<Rest>();
+  readonly #left = Promise.withResolvers<LeftRun>();
   #restTimer: (() => void) | undefined;
   #pumping: Promise<void> | undefined;
   #pumpAgain = false;
   /** Its tasks were started, as far as they could be. */
   #isStarted = false;
+  /** Its last commit is under way: what is said to it now is for whoever has it next (L3). */
+  #isReleasing = false;
   #over = false;
   #refusal: Fault | undefined;
 
@@ -107,9 +110,9 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
    * Works on the run until it rests. Rejects when the run was lost or its store fails; with `version_mismatch` when it is for a worker
    * of another version (J9). `refusal`: what the store refused of it the last time; it fails by that.
    */
-  drive(refusal?: Fault): Promise<Rest> {
+  drive(refusal?: Fault): Promise<LeftRun> {
     this.#start(refusal).catch((error: unknown) => this.fail(Fault.from(error)));
-    return this.#rest.promise;
+    return this.#left.promise;
   }
 
   async #start(refusal: Fault | undefined): Promise<void> {
@@ -209,21 +212,37 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
 
   /** What can be gone on with waits for an order; what cannot has ended for good. */
   finish(): void {
+    if (this.#isReleasing) return;
     const completed = this.#state.task(root).outcome?.status === "completed";
-    void this.#let(
-      completed ? { kind: "ended" } : { kind: "suspended", wakeAt: null },
-      () => this.#state.ended,
-    );
+    const rest: Rest = completed ? { kind: "ended" } : { kind: "suspended", wakeAt: null };
+    const released = this.#log.flushAndRelease(rest);
+    if (released === undefined) void this.#let(rest, () => this.#state.ended);
+    else {
+      this.#isReleasing = true;
+      void this.#leaveOnce(released, rest);
+    }
+  }
+
+  /** That it is released is durable with its last commit; if that cannot be, the run is given up. */
+  async #leaveOnce(released: Promise<void>, rest: Rest): Promise<void> {
+    try {
+      await released;
+    } catch (error) {
+      this.fail(Fault.from(error));
+    }
+    if (!this.#over) this.#leave(rest, true);
   }
 
   /** A run that is in a call may not write for long: its loss is not to wait for that. */
   async #look(): Promise<void> {
     await this.#pump();
-    if (!this.#over && this.#tree.atWork) await this.#owner.store.leases.check(this.#lease);
+    if (!this.#over && !this.#isReleasing && this.#tree.atWork)
+      await this.#owner.store.leases.check(this.#lease);
   }
 
   /** Resolves when all mail there is by now was dealt with. Nothing to wait for where there is none. */
   #pump(): Promise<void> | undefined {
+    if (this.#isReleasing) return undefined;
     if (this.#pumping === undefined && this.#hasNoMail()) {
       this.noteIdle();
       return undefined;
@@ -242,6 +261,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
       while (this.#pumpAgain && !this.#over) {
         this.#pumpAgain = false;
         const mail = await this.#owner.store.mailbox.read(this.#lease.runId);
+        if (this.#isReleasing) return;
         if (mail.length > 0) await this.#deal(mail);
         this.noteIdle();
       }
@@ -252,9 +272,10 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
 
   async #deal(mail: readonly PlacedMail[]): Promise<void> {
     for (const each of mail) {
-      if (this.#over || each.place <= this.#state.mailThrough) continue;
+      if (this.#over || this.#isReleasing || each.place <= this.#state.mailThrough) continue;
       // What a task ended on is durable before it is taken back: a void is of an earlier commit.
       if (each.body.type === "resume" || each.body.type === "top_up") await this.#log.flush();
+      if (this.#isReleasing) return;
       this.#log.add({ mailThrough: each.place });
       this.stayAwake();
       this.#obey(each);
@@ -344,8 +365,8 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
     if (this.#over) return;
     this.#close();
     // Whoever drives may not be listening yet.
-    this.#rest.promise.catch(() => undefined);
-    this.#rest.reject(fault);
+    this.#left.promise.catch(() => undefined);
+    this.#left.reject(fault);
   }
 
   /** Unless it has something to do again by the time all is durable; if that cannot be, the run is given up. */
@@ -357,8 +378,12 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
       this.fail(Fault.from(error));
     }
     if (this.#over || !stillSo()) return;
+    this.#leave(rest, false);
+  }
+
+  #leave(rest: Rest, isReleased: boolean): void {
     this.#close();
-    this.#rest.resolve(rest);
+    this.#left.resolve({ rest, isReleased });
   }
 
   #close(): void {

@@ -141,7 +141,8 @@ export class RunTree implements TaskTree, SeatMoves {
     const now = this.#owner.clock.now();
     const task = childTask(this.#state.task(parentId), { ...options, taskId, agent, input, now });
     const { priority } = task.supervision;
-    const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority });
+    const waits = options.onFull === "wait" ? ({ waits: "pending" } as const) : undefined;
+    const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, ...waits });
     if (outcome.kind === "refused") {
       const { reason, holders } = outcome;
       this.#log.tell(parentId, { type: "spawn_refuse", data: { agentId, priority, reason, holders } });
@@ -428,7 +429,7 @@ export class RunTree implements TaskTree, SeatMoves {
     const { parentId, budget, supervision } = this.#state.task(taskId).record;
     const { priority } = supervision;
     if (parentId !== null) {
-      const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, waits: true });
+      const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, waits: "paused" });
       if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
       this.#seats.follow(outcome);
       if (this.#state.ledger.accounts[taskId] === undefined)

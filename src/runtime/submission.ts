@@ -6,6 +6,7 @@ import {
   type Commit,
   type Creation,
   type JsonValue,
+  type Lease,
   type RunId,
   type RunRecord,
   type RunSummary,
@@ -14,7 +15,7 @@ import {
   type SubmitOptions,
 } from "../kernel/index.ts";
 import { newRun, type NewRun } from "./activation.ts";
-import type { OwnerContext } from "./owner-context.ts";
+import type { OwnerContext, RunTaker } from "./owner-context.ts";
 import { unnamed } from "./unnamed-user.ts";
 import { RunState } from "./run-state.ts";
 import { callOfApproval } from "./tool-approval.ts";
@@ -26,6 +27,7 @@ import { asksPerson, isCall } from "./wait-name.ts";
  */
 export function submitRun(
   owner: OwnerContext,
+  taker: RunTaker,
   agent: Agent,
   input: JsonValue,
   options: SubmitOptions,
@@ -33,33 +35,54 @@ export function submitRun(
   const run = newRun(owner, agent, input, options);
   const flight = flightOf(run.record, input, options);
   const creation = owner.store.journal.createNow?.(run.record, run.first, flight);
-  return creation?.kind === "created" ? run.record : standingRun(owner, run, flight, creation);
+  return creation?.kind === "created" ? run.record : standingRun(owner, taker, run, flight, creation);
+}
+
+/** Where there is room for the run here, it is claimed along with it. */
+async function createRun(
+  { store: { journal } }: OwnerContext,
+  taker: RunTaker,
+  { record, first }: NewRun,
+  flight: SingleFlight | undefined,
+): Promise<Creation> {
+  const offer = journal.createAndClaim === undefined ? undefined : taker.offer();
+  if (journal.createAndClaim === undefined || offer === undefined)
+    return journal.create(record, first, flight);
+  let lease: Lease | undefined;
+  try {
+    const creation = await journal.createAndClaim(record, first, flight, offer);
+    if (creation.kind === "created") ({ lease } = creation);
+    return creation;
+  } finally {
+    taker.take(lease);
+  }
 }
 
 /** The run that comes of it, after whatever else is in the way. `creation`: what it came to so far. */
 async function standingRun(
   owner: OwnerContext,
-  { record, first }: NewRun,
+  taker: RunTaker,
+  run: NewRun,
   given: SingleFlight | undefined,
   creation?: Creation,
 ): Promise<RunRecord> {
+  const { record } = run;
   const { journal } = owner.store;
   let flight = given;
   for (let came = creation; ; came = undefined) {
-    came ??= await journal.create(record, first, flight);
+    came ??= await createRun(owner, taker, run, flight);
     if (came.kind === "created") return record;
     if (came.kind !== "busy") {
       const runId = came.kind === "exists" ? record.runId : came.runId;
       const standing = await journal.find(runId);
-      if (standing !== undefined && came.kind === "exists")
-        await refuseOther(owner, standing, { record, first });
+      if (standing !== undefined && came.kind === "exists") await refuseOther(owner, standing, run);
       if (standing !== undefined) return standing;
       // It was deleted in between: there is nothing in the way any more.
       continue;
     }
     const { waits, names } = await waitsOf(owner, came.run);
-    // All it does is wait, though its worker has not let go of it yet: it is as good as suspended.
-    if (!waits || flight === undefined) throw busy(came.run, names);
+    // All it does is wait, though its worker has not let go of it yet: it is as good as suspended. Unless it is another user's.
+    if (!waits || flight === undefined || flight.always) throw busy(came.run, names, record);
     flight = { ...flight, always: true };
   }
 }
@@ -147,11 +170,16 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-function busy({ runId, agentId, sessionId, status }: RunSummary, waitsFor: readonly string[]): Fault {
+function busy(run: RunSummary, waitsFor: readonly string[], { userId, tenantId }: RunRecord): Fault {
+  const { runId, agentId, sessionId, status } = run;
   const reason = waitsFor.length === 0 ? "" : `, waiting for ${waitsFor.join(", ")}`;
+  const isTheirs = run.userId === userId && run.tenantId === tenantId;
+  const advice = isTheirs
+    ? 'Wait for its end, or submit with whenBusy: "steer"'
+    : "It is another user's: wait for its end, or use a session of your own";
   return new Fault(
     "agent_busy",
-    `${agentId} is in ${runId} in session ${sessionId}: ${status}${reason}. Wait for its end, or submit with whenBusy: "steer"`,
+    `${agentId} is in ${runId} in session ${sessionId}: ${status}${reason}. ${advice}`,
     { details: { runId, agentId, sessionId, status, waitsFor } },
   );
 }

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import type { Lease, Store } from "../kernel/index.ts";
+import type { Journal, Lease, Store } from "../kernel/index.ts";
 
 /** Which write is the last: the `at`-th, from 1, and whether it still happens. */
 export interface Death {
@@ -55,6 +55,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
         counted(`journal.append ${lease.runId} commit ${commit.number}`, () =>
           journal.append(lease, commit, submissions),
         ),
+      ...togetherOf(journal, counted),
       delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
       collect: (options) => counted("journal.collect", () => journal.collect(options)),
       find: (runId) => journal.find(runId),
@@ -105,6 +106,29 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       apply: (changes) => counted("topics.apply", () => topics.apply(changes)),
       followers: (topicId) => topics.followers(topicId),
     },
+  };
+}
+
+type Counted = <Result>(name: string, write: () => Promise<Result>) => Promise<Result>;
+
+/** What a store does in one write where others take two. */
+function togetherOf(
+  journal: Journal,
+  counted: Counted,
+): Pick<Journal, "createAndClaim" | "appendAndRelease"> {
+  const createAndClaim = journal.createAndClaim?.bind(journal);
+  const appendAndRelease = journal.appendAndRelease?.bind(journal);
+  return {
+    ...(createAndClaim !== undefined && {
+      createAndClaim: (run, ...rest) =>
+        counted(`journal.createAndClaim ${run.runId}`, () => createAndClaim(run, ...rest)),
+    }),
+    ...(appendAndRelease !== undefined && {
+      appendAndRelease: (lease, commit, ...rest) =>
+        counted(`journal.appendAndRelease ${lease.runId} commit ${commit.number}`, () =>
+          appendAndRelease(lease, commit, ...rest),
+        ),
+    }),
   };
 }
 

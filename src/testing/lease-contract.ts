@@ -198,4 +198,60 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     const [again] = await claim(store, "w1");
     expect((again?.epoch ?? 0) > lease.epoch).toBe(true);
   });
+
+  /** What only some stores can do. */
+  const together = (store: Store) => {
+    const createAndClaim = store.journal.createAndClaim?.bind(store.journal);
+    const appendAndRelease = store.journal.appendAndRelease?.bind(store.journal);
+    return createAndClaim && appendAndRelease && { createAndClaim, appendAndRelease };
+  };
+  const first = { number: 0, at: 1 };
+  const forW1 = { workerId: "w1", limit: 1, now: 5 };
+
+  test("L1, L5: a run is claimed along with its creation where it would be the next", async () => {
+    const store = await open();
+    const can = together(store);
+    if (can === undefined) return;
+    await store.leases.enlist("w1");
+    const [a, b, c, d] = [runRecord("a"), runRecord("b"), runRecord("c"), runRecord("d")];
+    const lease = { runId: a.runId, epoch: 1, workerId: "w1" };
+    expect(await can.createAndClaim(a, first, undefined, forW1)).toEqual({ kind: "created", lease });
+    await store.leases.check(lease);
+    expect(await claimed(store, "w2")).toEqual([]);
+    await store.journal.append(lease, { number: 1, at: 2 });
+    expect(await can.createAndClaim(a, first, undefined, forW1)).toEqual({ kind: "exists" });
+    const others = [{ agentId: formatAgentId({ name: "other" }) }];
+    expect(await can.createAndClaim(b, first, undefined, { ...forW1, agents: others })).toEqual({
+      kind: "created",
+    });
+    expect(await can.createAndClaim(c, first, undefined, forW1)).toEqual({ kind: "created" });
+    expect(await claimed(store, "w1")).toEqual([b.runId, c.runId]);
+    await store.leases.release(lease, { kind: "suspended", wakeAt: 5 });
+    expect(await can.createAndClaim(d, first, undefined, forW1)).toEqual({ kind: "created" });
+    expect(await claimed(store, "w1", 5)).toEqual([a.runId, d.runId]);
+  });
+
+  test("L3, L4: a run that is released with a commit is as one that is released after it", async () => {
+    const store = await open();
+    const can = together(store);
+    if (can === undefined) return;
+    const lease = await ownRun(store);
+    const last = { number: 1, at: 2 };
+    const lost = { ...lease, epoch: 0 };
+    await expect(can.appendAndRelease(lost, last, undefined, { kind: "ended" })).rejects.toMatchObject({
+      code: "lease_lost",
+    });
+    await can.appendAndRelease(lease, last, undefined, { kind: "ended" });
+    await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await claimed(store, "w1")).toEqual([]);
+    const other = await ownRun(store, "b");
+    await store.mailbox.put({ id: "m", runId: other.runId, from: "a", at: 1, body: { type: "pause" } });
+    await can.appendAndRelease(other, last, undefined, { kind: "ended" });
+    expect(await claimed(store, "w1")).toEqual([other.runId]);
+    const gap = await ownRun(store, "c");
+    await expect(
+      can.appendAndRelease(gap, { number: 7, at: 2 }, undefined, { kind: "ended" }),
+    ).rejects.toMatchObject({ code: "invalid_argument" });
+    await store.leases.check(gap);
+  });
 }

@@ -59,6 +59,20 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect((await store.leases.claim({ workerId: "w1", limit: 9, now: 0 })).length).toBe(1);
   });
 
+  test("S5: what another user or tenant says is no steering, whatever the run does and whatever was asked for", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const others = [{ userId: "bob" }, { tenantId: "elsewhere" }];
+    const always = (name: string, more: Partial<RunRecord>): Promise<Creation> =>
+      store.journal.create({ ...runRecord(name), ...more }, { number: 0, at: 2 }, flight(name, true));
+    for (const [index, more] of others.entries()) expect((await always(`b${index}`, more)).kind).toBe("busy");
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    for (const [index, more] of others.entries())
+      expect((await submit(store, `c${index}`, more)).kind).toBe("busy");
+    expect(await mailOf(store)).toEqual([]);
+    expect(await submit(store, "d")).toEqual({ kind: "steered", runId: lease.runId });
+  });
+
   test("S5: one at work is steered when that is asked for", async () => {
     const store = await open();
     const { runId } = await ownRun(store);

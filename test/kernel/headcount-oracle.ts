@@ -13,7 +13,7 @@ import {
 export interface OracleReply {
   readonly kind: "granted" | "pending" | "refused" | "done" | "ignored";
   readonly reason?: RefusalReason;
-  readonly victim?: TaskId;
+  readonly victim?: TaskId | null;
 }
 
 interface Person {
@@ -76,34 +76,36 @@ export class HeadcountOracle {
 
   #obey(command: HeadcountCommand): OracleReply {
     if (command.type === "acquire") {
-      const { taskId, parentId, priority, waits = false } = command;
+      const { taskId, parentId, priority, waits } = command;
       const reply = this.#hire(taskId, parentId, priority);
       const parent = this.#named(parentId);
       if (
-        !waits ||
+        waits === undefined ||
         !["full", "preemption_off", "nobody_below"].includes(reply.reason ?? "") ||
         parent === undefined
       )
         return reply;
-      this.#join(taskId, parent, priority).newcomer = false;
-      return { kind: "done" };
+      if (waits === "pending" && this.#isDeadlock(parent))
+        return { kind: "refused", reason: "nobody_leaves" };
+      this.#join(taskId, parent, priority).newcomer = waits === "pending";
+      return { kind: waits === "pending" ? "pending" : "done" };
     }
     if (command.type === "crash") {
-      for (const person of this.#staff) if (this.#status(person) === "pausing") this.#standUp(person);
+      for (const person of this.#staff) if (this.#status(person) === "pausing") this.#yield(person);
       return { kind: "done" };
     }
     const person = this.#named(command.taskId);
     if (person === undefined) return { kind: "ignored" };
     if (command.type === "settle") {
       if (this.#status(person) !== "pausing") return { kind: "ignored" };
-      this.#standUp(person);
+      this.#yield(person);
     }
     if (command.type === "release") this.#leave(person);
     if (command.type === "progress") person.safe = false;
     if (command.type === "wake") person.idle = false;
     if (command.type === "suspend") {
       person.idle = true;
-      if (this.#status(person) === "pausing") this.#standUp(person);
+      if (this.#status(person) === "pausing") this.#yield(person);
     }
     if (command.type === "reprioritize") this.#rank(person, command.priority);
     return { kind: "done" };
@@ -131,6 +133,43 @@ export class HeadcountOracle {
     return victim.idle ? { kind: "granted" } : { kind: "pending", victim: victim.id };
   }
 
+  /** Everybody who sits is above somebody who stands, or would stand if `parent` hired one more. */
+  #isDeadlock(parent: Person): boolean {
+    const needed = [
+      parent,
+      ...this.#ancestors(parent),
+      ...this.#stuck().flatMap((each) => this.#ancestors(each)),
+    ];
+    return this.#chairs.every(({ sitter }) => sitter !== null && needed.includes(sitter));
+  }
+
+  /** Who stands, but for a newcomer that is promised a chair. */
+  #stuck(): readonly Person[] {
+    return this.#line.filter(
+      (person) => !person.newcomer || this.#chairs.every(({ promisedTo }) => promisedTo !== person),
+    );
+  }
+
+  /** In place of `other`, or in an empty one: not if then everybody would sit for somebody in line. */
+  #mayHaveChair(person: Person, other?: Person): boolean {
+    const sitting = this.#chairs.flatMap(({ sitter }) => sitter ?? []).filter((each) => each !== other);
+    const stuck = [...this.#stuck(), ...(other === undefined ? [] : [other])].filter(
+      (each) => each !== person,
+    );
+    return (
+      person.newcomer ||
+      [...sitting, person].some((each) => !stuck.some((last) => this.#ancestors(last).includes(each)))
+    );
+  }
+
+  #yield(person: Person): void {
+    const chair = this.#chairOf(person);
+    const to = chair?.promisedTo;
+    if (chair !== undefined && to && !this.#mayHaveChair(to, person)) chair.promisedTo = null;
+    else this.#standUp(person);
+    this.#tidy();
+  }
+
   /** H8: a demoted task yields to the first in line above it who has no chair to wait for. */
   #rank(person: Person, priority: Priority): void {
     const demoted = priority < person.priority;
@@ -140,7 +179,8 @@ export class HeadcountOracle {
       (each) =>
         each.priority > priority &&
         this.#chairs.every((chair) => chair.promisedTo !== each) &&
-        !this.#isFamily(person, each),
+        !this.#isFamily(person, each) &&
+        this.#mayHaveChair(each, person),
     );
     if (waiter !== undefined) this.#promise(person, waiter);
   }
@@ -177,8 +217,11 @@ export class HeadcountOracle {
       }
       const empty = this.#chairs.filter((each) => each.sitter === null);
       const chair = empty.find((each) => each.promisedTo !== null) ?? empty[0];
-      const next = chair?.promisedTo ?? this.#ranked()[0];
-      if (chair === undefined || next === undefined) return;
+      if (chair === undefined) return;
+      const promised = chair.promisedTo;
+      chair.promisedTo = null;
+      const next = [promised ?? [], this.#ranked()].flat().find((each) => this.#mayHaveChair(each));
+      if (next === undefined) return;
       chair.sitter = next;
       this.#line = this.#line.filter((each) => each !== next);
       next.safe = !next.newcomer;
@@ -232,7 +275,7 @@ export function describeHeadcount({ tasks }: Headcount): string {
 }
 
 export function describeReply({ kind, reason, victim }: OracleReply): string {
-  return [kind, reason, victim].filter((each) => each !== undefined).join(" ");
+  return [kind, reason, victim].filter((each) => each !== undefined && each !== null).join(" ");
 }
 
 function describe(

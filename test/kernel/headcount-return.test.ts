@@ -8,7 +8,7 @@ test("H1, H5: a task that is gone on with and finds no seat is paused until one 
   const empty = openHeadcount(spawnBudget({ maxAgents: 2 }), root, NORMAL);
   const { state: full } = stepHeadcount(empty, { ...acquire, taskId: first });
   expect(stepHeadcount(full, { ...acquire, taskId: again }).outcome).toMatchObject({ kind: "refused" });
-  const { state, outcome } = stepHeadcount(full, { ...acquire, taskId: again, waits: true });
+  const { state, outcome } = stepHeadcount(full, { ...acquire, taskId: again, waits: "paused" });
   expect(outcome).toEqual({ kind: "done", changes: [{ taskId: again, change: "paused" }] });
   expect(stepHeadcount(state, { type: "release", taskId: first }).outcome).toMatchObject({
     changes: [{ taskId: again, change: "recalled" }],

@@ -26,7 +26,7 @@ test("H1-H5, H8: after any command of any sequence the state is the oracle's and
 
 /** What random commands must have met for the comparison to mean something. */
 const situations = Object.entries({
-  acquire: ["already_hired", "unknown_parent", "full", "preemption_off", "nobody_below"],
+  acquire: ["already_hired", "unknown_parent", "full", "preemption_off", "nobody_below", "nobody_leaves"],
   "acquire with": ["granted", "pausing", "paused"],
   "settle with": ["paused", "granted", "recalled"],
   "suspend with": ["paused", "granted"],

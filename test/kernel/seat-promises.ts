@@ -79,11 +79,23 @@ const headcountPromises: Readonly<
     tasks.every(({ status, yieldsTo }) =>
       status === "pausing" ? yieldsTo !== null && isWaiting(after.tasks[yieldsTo]) : yieldsTo === null,
     ),
-  "H2: every pending task has one victim, a paused one at most one": (_after, tasks) =>
-    tasks.every((task) => {
-      const victims = tasks.filter((each) => each.yieldsTo === task.taskId).length;
-      return victims === 1 || (victims === 0 && task.status !== "pending");
+  "H2: every pending task has one victim unless it was hired to wait, a paused one at most one": (
+    _after,
+    tasks,
+    { before, command },
+  ) =>
+    tasks.every(({ taskId, status }) => {
+      const victims = tasks.filter((each) => each.yieldsTo === taskId).length;
+      if (victims > 0 || status !== "pending") return victims <= 1;
+      const earlier = before.tasks[taskId];
+      if (earlier === undefined) return command.type === "acquire" && command.waits === "pending";
+      return isPending(earlier) && !hasVictim(before, taskId);
     }),
+  "H5: whoever has a seat is not all above those who wait for one, unless somebody was gone on with": (
+    after,
+    _tasks,
+    { before, command },
+  ) => seatsFree(after) || !seatsFree(before) || (command.type === "acquire" && command.waits === "paused"),
   "H3: neither the root nor an ancestor is a victim": (after, tasks) =>
     tasks.every(
       ({ taskId, yieldsTo }) =>
@@ -142,6 +154,23 @@ const lawful: Readonly<Record<string, SeatChange["change"] | "">> = {
 
 function changeBetween(from: SeatStatus | undefined, to: SeatStatus): string {
   return from === to ? "" : (lawful[`${from} ${to}`] ?? "unlawful");
+}
+
+/** Somebody who has a seat is above nobody who waits for one, newcomers that are promised one aside: sooner or later one frees. */
+function seatsFree(state: Headcount): boolean {
+  const waiting = Object.values(state.tasks).filter(
+    (task) => task.status === "paused" || (isPending(task) && !hasVictim(state, task.taskId)),
+  );
+  const above = new Set(waiting.flatMap(({ taskId }) => lineage(state, taskId)));
+  return waiting.length === 0 || seatHolders(state).some(({ taskId }) => !above.has(taskId));
+}
+
+function isPending(task: HeadcountTask | undefined): boolean {
+  return task?.status === "pending";
+}
+
+function hasVictim({ tasks }: Headcount, taskId: TaskId): boolean {
+  return Object.values(tasks).some(({ yieldsTo }) => yieldsTo === taskId);
 }
 
 function isWaiting(task: HeadcountTask | undefined): boolean {
@@ -246,7 +275,11 @@ export function commandOf(wish: Wish, { tasks }: Headcount): HeadcountCommand {
     all.map((task) => task.taskId),
     pausing.map((task) => task.taskId),
   );
-  return command.type === "acquire" && wish.who > 15 ? { ...command, waits: true } : command;
+  if (command.type !== "acquire") return command;
+  // Who has not begun hires nobody.
+  const parentId = isPending(tasks[command.parentId]) ? (all[0]?.taskId ?? nobody) : command.parentId;
+  if (wish.who <= 12) return { ...command, parentId };
+  return { ...command, parentId, waits: wish.who > 16 ? "pending" : "paused" };
 }
 
 /** About somebody in `hired` or, now and then, a task that never was. The last one there does not leave. */

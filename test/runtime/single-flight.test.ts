@@ -136,3 +136,29 @@ it("S5: submitting again under an id that became steering is submitting once", a
   // Nobody heard it there: it is the run it was submitted as.
   expect((await runtime.submit(clerk, "two", options)).runId).toBe(options.runId);
 });
+
+it("S5: another user's or tenant's input is no steering of a run that waits, nor when asked for: it is busy", async () => {
+  const { runtime, store } = await setUp();
+  const ours = { sessionId, userId: "ada", tenantId: "house" };
+  const clerk = listener();
+  const run = await runtime.submit(clerk, "one", ours);
+  await settle();
+  const others = [
+    { sessionId, tenantId: "house" },
+    { ...ours, userId: "bob" },
+    { ...ours, tenantId: "inn" },
+  ];
+  for (const other of others) {
+    for (const whenBusy of ["refuse", "steer"] as const)
+      await expect(runtime.submit(clerk, "What did she say?", { ...other, whenBusy })).rejects.toMatchObject({
+        code: "agent_busy",
+        message: expect.stringContaining(
+          "It is another user's: wait for its end, or use a session of your own",
+        ),
+      });
+  }
+  expect(await store.mailbox.read(run.runId)).toEqual([]);
+  expect((await runtime.submit(clerk, "two", ours)).runId).toBe(run.runId);
+  await run.signal("go", "on");
+  expect((await run.result()).output).toBe("on");
+});

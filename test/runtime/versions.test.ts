@@ -4,7 +4,7 @@ import {
   retrySettings,
   type Agent,
   type Lease,
-  type Rest,
+  type LeftRun,
   type Store,
 } from "../../src/kernel/index.ts";
 import { newRun } from "../../src/runtime/activation.ts";
@@ -60,7 +60,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     onError: () => undefined,
   });
   store.onChange((runId) => engine.wake(runId));
-  const drive = async (lease: Lease): Promise<Rest> => {
+  const drive = async (lease: Lease): Promise<LeftRun> => {
     claims.push(lease.runId);
     return (await RunOwner.load(owner, lease)).drive();
   };

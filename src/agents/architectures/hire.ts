@@ -40,10 +40,10 @@ export interface Job {
   readonly options?: SpawnOptions;
 }
 
-/** Hires a worker and waits for its end. */
+/** Hires a worker and waits for its end. H4: where every seat is taken it waits for one, unless whoever asked for it can do something else. */
 export async function hire(deps: Dependencies, { worker, input, options }: Job): Promise<WorkerEnd> {
   deps.ctx.check();
-  const spawned = await deps.spawnChild(worker, input, options);
+  const spawned = await deps.spawnChild(worker, input, { onFull: "wait", ...options });
   if (spawned.kind === "refused") return spawned;
   return endOf(await deps.ctx.join(spawned.handle));
 }

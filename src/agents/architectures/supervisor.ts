@@ -106,7 +106,12 @@ export class Supervisor implements Architecture {
       execute: async ({ worker, task }, { ctx }) => {
         const job = this.#jobOf(dealings, worker, task);
         if (job === undefined) return refusal(this.#unknown(dealings, worker));
-        const work = (): ReturnType<typeof hire> => hire(deps.scopeForWorker(deps.role, ctx), job);
+        // H4: the model can react to a refusal.
+        const work = (): ReturnType<typeof hire> =>
+          hire(deps.scopeForWorker(deps.role, ctx), {
+            ...job,
+            options: { onFull: "refuse", ...job.options },
+          });
         // One that remembers does one thing after another, or it would remember only one of them.
         const isAlone = job.options?.retention === HistoryRetention.PERMANENT;
         const end = await (isAlone ? queue.next(worker, work) : work());

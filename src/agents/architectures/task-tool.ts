@@ -58,7 +58,9 @@ export function taskTool(parts: TaskToolParts): Tool {
           ? refusal(`it ended early: ${inner.interruptionReason}. So far it said: ${inner.output}`)
           : said(inner.output);
       }
-      const { agent: worker, description: _said, ...options } = hired;
+      const { agent: worker, description: _said, ...more } = hired;
+      // H4: the model can react to a refusal.
+      const options = { onFull: "refuse", ...more } as const;
       const end = await hire(deps.scopeForWorker(deps.role, ctx), { worker, input: prompt, options });
       stopIfSpent(deps, [end]);
       if (end.kind === "answered") return said(end.text, { agent });

@@ -1,8 +1,15 @@
-import { isSummary, summaryMessage, summaryOf, type CompactionStrategy } from "../../kernel/index.ts";
+import {
+  isSummary,
+  summaryMessage,
+  summaryOf,
+  type ChatMessage,
+  type CompactionGoal,
+  type CompactionStrategy,
+} from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
-import { groupHistory } from "./message-group.ts";
+import { groupHistory, type GroupedHistory } from "./message-group.ts";
 import { estimateTokens, type TokenCounter } from "./message-size.ts";
-import { recentGroups } from "./recent-groups.ts";
+import { recentGroups, type RecentGroups } from "./recent-groups.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
 
 export interface SummarizationOptions extends SummaryAttempt {
@@ -19,15 +26,24 @@ export function summarization(options: SummarizationOptions): CompactionStrategy
   const { keepRecentTokens = 16_384, countTokens = estimateTokens, instructions } = options;
   requireLimit("keepRecentTokens", keepRecentTokens, 1);
   if (options.maxTokens !== undefined) requireLimit("maxTokens", options.maxTokens, 1);
+  const parted = (
+    rawHistory: readonly ChatMessage[],
+    goal: CompactionGoal | undefined,
+  ): (RecentGroups & Pick<GroupedHistory, "head">) | undefined => {
+    const maxTokens = options.maxTokens ?? goal?.maxTokens ?? 2 * keepRecentTokens;
+    if (countTokens(rawHistory) <= maxTokens) return undefined;
+    const { head, groups } = groupHistory(rawHistory);
+    // Room to grow: a window that is full again at the next turn would be summed up again at every turn.
+    const recent = Math.min(keepRecentTokens, Math.floor(maxTokens / 2));
+    const { kept, left } = recentGroups(groups, recent, countTokens);
+    return left.length === 0 ? undefined : { head, kept, left };
+  };
   return {
+    isDue: (rawHistory, goal) => parted(rawHistory, goal) !== undefined,
     async compact(rawHistory, goal) {
-      const maxTokens = options.maxTokens ?? goal?.maxTokens ?? 2 * keepRecentTokens;
-      if (countTokens(rawHistory) <= maxTokens) return rawHistory;
-      const { head, groups } = groupHistory(rawHistory);
-      // Room to grow: a window that is full again at the next turn would be summed up again at every turn.
-      const recent = Math.min(keepRecentTokens, Math.floor(maxTokens / 2));
-      const { kept, left } = recentGroups(groups, recent, countTokens);
-      if (left.length === 0) return rawHistory;
+      const parts = parted(rawHistory, goal);
+      if (parts === undefined) return rawHistory;
+      const { head, kept, left } = parts;
       const last = head.at(-1);
       const previous = last === undefined ? null : summaryOf(last);
       const wishes = instructions === undefined ? {} : { instructions };

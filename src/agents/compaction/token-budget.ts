@@ -23,6 +23,9 @@ export function tokenBudget(options: TokenBudgetOptions): CompactionStrategy {
       }
       return window;
     },
+    isDue: (rawHistory) =>
+      countTokens(rawHistory) > maxTokens &&
+      strategies.some((strategy) => strategy.isDue?.(rawHistory, { maxTokens }) !== false),
   };
 }
 

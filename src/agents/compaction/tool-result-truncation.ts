@@ -1,6 +1,7 @@
 import type { ChatMessage, CompactionStrategy, ToolMessage, ToolResultPart } from "../../kernel/index.ts";
 import { cutOutput, shortestCut } from "./cut-text.ts";
 import { requireLimit } from "./limit.ts";
+import { plainStrategy } from "./plain-strategy.ts";
 
 export interface ToolResultTruncationOptions {
   /** Of one result. 500 unless told. */
@@ -15,15 +16,13 @@ export function toolResultTruncation({
   maxChars = 500,
 }: ToolResultTruncationOptions = {}): CompactionStrategy {
   requireLimit("maxChars", maxChars, shortestCut);
-  return {
-    async compact(rawHistory) {
-      const unread = rawHistory.findLastIndex(({ role }) => role === "assistant");
-      const shortened = rawHistory.map((message, index) =>
-        message.role === "tool" && index < unread ? shorten(message, maxChars) : message,
-      );
-      return shortened.some((message, index) => message !== rawHistory[index]) ? shortened : rawHistory;
-    },
-  };
+  return plainStrategy((rawHistory) => {
+    const unread = rawHistory.findLastIndex(({ role }) => role === "assistant");
+    const shortened = rawHistory.map((message, index) =>
+      message.role === "tool" && index < unread ? shorten(message, maxChars) : message,
+    );
+    return shortened.some((message, index) => message !== rawHistory[index]) ? shortened : rawHistory;
+  });
 }
 
 /** The same message where nothing in it is too long. */

@@ -3,6 +3,7 @@ import { cutOutput, shortestCut } from "./cut-text.ts";
 import { requireLimit } from "./limit.ts";
 import { groupHistory } from "./message-group.ts";
 import { charsOfAll, outputChars } from "./message-size.ts";
+import { plainStrategy } from "./plain-strategy.ts";
 import { recentGroups } from "./recent-groups.ts";
 
 export interface TruncationOptions {
@@ -21,13 +22,11 @@ export function truncation({ maxMessages, maxChars }: TruncationOptions): Compac
   }
   if (maxMessages !== undefined) requireLimit("maxMessages", maxMessages, 1);
   if (maxChars !== undefined) requireLimit("maxChars", maxChars, shortestCut);
-  return {
-    async compact(rawHistory) {
-      const byCount = dropOldest(rawHistory, maxMessages, ({ length }) => length);
-      const bySize = dropOldest(byCount, maxChars, charsOfAll);
-      return maxChars === undefined ? bySize : cutResults(bySize, maxChars);
-    },
-  };
+  return plainStrategy((rawHistory) => {
+    const byCount = dropOldest(rawHistory, maxMessages, ({ length }) => length);
+    const bySize = dropOldest(byCount, maxChars, charsOfAll);
+    return maxChars === undefined ? bySize : cutResults(bySize, maxChars);
+  });
 }
 
 function dropOldest(

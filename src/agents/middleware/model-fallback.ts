@@ -1,4 +1,12 @@
-import { Fault, type ChatContext, type DeltaFilter, type ErrorKind, type Model } from "../../kernel/index.ts";
+import {
+  eventDraft,
+  Fault,
+  mayBeAnsweredElsewhere,
+  type ChatContext,
+  type DeltaFilter,
+  type ErrorKind,
+  type Model,
+} from "../../kernel/index.ts";
 import { failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
 
@@ -9,34 +17,40 @@ export interface ModelFallbackOptions {
   readonly kinds?: readonly ErrorKind[];
 }
 
-const elsewhereToo: readonly ErrorKind[] = ["context_overflow", "content_blocked", "format_error"];
-
-/** Asks the next model when one fails, unless watchers have been shown a piece of its answer: they would see two. */
+/**
+ * Asks the next model when one has failed for good, its retries included, unless watchers have been shown a piece of its answer: they would
+ * see two. Each is asked through the layers further in. `fallback([...])` is for asking the next at once.
+ */
 export function modelFallback({ models, kinds }: ModelFallbackOptions): Layer {
   if (models.length === 0) return { name: "model-fallback" };
   const wanted = kinds && new Set(kinds);
-  const falls = (kind: ErrorKind | undefined): boolean =>
-    kind !== undefined && (wanted === undefined ? !elsewhereToo.includes(kind) : wanted.has(kind));
+  const falls = (kind: ErrorKind): boolean =>
+    wanted === undefined ? mayBeAnsweredElsewhere(kind) : wanted.has(kind);
   return {
     name: "model-fallback",
     chat: async (context, next) => {
       const shown = watch(context);
       const { model: first } = context;
-      let failed: unknown;
-      for (const model of [first, ...models]) {
-        context.model = model;
+      const left = [...models];
+      for (;;) {
         try {
           await next();
           return;
         } catch (error) {
-          failed = error;
+          const { model } = context;
           note(context, model, error);
-          if (shown() || !falls(failureKind(error))) break;
+          const kind = failureKind(error);
+          const to = left.shift();
+          if (to === undefined || kind === undefined || shown() || !falls(kind)) {
+            // M4: a call made again from around starts with the first.
+            context.model = first;
+            throw error;
+          }
+          const { message } = Fault.from(error);
+          context.tell(eventDraft("model_fallback", { from: nameOf(model), to: nameOf(to), kind, message }));
+          context.model = to;
         }
       }
-      // M4: a call made again from around starts with the first.
-      context.model = first;
-      throw failed;
     },
   };
 }
@@ -54,6 +68,10 @@ function watch({ streaming, filters }: ChatContext): () => boolean {
   };
   filters.push(filter);
   return () => shown;
+}
+
+function nameOf({ provider, modelId }: Model): Pick<Model, "provider" | "modelId"> {
+  return { provider, modelId };
 }
 
 /** Who failed before the one that answered, for the layers around. */

@@ -1,4 +1,4 @@
-import { Fault, type ClassifiedError, type ErrorKind, type Model } from "../../kernel/index.ts";
+import { Fault, mayBeAnsweredElsewhere, type ClassifiedError, type Model } from "../../kernel/index.ts";
 import { ChosenModel } from "./chosen-model.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
 
@@ -6,13 +6,6 @@ export interface FallbackOptions {
   /** Whether this failure passes the request on. Unless told: any but what the next model would meet as well. */
   readonly when?: (error: ClassifiedError) => boolean;
 }
-
-/** What the next model would meet as well. A conversation that is too long is compacted, not taken elsewhere. */
-const staying: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
-  "content_blocked",
-  "context_overflow",
-  "format_error",
-]);
 
 /**
  * Asks the first model, and the next one when it fails; never after a piece of an answer was shown. Each call is reserved and paid at its
@@ -22,6 +15,6 @@ export function fallback(models: readonly ModelLike[], options: FallbackOptions 
   const candidates = models.map(toModel);
   const [first] = candidates;
   if (first === undefined) throw new Fault("invalid_argument", "fallback needs at least one model");
-  const { when = ({ kind }) => !staying.has(kind) } = options;
+  const { when = ({ kind }) => mayBeAnsweredElsewhere(kind) } = options;
   return new ChosenModel(first, { candidates: () => candidates, passesOn: when });
 }

@@ -192,7 +192,9 @@ describe("a router", () => {
     });
     const full = desk(["route: billing"]);
     const { result } = await runAlone(full.agent, "Paid?", { spawnBudget: { maxAgents: 1 } });
-    expect(result.failure?.message).toBe("billing was not hired: every seat is taken (1 seat)");
+    expect(result.failure?.message).toBe(
+      "billing was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
+    );
   });
 
   test("C1: cancelled while the specialist works, nobody calls a model any more", async () => {

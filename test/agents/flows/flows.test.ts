@@ -126,7 +126,8 @@ describe("a sequential flow", () => {
     const { result } = await ran(flow, "x");
     expect(result.failure).toMatchObject({
       code: "child_failed",
-      message: "one was not hired: every seat is taken (1 seat)",
+      message:
+        "one was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
     });
   });
 

@@ -17,6 +17,13 @@ describe("model fallback", () => {
         { modelId: "script" },
         { modelId: "second" },
       ]);
+      expect(scene.told).toMatchObject([
+        {
+          type: "model_fallback",
+          data: { from: { modelId: "script" }, to: { modelId: "second" }, kind: "auth" },
+        },
+        { type: "model_fallback", data: { to: { modelId: "third" }, kind: "overloaded", message: "busy" } },
+      ]);
     },
   );
 
@@ -32,6 +39,7 @@ describe("model fallback", () => {
     const scene = chatScene([{ deltas: ["so far "], error: httpError(500) }], { streaming: true });
     await expect(scene.call([modelFallback({ models: [second] })])).rejects.toThrow("it failed");
     expect(second.calls).toHaveLength(0);
+    expect(scene.told).toEqual([]);
     expect(shownText(scene.shown)).toBe("so far ");
   });
 

@@ -1,11 +1,12 @@
 import {
   Fault,
+  type ClaimOptions,
   type Clock,
   type Engine,
   type HostedAgent,
   type Lease,
   type Leases,
-  type Rest,
+  type LeftRun,
   type RunHost,
   type RunId,
 } from "../../../kernel/index.ts";
@@ -29,7 +30,7 @@ export interface LocalEngineOptions {
 }
 
 const nobody: readonly RunId[] = [];
-const ready: Rest = { kind: "ready" };
+const untouched: LeftRun = { rest: { kind: "ready" }, isReleased: false };
 
 /** So long may a turn of the event loop last in which runs are begun. */
 const longestTurnMs = 10;
@@ -56,6 +57,10 @@ export class LocalEngine implements Engine {
   #claimsSoon = false;
   /** There may have been no room for all that could be claimed. */
   #wasFull = false;
+  /** Places kept for runs that are being created. */
+  #offers = 0;
+  /** Who stops waits for them. */
+  #allTaken: (() => void) | undefined;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: LocalEngineOptions) {
@@ -75,6 +80,21 @@ export class LocalEngine implements Engine {
     if (this.#claiming === undefined) queueMicrotask(this.#claimAll);
   }
 
+  /** A place for a run that is about to be created, kept until `take` says what came of it. Nothing where there is no room, or others may be first. */
+  offer(): ClaimOptions | undefined {
+    if (this.#host === undefined || this.#claimsSoon || this.#claiming !== undefined || this.#room <= 0)
+      return undefined;
+    this.#offers++;
+    return this.#claimOf(1);
+  }
+
+  take(lease: Lease | undefined): void {
+    this.#offers--;
+    if (lease !== undefined) this.#driven.set(lease, this.#drive(lease));
+    else if (this.#wasFull) this.wake();
+    if (this.#offers === 0) this.#allTaken?.();
+  }
+
   /** Other agents are hosted, or other versions: what was not for this worker may be now. */
   hostsChanged(): void {
     this.#pinned.clear();
@@ -86,6 +106,10 @@ export class LocalEngine implements Engine {
     this.#stopTimer?.();
     this.#stopped.resolve();
     await this.#claiming;
+    if (this.#offers > 0)
+      await new Promise<void>((resolve) => {
+        this.#allTaken = resolve;
+      });
     await Promise.all(this.#driven.values());
     await this.#options.leases.dismiss(this.#options.workerId);
   }
@@ -101,13 +125,12 @@ export class LocalEngine implements Engine {
   readonly #claimAll = (): void => {
     this.#claimsSoon = false;
     if (this.#host === undefined) return;
-    const { leases, clock, workerId, agents, onError } = this.#options;
+    const { leases, onError } = this.#options;
     const limit = this.#room;
     this.#wasFull = limit <= 0;
     if (this.#wasFull) return;
-    const except = this.#pinned.size === 0 ? nobody : [...this.#pinned];
     try {
-      const claimed = leases.claim({ workerId, limit, now: clock.now(), agents: agents(), except });
+      const claimed = leases.claim(this.#claimOf(limit));
       if (claimed instanceof Promise) this.#claiming = this.#claimLater(claimed, limit);
       else this.#driveAll(claimed, limit);
     } catch (error) {
@@ -131,7 +154,14 @@ export class LocalEngine implements Engine {
   }
 
   get #room(): number {
-    return Math.min(this.#options.concurrency - this.#driven.size, mostWaiting - this.#beginnings.size);
+    const coming = this.#driven.size + this.#offers;
+    return Math.min(this.#options.concurrency - coming, mostWaiting - this.#beginnings.size - this.#offers);
+  }
+
+  #claimOf(limit: number): ClaimOptions {
+    const { clock, workerId, agents } = this.#options;
+    const except = this.#pinned.size === 0 ? nobody : [...this.#pinned];
+    return { workerId, limit, now: clock.now(), agents: agents.call(undefined), except };
   }
 
   async #drive(lease: Lease): Promise<void> {
@@ -144,7 +174,8 @@ export class LocalEngine implements Engine {
         if (this.#wasFull && this.#beginnings.size === mostWaiting / 2) this.wake();
       }
       // By `call`: compiled for one runtime's function, this would be compiled again for the next one's.
-      const rest = (await this.#host?.drive.call(this.#host, lease)) ?? ready;
+      const { rest, isReleased } = (await this.#host?.drive.call(this.#host, lease)) ?? untouched;
+      if (isReleased) return;
       if (leases.releaseNow === undefined) await leases.release(lease, rest);
       else leases.releaseNow(lease, rest);
     } catch (error) {

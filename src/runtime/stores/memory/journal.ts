@@ -27,6 +27,7 @@ import {
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import { endIn } from "../run-end.ts";
+import { sameCaller } from "../same-caller.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
@@ -184,7 +185,8 @@ export class MemoryJournal implements Journal {
   }
 
   /** S5. */
-  #steer({ agentId, sessionId }: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+  #steer(run: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+    const { agentId, sessionId } = run;
     const told = this.#tables.submitted.get(steering.id);
     if (told !== undefined) return { kind: "steered", runId: told.record.runId };
     const row = this.#tables.ofSession
@@ -193,7 +195,7 @@ export class MemoryJournal implements Journal {
     if (row === undefined) return undefined;
     // One that mail has woken is on its way: nobody is at it yet.
     const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
-    if (!always && !isLeft) return { kind: "busy", run: summaryOf(row) };
+    if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
     this.#neighbours.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }

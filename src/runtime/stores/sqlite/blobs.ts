@@ -1,9 +1,8 @@
 import type { Blobs, Hash, RunId } from "../../../kernel/index.ts";
+import { putPieces, readPieces } from "./blob-pieces.ts";
 import type { Collector } from "./collector.ts";
+import { commitBodies } from "./large-bodies.ts";
 import type { Tables } from "./tables.ts";
-
-/** A blob is kept in pieces of so many bytes, so that it can be freed piece by piece. */
-const pieceBytes = 262_144;
 
 export class SqliteBlobs implements Blobs {
   readonly #tables: Tables;
@@ -24,54 +23,28 @@ export class SqliteBlobs implements Blobs {
   }
 
   get(runId: RunId, blobId: string): Promise<Uint8Array | undefined> {
-    return this.#tables.read(() => {
-      const { database } = this.#tables;
-      const blob = database.get<{ readonly id: number }>(
-        "SELECT id FROM blobs WHERE run_id = ? AND blob_id = ?",
-        runId,
-        blobId,
-      );
-      if (blob === undefined) return undefined;
-      const pieces = database.all<{ readonly bytes: Uint8Array }>(
-        "SELECT bytes FROM blob_pieces WHERE blob = ? ORDER BY id",
-        blob.id,
-      );
-      return joined(pieces.map(({ bytes }) => bytes));
-    });
+    return this.#tables.read(() => readPieces(this.#tables.database, runId, blobId));
   }
 
   async delete(runId: RunId): Promise<void> {
-    await this.#tables.write({ apply: () => this.deleteNow(runId) });
+    await this.#tables.write({
+      apply: () => {
+        this.#tables.database.run(
+          `UPDATE blobs SET run_id = NULL WHERE run_id = ? AND blob_id NOT GLOB '${commitBodies}'`,
+          runId,
+        );
+      },
+    });
     await this.#collector.collect();
   }
 
-  /** For the journal, inside its transaction. What it leaves is the collector's. */
+  /** With those that hold its commits. For the journal, inside its transaction. What it leaves is the collector's. */
   deleteNow(runId: RunId): void {
     this.#tables.database.run("UPDATE blobs SET run_id = NULL WHERE run_id = ?", runId);
   }
 
   #put(runId: RunId, blobId: string, bytes: Uint8Array): void {
-    const { database } = this.#tables;
     this.#tables.run(runId);
-    const blob = database.get<{ readonly id: number }>(
-      "INSERT INTO blobs (run_id, blob_id) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id",
-      runId,
-      blobId,
-    );
-    if (blob === undefined) return;
-    for (let start = 0; start < bytes.length; start += pieceBytes) {
-      const piece = bytes.subarray(start, start + pieceBytes);
-      database.run("INSERT INTO blob_pieces (blob, bytes) VALUES (?, ?)", blob.id, piece);
-    }
+    putPieces(this.#tables.database, runId, blobId, bytes);
   }
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
 }

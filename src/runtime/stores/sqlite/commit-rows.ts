@@ -3,6 +3,7 @@ import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../.
 import { decodeCommit } from "./commit-codec.ts";
 import type { Database } from "./database.ts";
 import { erasuresOf } from "./erasures.ts";
+import { isApart, LargeBodies } from "./large-bodies.ts";
 import type { RunKey } from "./run-row.ts";
 import type { FindEntries } from "./stored-change.ts";
 import type { Position } from "./tables.ts";
@@ -21,7 +22,7 @@ export interface CommitRow {
 }
 
 /** What it takes to decode it. */
-type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
+export type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
 
 /** Where the commits from this number on lie. */
 interface Place {
@@ -103,12 +104,14 @@ const noEntries: FindEntries = () => [];
 export class CommitRows {
   readonly #database: Database;
   readonly #findEntries: FindEntries;
+  readonly #large: LargeBodies;
   #fresh = 0;
   #mostFresh = mostFresh;
 
   constructor(database: Database, findEntries: FindEntries) {
     this.#database = database;
     this.#findEntries = findEntries;
+    this.#large = new LargeBodies(database);
   }
 
   /** Looks at what others left. Where someone took rows out of the file by hand, new ones would pass for placed. */
@@ -124,8 +127,9 @@ export class CommitRows {
     return this.#fresh >= this.#mostFresh;
   }
 
-  /** A commit was added. Inside its transaction if they were crowded. */
-  addedNow(): void {
+  /** A commit with this text was added. Inside its transaction if they were crowded or it is large. */
+  addedNow({ runId }: RunKey, number: number, body: string): void {
+    this.#large.keepNow(runId, number, body);
     if (this.isCrowded) this.placeNow();
     else this.#fresh++;
   }
@@ -154,7 +158,8 @@ export class CommitRows {
   }
 
   last(run: RunKey): CommitRow | undefined {
-    return this.#database.get<CommitRow>(lastFreshRow, run.id) ?? this.#lastPlaced(run);
+    const late = this.#database.get<CommitRow>(lastFreshRow, run.id);
+    return late === undefined ? this.#lastPlaced(run) : this.#whole(wholeRows, run, [late])[0];
   }
 
   #lastPlaced(run: RunKey): CommitRow | undefined {
@@ -209,15 +214,42 @@ export class CommitRows {
     return this.#page(wholeRows, run, from, end);
   }
 
+  /** With the texts that lie apart. */
+  #whole<Row extends Mark & Partial<CommitText>>(select: Select<Row>, run: RunKey, rows: Row[]): Row[] {
+    return rows.some(isApart)
+      ? rows.map((row) => (isApart(row) ? this.#wholeRow(select, run, row) : row))
+      : rows;
+  }
+
+  /** One that was erased since its row was read is in its row now, all of which is another. */
+  #wholeRow<Row extends Mark & Partial<CommitText>>(select: Select<Row>, run: RunKey, row: Row): Row {
+    const body = this.#large.read(run.runId, row.number);
+    if (body !== undefined) return { ...row, body };
+    return this.#rowsOf(select, run, row.number, row.number + 1)[0] ?? row;
+  }
+
+  /** What is left of a commit with its words erased. Inside a transaction. */
+  overwriteNow({ runId }: RunKey, { id, number }: CommitRow, body: string, seal: string): void {
+    this.#large.forgetNow(runId, number);
+    this.#database.run("UPDATE commits SET body = ?2, seal = ?3 WHERE id = ?1", id, body, seal);
+  }
+
   /** Those of a page that have events, up to the commit that it ends with. */
   eventPage(run: RunKey, from: number, end: number): { readonly rows: CommitRow[]; readonly next: number } {
     const found = this.#page(placedMarks, run, from, end);
     const told = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
     const ids = told.map(({ id }) => id);
-    return { rows: wholeRows.lying(this.#database, ids), next: (found.at(-1)?.number ?? end) + 1 };
+    return {
+      rows: this.#whole(wholeRows, run, wholeRows.lying(this.#database, ids)),
+      next: (found.at(-1)?.number ?? end) + 1,
+    };
   }
 
   #page<Row extends Mark>(select: Select<Row>, run: RunKey, from: number, end: number): Row[] {
+    return this.#whole(select, run, this.#rowsOf(select, run, from, end));
+  }
+
+  #rowsOf<Row extends Mark>(select: Select<Row>, run: RunKey, from: number, end: number): Row[] {
     for (let look = 0; look < 2; look++) {
       const rows = this.#placed(select, run, from, end);
       if (rows.length > 0) return rows;

@@ -78,6 +78,12 @@ export class DeltaBoard {
     }
   }
 
+  /** All of a run that this process owns, inside a transaction. */
+  clearNow({ id, runId }: RunKey): void {
+    if (this.#runs.get(runId)?.isWritten === true)
+      this.#tables.database.run("DELETE FROM deltas WHERE run = ?", id);
+  }
+
   /** These events are in the log: what was shown of them is no longer needed. */
   recorded(runId: RunId, events: readonly Event[]): void {
     const deltas = this.#runs.get(runId);

@@ -149,11 +149,6 @@ export class Eraser {
     const erased = eraseCommit(commit, erasuresOf(run));
     if (erased === commit) return;
     const body = encodeCommit(erased, run, this.#hash);
-    this.#tables.database.run(
-      "UPDATE commits SET body = ?2, seal = ?3 WHERE id = ?1",
-      row.id,
-      body,
-      this.#chain.seal(before, { ...row, body }),
-    );
+    this.#rows.overwriteNow(run, row, body, this.#chain.seal(before, { ...row, body }));
   }
 }

@@ -144,6 +144,9 @@ export class SqliteEventLog implements EventLog {
   }
 
   lastSeqNow(runId: RunId): number | undefined {
+    // Who owns it has written all there is.
+    const position = this.#tables.owned.get(runId)?.position;
+    if (position !== undefined) return position.seq - 1;
     return this.#tables.readNow(() => this.#lastSeq(runId));
   }
 

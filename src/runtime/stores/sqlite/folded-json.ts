@@ -16,51 +16,96 @@ const mostValues = 4_000;
  * before everything, and any object that is equal to one of them is it. A value that has our mark in it, or is very large, is kept as it is.
  */
 export function foldJson(value: JsonObject, known: readonly JsonValue[]): JsonValue {
-  const first = distinct(known);
-  const numbers = new Map(first.map((each, index) => [each, index]));
-  const objects = first.filter(isContainer);
-  let isFolded = value["plain"] === undefined;
-  let room = mostValues;
-  const fold = (each: JsonValue, depth: number): JsonValue => {
-    if (depth > deepest || !isFolded) return each;
-    room--;
-    if (Array.isArray(each) ? each.length > room : room < 0) isFolded = false;
-    if (isObject(each) && Object.hasOwn(each, mark)) isFolded = false;
-    if (!isFolded) return each;
-    if (!mayRepeat(each)) return isContainer(each) ? mapMembers(each, depth, fold) : each;
-    const same = isContainer(each) ? (objects.find((one) => equalJson(one, each)) ?? each) : each;
-    const number = numbers.get(same);
+  if (value["plain"] !== undefined) return { plain: value };
+  const folding = new Folding(known);
+  const folded = folding.fold(value, 0);
+  return folding.isGivenUp ? { plain: value } : folded;
+}
+
+class Folding {
+  /** The value is to be kept as it is. */
+  isGivenUp = false;
+  readonly #numbers = new Map<JsonValue, number>();
+  readonly #objects: KnownObject[] = [];
+  #room = mostValues;
+
+  constructor(known: readonly JsonValue[]) {
+    for (const each of distinct(known)) {
+      this.#numbers.set(each, this.#numbers.size);
+      if (isObject(each)) this.#objects.push({ value: each, count: memberCount(each) });
+    }
+  }
+
+  fold(each: JsonValue, depth: number): JsonValue {
+    if (depth > deepest || this.isGivenUp) return each;
+    if (--this.#room < 0) this.isGivenUp = true;
+    if (typeof each === "string") return each.length < shortest ? each : this.#once(each, each);
+    if (typeof each !== "object" || each === null) return each;
+    if (Array.isArray(each)) {
+      if (each.length > this.#room) this.isGivenUp = true;
+      return mapMembers(each, depth, this);
+    }
+    const members = each as JsonObject;
+    if (Object.hasOwn(members, mark)) this.isGivenUp = true;
+    const count = memberCount(members);
+    if (count < 2) return mapMembers(members, depth, this);
+    const number = this.#numbers.get(this.#known(members, count));
+    return number === undefined ? this.#once(each, mapMembers(members, depth, this)) : { [mark]: number };
+  }
+
+  /** The known object that is equal to it, or else itself. */
+  #known(value: JsonObject, count: number): JsonObject {
+    for (const known of this.#objects)
+      if (known.count === count && equalJson(known.value, value)) return known.value;
+    return value;
+  }
+
+  /** What stands for the value: its number if it came before, else what it was folded to. */
+  #once(value: JsonValue, folded: JsonValue): JsonValue {
+    const number = this.#numbers.get(value);
     if (number !== undefined) return { [mark]: number };
-    const folded = isContainer(each) ? mapMembers(each, depth, fold) : each;
-    numbers.set(each, numbers.size);
+    this.#numbers.set(value, this.#numbers.size);
     return folded;
-  };
-  const folded = fold(value, 0);
-  return isFolded ? folded : { plain: value };
+  }
 }
 
 /** What `foldJson` was given. Throws a `SyntaxError` for what it has not made. */
 export function unfoldJson(value: JsonValue, known: readonly JsonValue[]): JsonValue {
   if (isObject(value) && value["plain"] !== undefined) return value["plain"];
-  const values = distinct(known);
-  const unfold = (each: JsonValue, depth: number): JsonValue => {
+  return new Unfolding(known).fold(value, 0);
+}
+
+class Unfolding {
+  readonly #values: JsonValue[];
+
+  constructor(known: readonly JsonValue[]) {
+    this.#values = distinct(known);
+  }
+
+  fold(each: JsonValue, depth: number): JsonValue {
     if (depth > deepest) return each;
-    if (isObject(each)) {
-      const number = each[mark];
-      if (number !== undefined) return named(values, number);
+    if (typeof each === "string") {
+      if (each.length >= shortest) this.#values.push(each);
+      return each;
     }
-    const unfolded = isContainer(each) ? mapMembers(each, depth, unfold) : each;
-    if (mayRepeat(unfolded)) values.push(unfolded);
+    if (typeof each !== "object" || each === null) return each;
+    if (Array.isArray(each)) return mapMembers(each, depth, this);
+    const number = (each as JsonObject)[mark];
+    if (number !== undefined) return named(this.#values, number);
+    const unfolded = mapMembers(each, depth, this);
+    if (memberCount(unfolded) > 1) this.#values.push(unfolded);
     return unfolded;
-  };
-  return unfold(value, 0);
+  }
 }
 
 /** Those that may be repeated, in their order and each once: a session may have the name of its agent. */
 function distinct(known: readonly JsonValue[]): JsonValue[] {
   const values: JsonValue[] = [];
-  for (const each of known)
-    if (mayRepeat(each) && !values.some((value) => equalJson(value, each))) values.push(each);
+  for (const each of known) {
+    const isText = typeof each === "string";
+    const isKnown = isText ? values.includes(each) : values.some((value) => equalJson(value, each));
+    if (!isKnown && mayRepeat(each)) values.push(each);
+  }
   return values;
 }
 
@@ -78,18 +123,24 @@ function named(values: readonly JsonValue[], number: JsonValue): JsonValue {
 
 type Container = JsonObject | readonly JsonValue[];
 
+interface KnownObject {
+  readonly value: JsonObject;
+  /** Of its members. */
+  readonly count: number;
+}
+
+interface Fold {
+  fold(value: JsonValue, depth: number): JsonValue;
+}
+
 /** The value itself where no member changes. */
-function mapMembers(
-  value: Container,
-  depth: number,
-  change: (member: JsonValue, depth: number) => JsonValue,
-): Container {
+function mapMembers(value: Container, depth: number, fold: Fold): Container {
   let copy: Record<string, JsonValue> | undefined;
   const members = value as JsonObject;
   for (const key of Object.keys(members)) {
     const member = members[key];
     if (member === undefined) continue;
-    const other = change(member, depth + 1);
+    const other = fold.fold(member, depth + 1);
     if (other === member) continue;
     copy ??= (isObject(value) ? { ...value } : value.slice()) as Record<string, JsonValue>;
     setMember(copy, key, other);

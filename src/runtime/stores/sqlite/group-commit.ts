@@ -11,27 +11,76 @@ export interface Write<Result> {
    * Inside the transaction. Refuses with a fault, and only before it has changed anything, so that the others may stand. Among several,
    * it is told the database's version: while that stays the same, nobody but this store has written.
    */
-  apply(version?: number): Result;
+  readonly apply: (version?: number) => Result;
   /** It is durable; those who wait are told after this. */
-  committed?(result: Result): void;
+  readonly committed?: (result: Result) => void;
   /** What `apply` did was taken back. */
-  undone?(): void;
+  readonly undone?: () => void;
   /** Whether `apply` is one statement, which needs no transaction around it. */
-  isOneStatement?(): boolean;
+  readonly isOneStatement?: () => boolean;
   /** About how much it writes; little unless told. */
   readonly bytes?: number;
 }
 
-interface Waiting<Result = unknown> {
-  readonly since: number;
-  /** `apply` has been called and may have to be taken back. */
-  isTried: boolean;
-  readonly write: Write<Result>;
+/** A write in the queue, of one shape for all of them: what goes through the queue was compiled for it. */
+class Waiting<Result = unknown> {
+  readonly since = performance.now();
+  readonly bytes: number;
   readonly resolve: (result: Result) => void;
   readonly reject: (fault: Fault) => void;
+  readonly #apply: Write<Result>["apply"];
+  readonly #committed: Write<Result>["committed"];
+  readonly #undone: Write<Result>["undone"];
+  readonly #isOneStatement: Write<Result>["isOneStatement"];
+  /** `apply` has been called and may have to be taken back. */
+  #isTried = false;
+
+  constructor(
+    { bytes = 0, apply, committed, undone, isOneStatement }: Write<Result>,
+    resolve: (result: Result) => void,
+    reject: (fault: Fault) => void,
+  ) {
+    this.bytes = bytes;
+    this.resolve = resolve;
+    this.reject = reject;
+    this.#apply = apply;
+    this.#committed = committed;
+    this.#undone = undone;
+    this.#isOneStatement = isOneStatement;
+  }
+
+  get isOneStatement(): boolean {
+    return this.#isOneStatement?.call(undefined) ?? false;
+  }
+
+  /** A refusal is an outcome; anything else undoes the transaction. */
+  attempt(version?: number): Outcome<Result> {
+    this.#isTried = true;
+    try {
+      return { result: this.#apply.call(undefined, version) };
+    } catch (error) {
+      if (Fault.is(error)) return { fault: error };
+      throw error;
+    }
+  }
+
+  settle(result: Result): void {
+    this.#committed?.call(undefined, result);
+    this.resolve(result);
+  }
+
+  takeBack(): void {
+    if (this.#isTried) this.#undone?.call(undefined);
+    this.#isTried = false;
+  }
 }
 
-type Outcome = { readonly result: unknown } | { readonly fault: Fault };
+type Outcome<Result = unknown> = { readonly result: Result } | { readonly fault: Fault };
+
+/** Told of every transaction, and about how much was written in it. */
+export interface WriteWatch {
+  note(bytes: number): void;
+}
 
 /** What waits in a loop of writes alone gets its turn after so long. */
 const longestTurnMs = 4;
@@ -48,7 +97,7 @@ const settled = Promise.resolve();
  */
 export class GroupCommit {
   readonly #database: Database;
-  readonly #onWritten: (bytes: number) => void;
+  readonly #watch: WriteWatch | undefined;
   #queue: Waiting[] = [];
   #flushing = false;
   #scheduled = false;
@@ -56,16 +105,14 @@ export class GroupCommit {
   readonly #turn = new LoopTurn(longestTurnMs);
   #idle: (() => void)[] = [];
 
-  /** `onWritten` is told of every transaction, and about how much was written in it. */
-  constructor(database: Database, onWritten: (bytes: number) => void) {
+  constructor(database: Database, watch?: WriteWatch) {
     this.#database = database;
-    this.#onWritten = onWritten;
+    this.#watch = watch;
   }
 
   write<Result>(write: Write<Result>): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      const waiting: Waiting<Result> = { since: performance.now(), isTried: false, write, resolve, reject };
-      this.#queue.push(waiting as Waiting);
+      this.#queue.push(new Waiting(write, resolve, reject) as unknown as Waiting);
       this.#schedule();
     });
   }
@@ -79,7 +126,7 @@ export class GroupCommit {
   writeNow<Result extends object>(work: () => Result, bytes: number): Result | undefined {
     try {
       const result = work();
-      this.#onWritten(bytes);
+      this.#watch?.note(bytes);
       return result;
     } catch (error) {
       if (isBusy(error)) return undefined;
@@ -170,7 +217,7 @@ export class GroupCommit {
       return this.#writeTogether(waiting);
     } catch (error) {
       // The last first: each finds things as it left them.
-      for (const each of waiting.toReversed()) takeBack(each);
+      for (const each of waiting.toReversed()) each.takeBack();
       return isBusy(error) ? "busy" : sqliteFault(error, this.#database.path);
     }
   }
@@ -178,14 +225,14 @@ export class GroupCommit {
   /** As many as go into one transaction, from the first on. */
   #writeTogether(waiting: readonly Waiting[]): Outcome[] {
     const [only] = waiting;
-    if (waiting.length === 1 && only?.write.isOneStatement?.() === true) return [attempt(only)];
+    if (waiting.length === 1 && only?.isOneStatement === true) return [only.attempt()];
     return this.#database.transaction("IMMEDIATE", () => {
       const outcomes: Outcome[] = [];
       const version = waiting.length > 1 ? this.#database.version() : undefined;
       let bytes = 0;
       for (const each of waiting) {
-        outcomes.push(attempt(each, version));
-        bytes += each.write.bytes ?? 0;
+        outcomes.push(each.attempt(version));
+        bytes += each.bytes;
         if (outcomes.length >= mostWrites || bytes >= mostBytes) break;
       }
       return outcomes;
@@ -202,11 +249,10 @@ export class GroupCommit {
         each.reject(outcome.fault);
         continue;
       }
-      bytes += each.write.bytes ?? 0;
-      each.write.committed?.(outcome.result);
-      each.resolve(outcome.result);
+      bytes += each.bytes;
+      each.settle(outcome.result);
     }
-    this.#onWritten(bytes);
+    this.#watch?.note(bytes);
   }
 
   #refuseOverdue(): void {
@@ -222,20 +268,4 @@ export class GroupCommit {
     );
     for (const each of overdue) each.reject(fault);
   }
-}
-
-/** A refusal is an outcome; anything else undoes the transaction. */
-function attempt(each: Waiting, version?: number): Outcome {
-  each.isTried = true;
-  try {
-    return { result: each.write.apply(version) };
-  } catch (error) {
-    if (Fault.is(error)) return { fault: error };
-    throw error;
-  }
-}
-
-function takeBack(each: Waiting): void {
-  if (each.isTried) each.write.undone?.();
-  each.isTried = false;
 }

@@ -3,34 +3,36 @@ import {
   assertOutcome,
   chainStart,
   Fault,
+  type ClaimOptions,
   type Commit,
   type Creation,
   type Hash,
   type Journal,
+  type JsonValue,
   type Lease,
+  type Rest,
   type RunHistory,
   type RunId,
   type RunPage,
   type RunQuery,
   type RunRecord,
-  runStatuses,
   type SingleFlight,
   type Submission,
 } from "../../../kernel/index.ts";
-import type { SqliteBlobs } from "./blobs.ts";
+import { endIn } from "../run-end.ts";
+import { sameCaller } from "../same-caller.ts";
 import type { Chain } from "./chain.ts";
 import type { Collector } from "./collector.ts";
 import { encodeCommit } from "./commit-codec.ts";
+import { CommitReach, type Draft, type Neighbours } from "./commit-reach.ts";
 import { missing, type CommitRows } from "./commit-rows.ts";
 import { Deletion } from "./deletion.ts";
-import type { DeltaBoard } from "./delta-board.ts";
-import { strandsOf, type StrandedChange } from "./entry-strand.ts";
+import { strandsOf } from "./entry-strand.ts";
 import type { Eraser } from "./eraser.ts";
-import { endIn, type RunEnd } from "../run-end.ts";
-import type { RunFeeds } from "./run-feed.ts";
+import { bodyInRow, isLarge } from "./large-bodies.ts";
+import type { ReleasedRun, SqliteLeases } from "./leases.ts";
+import { memberCount } from "./member-count.ts";
 import { RunList } from "./run-list.ts";
-import type { SqliteInbox } from "./inbox.ts";
-import type { SqliteMailbox } from "./mailbox.ts";
 import {
   recordOf,
   runColumns,
@@ -40,20 +42,7 @@ import {
   type RunKey,
   type RunRow,
 } from "./run-row.ts";
-import type { SqliteSessions } from "./sessions.ts";
 import type { OwnedRun, Position, Tables } from "./tables.ts";
-import type { SqliteTopics } from "./topics.ts";
-
-/** What a commit changes besides its run. */
-interface Neighbours {
-  readonly sessions: SqliteSessions;
-  readonly mailbox: SqliteMailbox;
-  readonly inbox: SqliteInbox;
-  readonly topics: SqliteTopics;
-  readonly blobs: SqliteBlobs;
-  readonly deltas: DeltaBoard;
-  readonly feeds: RunFeeds;
-}
 
 export interface SqliteJournalOptions {
   readonly tables: Tables;
@@ -62,14 +51,14 @@ export interface SqliteJournalOptions {
   readonly hash: Hash;
   readonly collector: Collector;
   readonly eraser: Eraser;
+  readonly leases: SqliteLeases;
   readonly neighbours: Neighbours;
 }
 
-/** A commit with all that can be worked out of it before its turn to be written. */
-interface Draft {
-  readonly commit: Commit;
-  readonly sessions: readonly StrandedChange[];
-  readonly body: string;
+/** What came of creating a run, and the run if it was claimed along. */
+interface Founded {
+  readonly creation: Creation;
+  readonly owned?: OwnedRun;
 }
 
 /** Where a commit leads, and the database's version if it is one of several. */
@@ -83,8 +72,8 @@ const none: readonly never[] = [];
 const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = ?`;
 const findRunAndKey = `SELECT ${runColumns}, ${runKeyColumns} FROM runs WHERE run_id = ?`;
 const insertRun = `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
-    epoch, state, ready_at, mail_count)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ${RunState.READY}, ?, 0)`;
+    ready_at, mail_count, epoch, state, owner, holder)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
 const intoCommits = "INSERT INTO commits (run, number, at, next_event, link, body)";
 const plainInsert = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?)`;
 const fencedInsert = `${intoCommits} SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1 AND epoch = ?7 AND holder = ?8`;
@@ -95,30 +84,43 @@ export class SqliteJournal implements Journal {
   readonly #chain: Chain;
   readonly #hash: Hash;
   readonly #deletion: Deletion;
-  readonly #eraser: Eraser;
+  readonly #reach: CommitReach;
+  readonly #leases: SqliteLeases;
   readonly #neighbours: Neighbours;
   readonly #list: RunList;
   readonly #fencedInsert: StatementSync;
 
-  constructor({ tables, rows, chain, hash, collector, eraser, neighbours }: SqliteJournalOptions) {
+  constructor(options: SqliteJournalOptions) {
+    const { tables, rows, chain, hash, collector, eraser, leases, neighbours } = options;
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
     this.#hash = hash;
     this.#deletion = new Deletion({ tables, collector, ...neighbours });
-    this.#eraser = eraser;
+    this.#reach = new CommitReach({ tables, rows, eraser, neighbours });
+    this.#leases = leases;
     this.#neighbours = neighbours;
     this.#list = new RunList(tables, rows);
     this.#fencedInsert = tables.database.statement(fencedInsert);
   }
 
-  async create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
+  create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
+    return this.createAndClaim(record, first, flight);
+  }
+
+  async createAndClaim(
+    record: RunRecord,
+    first: Commit,
+    flight?: SingleFlight,
+    claim?: ClaimOptions,
+  ): Promise<Creation> {
     const draft = this.#draft(first, record);
-    return this.#tables.write({
+    const { creation } = await this.#tables.write({
       bytes: draft.body.length,
-      apply: () => this.#createUnlessBusy(record, draft, flight),
-      committed: (creation) => this.#tellOf(creation, record, first),
+      apply: () => this.#createUnlessBusy(record, draft, flight, claim),
+      committed: (founded) => this.#tellOf(founded, record, first),
     });
+    return creation;
   }
 
   find(runId: RunId): Promise<RunRecord | undefined> {
@@ -133,19 +135,30 @@ export class SqliteJournal implements Journal {
   }
 
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit> {
-    return submissions === undefined
-      ? this.#appendWith(lease, commit)
-      : this.#appendAndSubmit(lease, commit, submissions);
+    return this.#appendWith(lease, commit, submissions);
+  }
+
+  appendAndRelease(
+    lease: Lease,
+    commit: Commit,
+    submissions: readonly Submission[] | undefined,
+    rest: Rest,
+  ): Promise<Commit> {
+    return this.#appendWith(lease, commit, submissions, rest);
   }
 
   appendNow(lease: Lease, commit: Commit): Commit | undefined {
     const run = this.#tables.owned.get(lease.runId);
-    if (run === undefined || !this.#tables.writesNow || this.#reachesFurther(lease.runId, commit))
+    if (run === undefined || !this.#tables.writesNow || this.#reach.goesFurther(lease.runId, commit))
       return undefined;
     const draft = this.#draft(commit, run);
+    if (isLarge(draft.body)) return undefined;
     const before = run.position;
     try {
-      const standing = this.#tables.writeNow(() => this.#append(lease, draft, undefined), draft.body.length);
+      const standing = this.#tables.writeNow(
+        () => this.#append(lease, draft, undefined, false),
+        draft.body.length,
+      );
       if (standing === undefined) run.position = before;
       if (standing === commit) this.#committed(lease, commit);
       return standing;
@@ -155,38 +168,45 @@ export class SqliteJournal implements Journal {
     }
   }
 
-  async #appendAndSubmit(lease: Lease, commit: Commit, submissions: readonly Submission[]): Promise<Commit> {
-    const drafts = submissions.map((each) => ({ ...each, draft: this.#draft(each.first, each.run) }));
-    let creations: readonly Creation[] = [];
-    const standing = await this.#appendWith(lease, commit, () => {
-      creations = drafts.map(({ run, draft, flight }) => this.#createUnlessBusy(run, draft, flight));
-    });
-    for (const [index, creation] of creations.entries()) {
-      const submission = submissions[index];
-      if (submission !== undefined) this.#tellOf(creation, submission.run, submission.first);
-    }
-    return standing;
-  }
-
-  /** `more` is done in the same transaction, if the commit is written by it. */
-  async #appendWith(lease: Lease, commit: Commit, more?: () => void): Promise<Commit> {
+  /** What comes with the commit is done in the same transaction: what is submitted if it is written by it, the release in any case. */
+  async #appendWith(
+    lease: Lease,
+    commit: Commit,
+    submissions?: readonly Submission[],
+    rest?: Rest,
+  ): Promise<Commit> {
     const { owned } = this.#tables;
     const known = owned.get(lease.runId);
     let draft = known === undefined ? undefined : this.#draft(commit, known);
+    const runs = submissions?.map((each) => ({ ...each, draft: this.#draft(each.first, each.run) }));
+    let founded: readonly Founded[] | undefined;
+    let released: ReleasedRun | undefined;
     let before: Position | undefined;
     return this.#tables.write({
       bytes: draft?.body.length ?? 0,
-      isOneStatement: () => more === undefined && !this.#reachesFurther(lease.runId, commit),
+      isOneStatement: () =>
+        runs === undefined &&
+        rest === undefined &&
+        draft !== undefined &&
+        !isLarge(draft.body) &&
+        !this.#reach.goesFurther(lease.runId, commit),
       apply: (version) => {
         const run = this.#tables.owner(lease);
         draft ??= this.#draft(commit, run);
         before = run.position;
-        const standing = this.#append(lease, draft, version);
-        if (standing === commit) more?.();
+        const standing = this.#append(lease, draft, version, rest !== undefined);
+        if (standing === commit)
+          founded = runs?.map((each) => this.#createUnlessBusy(each.run, each.draft, each.flight));
+        if (rest !== undefined) released = this.#release(lease, rest, standing);
         return standing;
       },
       committed: (standing) => {
         if (standing === commit) this.#committed(lease, commit);
+        if (released !== undefined) this.#leases.released(lease.runId, released);
+        founded?.forEach((each, index) => {
+          const submission = submissions?.[index];
+          if (submission !== undefined) this.#tellOf(each, submission.run, submission.first);
+        });
       },
       // Most often the file was locked: then nothing has changed.
       undone: () => {
@@ -196,18 +216,38 @@ export class SqliteJournal implements Journal {
     });
   }
 
+  /** How it ended is stored with the release. */
+  #release(lease: Lease, rest: Rest, standing: Commit): ReleasedRun {
+    const released = this.#leases.leaveNow(this.#tables.owner(lease), rest, endIn(standing) ?? undefined);
+    // The commit was taken, so the lease holds; no fault, by which what is written by now would stand.
+    if (released === undefined) throw new Error(`${lease.runId} could not be released`);
+    return released;
+  }
+
   #committed({ runId }: Lease, commit: Commit): void {
     this.#neighbours.feeds.add(runId, commit);
-    this.#tell(commit);
+    this.#reach.tell(commit);
   }
 
   readNow(runId: RunId): RunHistory | undefined {
     return this.#tables.readNow(() => {
+      const begun = this.#beginningOf(runId);
+      if (begun !== undefined) return begun;
       const run = this.#tables.database.get<RunKey & RunRow>(findRunAndKey, runId);
       const page = run === undefined ? undefined : this.#rows.onlyPage(run);
       if (run === undefined || page === undefined) return undefined;
       return { run: recordOf(run), commits: page.map((row) => this.#rows.decode(run, row)) };
     });
+  }
+
+  /** Of one that was claimed along with its creation, by its owner: nobody else has written since. */
+  #beginningOf(runId: RunId): RunHistory | undefined {
+    const owned = this.#tables.owned.get(runId);
+    const beginning = owned?.beginning;
+    if (owned === undefined || beginning === undefined || owned.position?.number !== 1) return undefined;
+    owned.beginning = undefined;
+    const { run, first } = beginning;
+    return { run, commits: ["body" in first ? this.#rows.decode(owned, first) : first] };
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
@@ -258,12 +298,19 @@ export class SqliteJournal implements Journal {
   }
 
   /** S5. */
-  #createUnlessBusy(record: RunRecord, draft: Draft, flight: SingleFlight | undefined): Creation {
-    if (this.#tables.find(record.runId) !== undefined) return { kind: "exists" };
+  #createUnlessBusy(
+    record: RunRecord,
+    draft: Draft,
+    flight: SingleFlight | undefined,
+    claim?: ClaimOptions,
+  ): Founded {
+    if (this.#tables.find(record.runId) !== undefined) return { creation: { kind: "exists" } };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
-    if (instead !== undefined) return instead;
-    this.#create(record, draft);
-    return { kind: "created" };
+    if (instead !== undefined) return { creation: instead };
+    const owned = this.#create(record, draft, claim);
+    if (owned === undefined) return { creation: { kind: "created" } };
+    const { runId, epoch, workerId } = owned;
+    return { creation: { kind: "created", lease: { runId, epoch, workerId } }, owned };
   }
 
   #steer(record: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
@@ -275,16 +322,18 @@ export class SqliteJournal implements Journal {
     const { runId, status } = run;
     // One that mail has woken is on its way: nobody is at it yet.
     const isLeft = status === "suspended" || (status === "pending" && mailbox.hasMailNow(runId));
-    if (!always && !isLeft) return { kind: "busy", run };
+    if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
   }
 
-  #create(record: RunRecord, draft: Draft): void {
-    const { database } = this.#tables;
+  #create(record: RunRecord, draft: Draft, claim: ClaimOptions | undefined): OwnedRun | undefined {
+    const { database, holder } = this.#tables;
     const start: Position = { number: 0, seq: 0, link: chainStart(record) };
-    this.#refuse(draft, start);
+    const footing = this.#reach.refuse(draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
+    const workerId = claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
+    const isClaimed = workerId !== null;
     const id = database.insert(
       insertRun,
       runId,
@@ -296,26 +345,37 @@ export class SqliteJournal implements Journal {
       agentVersion,
       createdAt,
       this.#tables.tick(),
+      isClaimed ? 1 : 0,
+      isClaimed ? RunState.OWNED : RunState.READY,
+      workerId,
+      isClaimed ? holder : null,
     );
     const { body, commit } = draft;
-    const { seq, link } = this.#after(start, draft);
-    database.statement(plainInsert).run(id, commit.number, commit.at, seq, link, body);
-    this.#reach({ id, runId, agentId, sessionId }, draft);
-    this.#rows.addedNow();
+    const { number, at } = commit;
+    const position = this.#after(start, draft);
+    const { seq, link } = position;
+    database.statement(plainInsert).run(id, number, at, seq, link, bodyInRow(body));
+    const key: RunKey = { id, runId, agentId, sessionId };
+    this.#reach.applyNow(key, draft, { footing });
+    this.#rows.addedNow(key, number, body);
+    if (!isClaimed) return undefined;
+    const text = { number, at, nextEvent: seq, body };
+    const beginning = { run: record, first: isOurs(commit) ? commit : text };
+    return { ...key, epoch: 1, workerId, position, beginning };
   }
 
   /** J1, J3: the commit that stands under its number. */
-  #append(lease: Lease, draft: Draft, version: number | undefined): Commit {
+  #append(lease: Lease, draft: Draft, version: number | undefined, isLast: boolean): Commit {
     const { commit } = draft;
     const run = this.#tables.owner(lease);
     run.position ??= this.#rows.position(run);
     if (commit.number === run.position.number) {
-      this.#refuse(draft, run.position);
+      const footing = this.#reach.refuse(draft, run.position);
       const next = this.#after(run.position, draft);
       if (this.#insert(run, draft, { next, version })) {
         run.position = next;
-        this.#reach(run, draft);
-        this.#rows.addedNow();
+        this.#reach.applyNow(run, draft, { footing, isLast });
+        this.#rows.addedNow(run, commit.number, draft.body);
         return commit;
       }
     }
@@ -326,20 +386,8 @@ export class SqliteJournal implements Journal {
     const { database, holder } = this.#tables;
     database.run("UPDATE runs SET holder = ? WHERE id = ? AND epoch = ?", holder, now.id, now.epoch);
     now.position = this.#rows.position(now);
-    this.#refuse(draft, now.position);
-    return this.#append(lease, draft, version);
-  }
-
-  #refuse({ commit: { number, events }, sessions }: Draft, position: Position): void {
-    if (number !== position.number) {
-      throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${position.number}`);
-    }
-    let next = position.seq;
-    for (const { seq } of events ?? []) {
-      if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
-      next++;
-    }
-    if (sessions.length > 0) this.#neighbours.sessions.refuseOrphans(sessions);
+    this.#reach.refuse(draft, now.position);
+    return this.#append(lease, draft, version, isLast);
   }
 
   #after(position: Position, { commit, body }: Draft): Position {
@@ -355,60 +403,37 @@ export class SqliteJournal implements Journal {
     const { number, at } = commit;
     const { seq, link } = next;
     if (version !== undefined && run.takenAt === version) {
-      database.statement(plainInsert).run(run.id, number, at, seq, link, body);
+      database.statement(plainInsert).run(run.id, number, at, seq, link, bodyInRow(body));
       return true;
     }
-    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, link, body, run.epoch, holder);
+    const text = bodyInRow(body);
+    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, link, text, run.epoch, holder);
     if (changes === 0) return false;
     if (version !== undefined) run.takenAt = version;
     return true;
   }
 
-  /** Whether the commit changes more than its own row. */
-  #reachesFurther(runId: RunId, commit: Commit): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough, erases } = commit;
-    return (
-      this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases) !== undefined ||
-      endIn(commit) !== undefined ||
-      (events !== undefined && this.#neighbours.deltas.isWritten(runId, events))
-    );
-  }
-
-  #reach(run: RunKey, { commit, sessions }: Draft): void {
-    const { events, mail, inbox, topics, mailThrough } = commit;
-    const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
-    if (sessions.length > 0) talks.applyNow(sessions);
-    if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
-    if (inbox !== undefined) boxes.applyNow(inbox);
-    if (topics !== undefined) subjects.applyNow(topics);
-    if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
-    if (events !== undefined) deltas.removeNow(run, events);
-    const end = endIn(commit);
-    if (end !== undefined) this.#setEnd(run, end);
-    if (commit.erases !== undefined) this.#eraser.markNow(run, commit.erases);
-  }
-
-  #setEnd({ id }: RunKey, end: RunEnd | null): void {
-    this.#tables.database.run(
-      "UPDATE runs SET ended = ?2, ended_at = ?3 WHERE id = ?1",
-      id,
-      end === null ? null : runStatuses.indexOf(end.status),
-      end?.at ?? null,
-    );
-  }
-
-  #tellOf(creation: Creation, { runId }: RunRecord, first: Commit): void {
+  #tellOf({ creation, owned }: Founded, { runId }: RunRecord, first: Commit): void {
     if (creation.kind === "steered") this.#tables.announce(creation.runId);
     if (creation.kind !== "created") return;
-    this.#tables.announce(runId);
-    this.#tell(first);
+    if (owned === undefined) this.#tables.announce(runId);
+    else {
+      this.#tables.owned.set(runId, owned);
+      this.#neighbours.feeds.begin(owned, first);
+    }
+    this.#reach.tell(first);
   }
+}
 
-  #tell({ mail, inbox, erases }: Commit): void {
-    // Who dies or fails here leaves it to the next that opens the file or erases something.
-    if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
-    if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
-    if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
-  }
+/** Whether those who submitted the run have nothing of what is in its first commit that they could change. */
+function isOurs({ steps, tasks = none }: Commit): boolean {
+  if (steps !== undefined) return false;
+  return tasks.every(
+    (change) =>
+      change.type === "create" && isPlain(change.task.input) && memberCount(change.task.metadata) === 0,
+  );
+}
+
+function isPlain(value: JsonValue): boolean {
+  return typeof value !== "object" || value === null;
 }

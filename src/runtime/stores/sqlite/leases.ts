@@ -1,8 +1,19 @@
 import { setImmediate } from "node:timers/promises";
-import type { ClaimOptions, HostedAgent, Lease, Leases, Rest, RunId } from "../../../kernel/index.ts";
+import {
+  runStatuses,
+  type ClaimOptions,
+  type HostedAgent,
+  type Lease,
+  type Leases,
+  type Rest,
+  type RunId,
+  type RunRecord,
+} from "../../../kernel/index.ts";
+import type { RunEnd } from "../run-end.ts";
+import type { Database } from "./database.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import { runKeyColumns, RunState, type RunKey } from "./run-row.ts";
-import type { Tables } from "./tables.ts";
+import type { OwnedRun, Tables } from "./tables.ts";
 import type { WorkerLocks } from "./worker-lock.ts";
 
 /** At most so many runs of a worker that is gone, and so many whose time has come, become ready in one claim. */
@@ -10,8 +21,17 @@ const mostWoken = 256;
 
 interface ReadyRun {
   readonly id: number;
+  readonly tenant: string;
   readonly priority: number;
   readonly readyAt: number;
+  /** 1: of a tenant that was asked for before, in this round of them. */
+  readonly again: number;
+}
+
+/** What came of leaving a run. */
+export interface ReleasedRun {
+  /** Somebody may take it, or waits for an order to be obeyed. */
+  readonly concernsOthers: boolean;
 }
 
 interface Taken extends RunKey {
@@ -20,35 +40,48 @@ interface Taken extends RunKey {
 
 /** What is asked of the ready runs of an agent. */
 class ReadyQueries {
-  readonly any: string;
-  readonly nextTenant: string;
-  readonly best: string;
+  /** How many there are, up to a limit. */
+  readonly count: string;
+  /** L5: the first of the tenant after another; of the first tenant if there is none after it. */
+  readonly next: string;
 
   constructor(but: string) {
-    const ready = `FROM runs WHERE state = ${RunState.READY} AND agent_id = ? AND (? OR agent_version IS ?) ${but}`;
-    this.any = `SELECT 1 ${ready} LIMIT 1`;
-    this.nextTenant = `SELECT tenant ${ready} AND tenant > ? ORDER BY tenant LIMIT 1`;
-    this.best = `SELECT id, priority, ready_at AS readyAt ${ready} AND tenant = ? ORDER BY priority DESC, ready_at LIMIT 1`;
+    const ready = `FROM runs WHERE state = ${RunState.READY} AND agent_id = ?2 AND (?3 OR agent_version IS ?4) ${but}`;
+    const first = (again: number, after: string): string =>
+      `SELECT * FROM (SELECT id, tenant, priority, ready_at AS readyAt, ${again} AS again ${ready} ${after}
+         ORDER BY tenant, priority DESC, ready_at LIMIT 1)`;
+    this.count = `SELECT count(*) AS count FROM (SELECT 1 ${ready} LIMIT ?1 + 0)`;
+    this.next = `${first(0, "AND tenant > ?1")} UNION ALL ${first(1, "")} LIMIT 1`;
   }
 }
 
 const allReady = new ReadyQueries("");
 /** To look into a list takes longer than all the rest, and most often it is empty. */
-const allReadyBut = new ReadyQueries("AND run_id NOT IN (SELECT value FROM json_each(?))");
+const allReadyBut = new ReadyQueries("AND run_id NOT IN (SELECT value FROM json_each(?5))");
 
 /** An agent whose runs are wanted, but for some. */
 class ReadyAgent {
   readonly agentId: HostedAgent["agentId"];
-  readonly queries: ReadyQueries;
+  readonly #queries: ReadyQueries;
   /** What its runs are compared with. */
-  readonly values: readonly (string | number | null)[];
+  readonly #values: readonly (string | number | null)[];
 
   /** `others`: those that are not wanted, as JSON, if there are any. */
   constructor({ agentId, version }: HostedAgent, others: string | undefined) {
     this.agentId = agentId;
-    this.queries = others === undefined ? allReady : allReadyBut;
+    this.#queries = others === undefined ? allReady : allReadyBut;
     const values = [agentId, version === undefined ? 1 : 0, version ?? null];
-    this.values = others === undefined ? values : [...values, others];
+    this.#values = others === undefined ? values : [...values, others];
+  }
+
+  /** How many of its runs are ready, up to a limit. */
+  count(database: Database, limit: number): number {
+    const row = database.get<{ readonly count: number }>(this.#queries.count, limit, ...this.#values);
+    return row?.count ?? 0;
+  }
+
+  next(database: Database, tenant: string): ReadyRun | undefined {
+    return database.get<ReadyRun>(this.#queries.next, tenant, ...this.#values);
   }
 }
 
@@ -57,8 +90,15 @@ interface Outlook {
   /** Workers whose runs were left behind. */
   readonly gone: readonly string[];
   readonly isAnyoneDue: boolean;
+  readonly ready: ReadyRuns;
+}
+
+/** What is ready of the agents whose runs are wanted. */
+interface ReadyRuns {
   /** Those with ready runs. */
   readonly agents: readonly ReadyAgent[];
+  /** How many there are, as far as they are asked for. */
+  readonly count: number;
 }
 
 const none: readonly Lease[] = [];
@@ -69,6 +109,20 @@ const takeRun = (which: string): string =>
    WHERE ${which} RETURNING ${runKeyColumns}, epoch`;
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
+
+/** What is always so says to SQLite that it need not look at all. */
+const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id > '')
+  OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= ?)`;
+
+/** Whether some of the run's mail was not consumed yet, if it ever had any. */
+const mailOfRun = `SELECT EXISTS (SELECT 1 FROM mail WHERE run = ?1) AS waits FROM mail_ids WHERE run = ?1 LIMIT 1`;
+const releaseRun = (more: string): string =>
+  `UPDATE runs SET owner = NULL, holder = NULL, state = ?4, wake_at = ?5, ready_at = ?6 ${more}
+   WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
+const releaseAsItIs = releaseRun("");
+const releaseEnded = releaseRun(", ended = ?7, ended_at = ?8");
+/** One that its owner is done with, of which no commit says how it ended. */
+const endUntold = "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL";
 
 export class SqliteLeases implements Leases {
   readonly #tables: Tables;
@@ -103,19 +157,19 @@ export class SqliteLeases implements Leases {
 
   #claim(options: ClaimOptions, seen: Outlook): readonly Lease[] | Promise<readonly Lease[]> {
     const { workerId, now } = options;
-    const { gone, isAnyoneDue, agents } = seen;
+    const { gone, isAnyoneDue, ready } = seen;
     const wakesSome = gone.length > 0 || isAnyoneDue;
     // Most who look find nothing: they need not wait for the right to write.
-    if (!wakesSome && agents.length === 0) return none;
+    if (!wakesSome && ready.count === 0) return none;
     return this.#tables
       .write({
         apply: () => {
           for (const owner of gone) this.#leaveBehind(owner);
           if (isAnyoneDue) this.#wake(now);
-          return this.#serve(options, wakesSome ? this.#readyAgents(options) : agents);
+          return this.#serve(options, wakesSome ? this.#ready(options) : ready);
         },
         committed: (runs) => {
-          for (const run of runs) this.#note(run, workerId);
+          for (const run of runs) this.note(run, workerId);
         },
       })
       .then((runs) => runs.map(({ runId, epoch }) => ({ runId, epoch, workerId })));
@@ -126,7 +180,7 @@ export class SqliteLeases implements Leases {
       apply: () => this.#take(seizeAny, workerId, runId),
       committed: (found) => {
         if (found === undefined) return;
-        this.#note(found, workerId);
+        this.note(found, workerId);
         this.#tables.announce(runId);
       },
     });
@@ -149,14 +203,55 @@ export class SqliteLeases implements Leases {
     });
   }
 
-  release(lease: Lease, rest: Rest): Promise<void> {
-    return this.#tables.write({
-      apply: () => this.#release(lease, rest),
-      committed: () => {
-        this.#deltas.forget(lease.runId);
-        this.#tables.announce(lease.runId);
+  async release(lease: Lease, rest: Rest): Promise<void> {
+    await this.#tables.write({
+      apply: () => {
+        const run = this.#tables.owner(lease);
+        // Says that it is lost.
+        return this.leaveNow(run, rest) ?? this.#tables.ownerNow(lease);
+      },
+      committed: (released) => {
+        if ("concernsOthers" in released) this.released(lease.runId, released);
       },
     });
+  }
+
+  /** For the journal, inside its transaction. `end`: how the run ended, where that is not stored yet. `undefined`: the lease is lost. */
+  leaveNow(run: OwnedRun, rest: Rest, end?: RunEnd): ReleasedRun | undefined {
+    const { database } = this.#tables;
+    const { id, runId, epoch, workerId } = run;
+    const now = this.#tables.tick();
+    const mail = database.get<{ readonly waits: number }>(mailOfRun, id);
+    // L3.
+    const state = mail?.waits === 1 ? RunState.READY : stateOf(rest);
+    const wakeAt = state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null;
+    const left = [id, epoch, workerId, state, wakeAt, now] as const;
+    const count =
+      end === undefined
+        ? database.run(releaseAsItIs, ...left)
+        : database.run(releaseEnded, ...left, runStatuses.indexOf(end.status), end.at);
+    if (count === 0) return undefined;
+    this.#tables.owned.delete(runId);
+    if (rest.kind === "ended") this.#deltas.clearNow(run);
+    if (rest.kind === "ended" && end === undefined) database.run(endUntold, id, Math.floor(now / 1_000));
+    return { concernsOthers: state !== RunState.ENDED || mail !== undefined };
+  }
+
+  /** It is durable that nobody owns the run. */
+  released(runId: RunId, { concernsOthers }: ReleasedRun): void {
+    this.#deltas.forget(runId);
+    if (concernsOthers) this.#tables.announce(runId);
+  }
+
+  /** L5: whether a run that is new would be the one that is claimed. For the journal, inside the transaction that creates it. */
+  wouldClaim({ runId, agentId, agentVersion }: RunRecord, { agents, except, now }: ClaimOptions): boolean {
+    const isWanted =
+      agents?.some(
+        (hosted) =>
+          hosted.agentId === agentId && (hosted.version === undefined || hosted.version === agentVersion),
+      ) ?? true;
+    if (!isWanted || except?.includes(runId) === true) return false;
+    return this.#tables.database.get(isAnyoneWaiting, now) === undefined;
   }
 
   /** Whether a worker is gone whose runs nobody has taken up yet. */
@@ -187,7 +282,7 @@ export class SqliteLeases implements Leases {
     return {
       gone: this.#gone(),
       isAnyoneDue: this.#isAnyoneDue(options.now),
-      agents: this.#readyAgents(options),
+      ready: this.#ready(options),
     };
   }
 
@@ -216,55 +311,48 @@ export class SqliteLeases implements Leases {
   }
 
   /** L5: one of each tenant, from the one after the last served, and so round again. */
-  #serve({ workerId, limit }: ClaimOptions, agents: readonly ReadyAgent[]): Taken[] {
+  #serve({ workerId }: ClaimOptions, { agents, count }: ReadyRuns): Taken[] {
     const served: Taken[] = [];
-    while (served.length < limit) {
-      const tenant = this.#nextTenant(agents, this.#lastTenant) ?? this.#nextTenant(agents, "");
-      if (tenant === undefined) break;
-      this.#lastTenant = tenant;
-      const best = this.#best(agents, tenant);
-      const run = best === undefined ? undefined : this.#take(takeReady, workerId, best.id);
-      if (run !== undefined) served.push(run);
+    while (served.length < count) {
+      const next = this.#next(agents);
+      const run = next === undefined ? undefined : this.#take(takeReady, workerId, next.id);
+      if (next === undefined || run === undefined) break;
+      this.#lastTenant = next.tenant;
+      served.push(run);
     }
     return served;
   }
 
-  #readyAgents({ agents, except = [] }: ClaimOptions): readonly ReadyAgent[] {
+  #ready({ agents, limit, except = [] }: ClaimOptions): ReadyRuns {
     const { database } = this.#tables;
     const others = except.length === 0 ? undefined : JSON.stringify(except);
-    if (agents !== undefined) {
-      return agents
-        .map((hosted) => new ReadyAgent(hosted, others))
-        .filter(({ queries, values }) => database.get(queries.any, ...values) !== undefined);
+    const ready: ReadyAgent[] = [];
+    let count = 0;
+    for (const hosted of agents ?? this.#readyAgents()) {
+      const agent = new ReadyAgent(hosted, others);
+      const some = agent.count(database, limit);
+      if (some > 0) ready.push(agent);
+      count += some;
     }
-    const all: ReadyAgent[] = [];
+    return { agents: ready, count: Math.min(count, limit) };
+  }
+
+  #readyAgents(): readonly HostedAgent[] {
+    const all: HostedAgent[] = [];
     for (;;) {
-      const next = database.get<HostedAgent>(nextReadyAgent, all.at(-1)?.agentId ?? "");
+      const next = this.#tables.database.get<HostedAgent>(nextReadyAgent, all.at(-1)?.agentId ?? "");
       if (next === undefined) return all;
-      all.push(new ReadyAgent(next, others));
+      all.push(next);
     }
   }
 
-  #nextTenant(agents: readonly ReadyAgent[], after: string): string | undefined {
-    let first: string | undefined;
-    for (const { queries, values } of agents) {
-      const row = this.#tables.database.get<{ readonly tenant: string }>(
-        queries.nextTenant,
-        ...values,
-        after,
-      );
-      if (row !== undefined && (first === undefined || isBefore(row.tenant, first))) first = row.tenant;
+  #next(agents: readonly ReadyAgent[]): ReadyRun | undefined {
+    let next: ReadyRun | undefined;
+    for (const agent of agents) {
+      const run = agent.next(this.#tables.database, this.#lastTenant);
+      if (run !== undefined && (next === undefined || comesBefore(run, next))) next = run;
     }
-    return first;
-  }
-
-  #best(agents: readonly ReadyAgent[], tenant: string): ReadyRun | undefined {
-    let best: ReadyRun | undefined;
-    for (const { queries, values } of agents) {
-      const run = this.#tables.database.get<ReadyRun>(queries.best, ...values, tenant);
-      if (run !== undefined && (best === undefined || comesBefore(run, best))) best = run;
-    }
-    return best;
+    return next;
   }
 
   /** L1. What a former owner was showing is void. */
@@ -273,47 +361,26 @@ export class SqliteLeases implements Leases {
     const run = database.get<Taken>(sql, workerId, which, holder);
     if (run === undefined) return undefined;
     this.#tables.owned.delete(run.runId);
-    database.run("DELETE FROM deltas WHERE run = ?", run.id);
+    if (run.epoch > 1) database.run("DELETE FROM deltas WHERE run = ?", run.id);
     return run;
   }
 
-  /** L3: mail that was not consumed makes it ready. */
-  #release(lease: Lease, rest: Rest): void {
-    const { database } = this.#tables;
-    const { id, epoch, workerId } = this.#tables.owner(lease);
-    const isReady =
-      rest.kind === "ready" || database.get("SELECT 1 FROM mail WHERE run = ? LIMIT 1", id) !== undefined;
-    const left = rest.kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
-    const state = isReady ? RunState.READY : left;
-    const released = database.run(
-      `UPDATE runs SET owner = NULL, holder = NULL, state = ?2, wake_at = ?3, ready_at = ?4
-       WHERE id = ?1 AND epoch = ?5 AND owner = ?6`,
-      id,
-      state,
-      state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null,
-      this.#tables.tick(),
-      epoch,
-      workerId,
-    );
-    // Says that it is lost.
-    if (released === 0) this.#tables.ownerNow(lease);
-    this.#tables.owned.delete(lease.runId);
-    if (rest.kind !== "ended") return;
-    database.run("DELETE FROM deltas WHERE run = ?", id);
-    database.run(
-      "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL",
-      id,
-      Math.floor(this.#tables.tick() / 1_000),
-    );
-  }
-
-  #note({ id, runId, agentId, sessionId, epoch }: Taken, workerId: string): void {
+  /** It is durable that the run is this worker's. */
+  note({ id, runId, agentId, sessionId, epoch }: Taken, workerId: string): void {
     this.#tables.owned.set(runId, { id, runId, agentId, sessionId, epoch, workerId });
     this.#deltas.forget(runId);
   }
 }
 
+function stateOf({ kind }: Rest): number {
+  if (kind === "ready") return RunState.READY;
+  return kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
+}
+
+/** L5. */
 function comesBefore(one: ReadyRun, other: ReadyRun): boolean {
+  if (one.again !== other.again) return one.again < other.again;
+  if (one.tenant !== other.tenant) return isBefore(one.tenant, other.tenant);
   if (one.priority !== other.priority) return one.priority > other.priority;
   return one.readyAt < other.readyAt;
 }

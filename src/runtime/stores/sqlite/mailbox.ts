@@ -6,12 +6,10 @@ type StoredMail = Omit<Mail, "runId">;
 
 interface MailRow {
   readonly place: number;
-  /** Nothing where the run has no mail. */
-  readonly body: string | null;
+  readonly body: string;
 }
 
-const mailOfRun =
-  "SELECT place, body FROM runs LEFT JOIN mail ON mail.run = runs.id WHERE run_id = ? ORDER BY place";
+const mailOfRun = "SELECT place, body FROM mail WHERE run = ? ORDER BY place";
 
 /** Nobody is at it, nor looks for it. */
 const isLeft = `state IN (${RunState.SUSPENDED}, ${RunState.ENDED})`;
@@ -41,12 +39,9 @@ export class SqliteMailbox implements Mailbox {
   }
 
   #read(runId: RunId): readonly PlacedMail[] {
-    const rows = this.#tables.database.all<MailRow>(mailOfRun, runId);
-    // Not even one without mail: says that there is no such run.
-    if (rows.length === 0) this.#tables.run(runId);
-    return rows.flatMap(({ place, body }) =>
-      body === null ? [] : { ...(JSON.parse(body) as StoredMail), runId, place },
-    );
+    const { id } = this.#tables.owned.get(runId) ?? this.#tables.run(runId);
+    const rows = this.#tables.database.all<MailRow>(mailOfRun, id);
+    return rows.map(({ place, body }) => ({ ...(JSON.parse(body) as StoredMail), runId, place }));
   }
 
   /** For the journal, inside its transaction. Dropped where the run is gone. */

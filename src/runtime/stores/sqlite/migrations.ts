@@ -1,7 +1,11 @@
 import type { FileSchema } from "./migrate.ts";
+import { noTenant, RunState } from "./run-row.ts";
 
 /** "Reev", in the header of the file: tells our files from those of others. */
 const applicationId = 0x52656576;
+
+/** A session has room for so many rows of entries. */
+export const mostStrands = 4_194_304;
 
 /**
  * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed. None has been
@@ -11,9 +15,10 @@ const applicationId = 0x52656576;
  * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
  * up to date for many commits at once and says in `placed` how far it is: an index kept with every commit would write a page more
  * for each run that writes.
- * `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
+ * The text of a large commit lies in the blob `commit NUMBER` of its run, and its `body` is empty. `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
  * `seal`, which says what its `link` in the chain followed from. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
- * `died` counts the times at which messages of an agent became dead letters. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`.
+ * `died` counts the times at which messages of an agent became dead letters. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`; those of a
+ * session lie together, in the order in which they came.
  * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
  * that those use who look for work mentions a run that is suspended without a time to wake.
  */
@@ -46,8 +51,9 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_waking ON runs (wake_at) WHERE wake_at IS NOT NULL;
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
-  CREATE INDEX runs_of_tenant ON runs (tenant) WHERE run_id IS NOT NULL;
-  CREATE INDEX runs_by_end ON runs (ended) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
+  CREATE INDEX runs_suspended ON runs (state) WHERE state = ${RunState.SUSPENDED} AND ended IS NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_by_end ON runs (ended) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
 
@@ -106,7 +112,7 @@ const migrations: readonly string[] = [
   CREATE INDEX messages_dead ON messages (agent_id, died) WHERE state = 1;
 
   CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,
     session_id TEXT UNIQUE,
     agent_id TEXT NOT NULL,
     updated_at INTEGER NOT NULL
@@ -114,7 +120,7 @@ const migrations: readonly string[] = [
   CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
   CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
   CREATE TABLE entries (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY CHECK (id / ${mostStrands} = session),
     session INTEGER NOT NULL,
     stem TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -126,8 +132,6 @@ const migrations: readonly string[] = [
     body TEXT NOT NULL
   );
   CREATE INDEX entries_by_name ON entries (session, stem, number, count);
-  CREATE INDEX entries_hidden ON entries (session) WHERE visibility < 2;
-  CREATE INDEX entries_visible ON entries (session) WHERE visibility = 2;
 
   CREATE TABLE blobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -151,4 +155,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 2 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 4 };

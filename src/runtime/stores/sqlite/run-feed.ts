@@ -1,4 +1,5 @@
 import type { Commit, Event, Fault, RunId } from "../../../kernel/index.ts";
+import { emptyList } from "../../empty-list.ts";
 import { missing, type CommitRow, type CommitRows } from "./commit-rows.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
@@ -78,12 +79,27 @@ export class RunFeeds {
   readonly #rows: CommitRows;
   readonly #deltas: DeltaBoard;
   readonly #feeds = new Map<RunId, RunFeed>();
+  /** Begun and not joined yet. */
+  #begun = emptyList<RunFeed>();
 
   constructor(tables: Tables, rows: CommitRows, deltas: DeltaBoard) {
     this.#tables = tables;
     this.#rows = rows;
     this.#deltas = deltas;
   }
+
+  /** Of a run that this process has just created and works on: kept for a moment, since whoever created it is about to tail it. */
+  begin(run: RunKey, { events = [] }: Commit): void {
+    const feed = new RunFeed(run, { number: 1, seq: events.length }, events);
+    this.#feeds.set(run.runId, feed);
+    if (this.#begun.push(feed) === 1) setImmediate(this.#endBeginnings);
+  }
+
+  readonly #endBeginnings = (): void => {
+    const begun = this.#begun;
+    this.#begun = emptyList();
+    for (const feed of begun) this.#dropUnwatched(feed);
+  };
 
   /** To be called where a read may fail and be tried again. */
   join(runId: RunId, bell: Watcher): RunFeed {
@@ -94,8 +110,12 @@ export class RunFeeds {
   }
 
   leave(feed: RunFeed, bell: Watcher): void {
-    const { runId } = feed.run;
     feed.bells.delete(bell);
+    this.#dropUnwatched(feed);
+  }
+
+  #dropUnwatched(feed: RunFeed): void {
+    const { runId } = feed.run;
     if (feed.bells.size > 0 || this.#feeds.get(runId) !== feed) return;
     this.#feeds.delete(runId);
     if (!this.#tables.owned.has(runId)) this.#deltas.forget(runId);

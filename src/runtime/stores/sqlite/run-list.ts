@@ -8,7 +8,7 @@ import {
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import type { CommitRows } from "./commit-rows.ts";
-import { recordOf, runColumns, RunState, tenantText, type RunRow } from "./run-row.ts";
+import { noTenant, recordOf, runColumns, RunState, tenantText, type RunRow } from "./run-row.ts";
 import type { Tables } from "./tables.ts";
 
 interface ListedRow extends RunRow {
@@ -93,7 +93,9 @@ function planOf(
   const terms: Term[] = [];
   if (sessionId !== undefined) terms.push(["session_id = ?", sessionId]);
   if (agentId !== undefined) terms.push(["agent_id = ?", agentId]);
-  if (tenantId !== undefined) terms.push(["tenant = ?", tenantText(tenantId)]);
+  if (tenantId === null) terms.push([`tenant = '${noTenant}'`]);
+  else if (tenantId !== undefined)
+    terms.push([`tenant = ? AND tenant <> '${noTenant}'`, tenantText(tenantId)]);
   const state = status === undefined ? undefined : states[status];
   if (state !== undefined) terms.push([`state = ${state} AND ended IS NULL`]);
   else if (status !== undefined)
@@ -107,7 +109,9 @@ function planOf(
     };
   if (status === "running") return { index: "INDEXED BY runs_owned", terms: [...terms, ["owner > ''"]] };
   if (agentId !== undefined) return { index: "INDEXED BY runs_of_agent", terms };
-  if (tenantId !== undefined) return { index: "INDEXED BY runs_of_tenant", terms };
+  // Where there are tenants, few runs are of none; where there are none, all are.
+  if (tenantId !== undefined && tenantId !== null) return { index: "INDEXED BY runs_of_tenant", terms };
+  if (status === "suspended") return { index: "INDEXED BY runs_suspended", terms };
   return { index: status === undefined ? "NOT INDEXED" : "INDEXED BY runs_by_end", terms };
 }
 

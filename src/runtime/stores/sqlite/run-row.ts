@@ -45,7 +45,8 @@ export function recordOf(row: RunRow): RunRecord {
   };
 }
 
-const noTenant = "-";
+/** As stored. */
+export const noTenant = "-";
 
 /** A text for every tenant, and for none, so that they can be put into one order. */
 export function tenantText(tenantId: string | null): string {

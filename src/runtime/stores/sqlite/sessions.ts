@@ -26,6 +26,7 @@ import {
   type EntryStrand,
   type StrandedChange,
 } from "./entry-strand.ts";
+import { mostStrands } from "./migrations.ts";
 import type { Tables } from "./tables.ts";
 
 /** As they are stored: their place in this list. */
@@ -34,17 +35,27 @@ const visible = visibilities.indexOf("visible");
 
 const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
-const readEntries = `SELECT ${rowColumns} FROM entries
-  WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND visibility >= ? ORDER BY entries.id`;
+/** The rows of a session: they lie together. */
+const within = (session: string): string =>
+  `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
+
+const readEntries = `SELECT ${rowColumns} FROM sessions JOIN entries ON ${within("sessions.id")} WHERE session_id = ?`;
+const readAll = `${readEntries} ORDER BY entries.id`;
+const readVisible = `${readEntries} AND visibility = ${visible} ORDER BY entries.id`;
 const findEntries = `SELECT ${rowColumns} FROM entries
   WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
-const lastEntries = `SELECT ${rowColumns} FROM entries WHERE session = ? AND visibility = ${visible} AND ifnull(task, 0) = 0
+const lastEntries = `SELECT ${rowColumns} FROM entries WHERE ${within("?1")} AND visibility = ${visible} AND ifnull(task, 0) = 0
     AND type NOT IN ('label', 'session_info')
   ORDER BY entries.id DESC LIMIT 1`;
-const ofRun = "session = ?1 AND run_id = ?2 AND (?3 IS NULL OR task = ?3)";
-const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < 2`;
+const ofRun = `${within("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
+const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < ${visible}`;
 const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
+const removeHidden = `DELETE FROM entries WHERE ${within("(SELECT id FROM sessions WHERE session_id = ?1)")}
+    AND run_id = ?2 AND visibility < ${visible}`;
+const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body)
+  VALUES (1 + coalesce((SELECT id FROM entries WHERE ${within("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${mostStrands}),
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
 
 /** A row is a strand of entries. */
 interface EntryRow extends EntryName {
@@ -61,6 +72,19 @@ interface EntryRow extends EntryName {
 interface SessionRow {
   readonly id: number;
   readonly updatedAt: number;
+}
+
+/** A session while it is changed. */
+interface OpenSession extends SessionRow {
+  readonly sessionId: SessionId;
+  /** When what was last added to it was said. */
+  latest: number;
+}
+
+/** Where a strand goes, as it was found before anything was changed: none of its entries is there, its parent is. */
+export interface Footing {
+  readonly strand: EntryStrand;
+  readonly session: SessionRow;
 }
 
 export class SqliteSessions implements Sessions {
@@ -86,15 +110,15 @@ export class SqliteSessions implements Sessions {
     sessionId: SessionId,
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
   ): Promise<readonly PlacedEntry[]> {
-    return this.#tables.read(() => this.#read(sessionId, hiddenToo ? 0 : visible));
+    return this.#tables.read(() => this.#read(sessionId, hiddenToo ? readAll : readVisible));
   }
 
   readNow(sessionId: SessionId): readonly PlacedEntry[] | undefined {
-    return this.#tables.readNow(() => this.#read(sessionId, visible));
+    return this.#tables.readNow(() => this.#read(sessionId, readVisible));
   }
 
-  #read(sessionId: SessionId, least: number): readonly PlacedEntry[] {
-    return this.#tables.database.all<EntryRow>(readEntries, sessionId, least).flatMap((row) => {
+  #read(sessionId: SessionId, sql: string): readonly PlacedEntry[] {
+    return this.#tables.database.all<EntryRow>(sql, sessionId).flatMap((row) => {
       const visibility = visibilities[row.visibility] ?? "hidden";
       return entriesOf(row).map((entry) => ({ entry, visibility }));
     });
@@ -140,63 +164,69 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  /** N1. For the journal, inside its transaction, before anything is changed. */
-  refuseOrphans(changes: readonly StrandedChange[]): void {
+  /** N1. For the journal, inside its transaction, before anything is changed. What it finds out of the first strand `applyNow` need not. */
+  refuseOrphans(changes: readonly StrandedChange[]): Footing | undefined {
     const coming: EntryStrand[] = [];
+    let footing: Footing | undefined;
     for (const change of changes) {
       if (!isStrand(change)) continue;
       const { sessionId, entry, atLeaf } = change.first;
       const parentId = atLeaf === true ? null : entry.parentId;
-      if (parentId !== null && !comes(coming, sessionId, parentId) && !this.#has(sessionId, parentId))
-        throw orphaned(sessionId, entry);
+      if (parentId !== null && !comes(coming, sessionId, parentId)) {
+        const session = this.#find(sessionId);
+        if (session === undefined) throw orphaned(sessionId, entry);
+        if (coming.length === 0 && this.#goesOn(session, change)) footing = { strand: change, session };
+        else if (!this.#has(session, parentId)) throw orphaned(sessionId, entry);
+      }
       coming.push(change);
     }
+    return footing;
   }
 
   /** For the journal, inside its transaction. */
-  applyNow(changes: readonly StrandedChange[]): void {
+  applyNow(changes: readonly StrandedChange[], footing?: Footing): void {
     const { database } = this.#tables;
-    const known = new Map<SessionId, SessionRow>();
-    /** When each was last added to, where the file does not say so yet. */
-    const updated = new Map<number, number>();
+    const open: OpenSession[] = [];
     for (const change of changes) {
       const { sessionId } = isStrand(change) ? change.first : change;
-      const session = known.get(sessionId) ?? this.#find(sessionId) ?? this.#create(change);
-      if (session === undefined) continue;
-      known.set(sessionId, session);
-      if (isStrand(change)) {
-        const at = this.#append(session.id, change) ?? 0;
-        if (at > (updated.get(session.id) ?? session.updatedAt)) updated.set(session.id, at);
-        continue;
+      let session = open.find((each) => each.sessionId === sessionId);
+      const isFree = change === footing?.strand;
+      let isNew = false;
+      if (session === undefined) {
+        const row = isFree ? footing?.session : this.#find(sessionId);
+        isNew = row === undefined;
+        const opened = row ?? this.#create(change);
+        if (opened === undefined) continue;
+        session = { ...opened, sessionId, latest: opened.updatedAt };
+        open.push(session);
       }
-      database.run(
-        change.type === "reveal" ? revealEntries : removeEntries,
-        session.id,
-        change.runId,
-        change.taskId === undefined ? null : ordinalOf(change.taskId),
-      );
+      if (isStrand(change)) {
+        const at =
+          isNew || isFree ? this.#insert(session.id, change, isNew) : this.#append(session.id, change);
+        if (at !== undefined && at > session.latest) session.latest = at;
+      } else
+        database.run(
+          change.type === "reveal" ? revealEntries : removeEntries,
+          session.id,
+          change.runId,
+          change.taskId === undefined ? null : ordinalOf(change.taskId),
+        );
     }
-    for (const [session, at] of updated)
-      database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1", session, at);
+    for (const { id, updatedAt, latest } of open)
+      if (latest > updatedAt) database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1", id, latest);
   }
 
   /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
   removeHiddenNow(sessionId: SessionId, runId: RunId): void {
-    this.#tables.database.run(
-      "DELETE FROM entries WHERE session = (SELECT id FROM sessions WHERE session_id = ?) AND run_id = ? AND visibility < 2",
-      sessionId,
-      runId,
-    );
+    this.#tables.database.run(removeHidden, sessionId, runId);
   }
 
   /** When the last of them was said, if any is new (S2). */
   #append(session: number, strand: EntryStrand): number | undefined {
     const { length } = strand.rests;
     const before = this.#lastBefore(session, strand, length);
-    if (before === undefined || before.number + before.count <= strand.number) {
-      this.#insert(session, strand);
-      return latestOf(strand);
-    }
+    if (before === undefined || before.number + before.count <= strand.number)
+      return this.#insert(session, strand);
     if (length === 1) return undefined;
     // Some of them are there: each by itself.
     let last: number | undefined;
@@ -207,12 +237,14 @@ export class SqliteSessions implements Sessions {
     return last;
   }
 
-  #insert(session: number, { stem, number, first, rests }: EntryStrand): void {
+  /** When the last of them was said. */
+  #insert(session: number, strand: EntryStrand, isNew = false): number {
+    const { stem, number, first, rests } = strand;
     const { runId, taskId, type } = first.entry;
-    const parentId = first.atLeaf === true ? this.#leaf(session) : first.entry.parentId;
+    const leaf = first.atLeaf === true && !isNew ? this.#leaf(session) : null;
+    const parentId = first.atLeaf === true ? leaf : first.entry.parentId;
     this.#tables.database.run(
-      `INSERT INTO entries (session, stem, number, count, run_id, task, visibility, type, body)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      insertEntries,
       session,
       stem,
       number,
@@ -223,6 +255,7 @@ export class SqliteSessions implements Sessions {
       type,
       JSON.stringify(rests.with(0, { parentId, ...rests[0] })),
     );
+    return latestOf(strand);
   }
 
   /** The row that holds one of these, or comes before them. */
@@ -269,12 +302,18 @@ export class SqliteSessions implements Sessions {
     return { id, updatedAt };
   }
 
-  #has(sessionId: SessionId, entryId: string): boolean {
-    const session = this.#find(sessionId);
-    if (session === undefined) return false;
+  #has({ id }: SessionRow, entryId: string): boolean {
     const name = nameOf(entryId);
-    const before = this.#lastBefore(session.id, name, 1);
+    const before = this.#lastBefore(id, name, 1);
     return before !== undefined && before.number + before.count > name.number;
+  }
+
+  /** Whether it follows right on its parent, which is there, and nothing of it is. */
+  #goesOn({ id }: SessionRow, strand: EntryStrand): boolean {
+    const { first, number, rests } = strand;
+    if (number < 1 || first.entry.parentId !== idAfter(strand, -1)) return false;
+    const before = this.#lastBefore(id, strand, rests.length);
+    return before !== undefined && before.number + before.count === number;
   }
 }
 
@@ -282,11 +321,11 @@ export class SqliteSessions implements Sessions {
 function comes(coming: readonly EntryStrand[], sessionId: SessionId, entryId: string): boolean {
   const { stem, number } = nameOf(entryId);
   return coming.some(
-    ({ first, rests, ...strand }) =>
-      first.sessionId === sessionId &&
+    (strand) =>
+      strand.first.sessionId === sessionId &&
       strand.stem === stem &&
       number >= strand.number &&
-      number < strand.number + rests.length,
+      number < strand.number + strand.rests.length,
   );
 }
 

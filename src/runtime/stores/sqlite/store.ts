@@ -67,9 +67,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
   const { hash, maxDeliveries = 5, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
   const checkpointer = new Checkpointer(database.path);
-  const writer = new GroupCommit(database, (bytes) => {
-    if (database.durability === "normal") checkpointer.note(bytes);
-  });
+  const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });
   const rows = new CommitRows(database, (sessionId, first, count) => sessions.find(sessionId, first, count));
   await database.patiently(() => {
@@ -117,7 +115,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database.close();
   };
   return {
-    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, neighbours }),
+    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, neighbours }),
     events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
     mailbox,
     inbox,

@@ -1,5 +1,13 @@
 import { randomInt } from "node:crypto";
-import { Fault, type Clock, type Lease, type RunId } from "../../../kernel/index.ts";
+import {
+  Fault,
+  type Clock,
+  type Commit,
+  type Lease,
+  type RunId,
+  type RunRecord,
+} from "../../../kernel/index.ts";
+import type { CommitText } from "./commit-rows.ts";
 import type { Database } from "./database.ts";
 import type { GroupCommit, Write } from "./group-commit.ts";
 import { runKeyColumns, type RunKey } from "./run-row.ts";
@@ -15,6 +23,15 @@ export interface Position {
 }
 
 /**
+ * A run that was claimed along with its creation: all there is of it, for the owner to begin with. The commit itself where nobody has
+ * anything of it that can be changed, else its text.
+ */
+interface Beginning {
+  readonly run: RunRecord;
+  readonly first: Commit | CommitText;
+}
+
+/**
  * A run that this process owns, as far as it knows. Only the owner adds commits, through one store at a time (the holder), and every
  * commit is fenced by epoch and holder: its position stays right for as long as its commits are taken.
  */
@@ -22,6 +39,8 @@ export interface OwnedRun extends RunKey {
   readonly epoch: number;
   readonly workerId: string;
   position?: Position | undefined;
+  /** Until it is read. */
+  beginning?: Beginning | undefined;
   /** The database's version when a commit was last taken: while it is the same, the next one would be. */
   takenAt?: number;
 }

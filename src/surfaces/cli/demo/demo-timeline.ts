@@ -37,7 +37,7 @@ export class DemoTimeline {
       case "spawn_wait":
         this.#names.set(event.data.childTaskId, event.data.agentId);
         return yellow(
-          `wants ${event.data.agentId} (${rank(event.data.priority)}), but every seat is taken: ${this.#nameOf(event.data.victim)} is to make room`,
+          `wants ${event.data.agentId} (${rank(event.data.priority)}), but every seat is taken: ${event.data.victim === null ? "it waits for one" : `${this.#nameOf(event.data.victim)} is to make room`}`,
         );
       case "seat_pause":
         return yellow("has finished its call, and gives its seat up");

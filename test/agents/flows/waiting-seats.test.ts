@@ -1,0 +1,202 @@
+import { describe, expect, test } from "vitest";
+import { Agent, END, Parallel, START, Workflow } from "../../../src/index.ts";
+import {
+  formatAgentId,
+  messageText,
+  type Agent as HostedAgent,
+  type Event,
+  type ModelRequest,
+} from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { live, type Workload } from "../../runtime/death.ts";
+import { eventsOf, openBench, ran, speaker } from "./flow-run.ts";
+
+const names = ["a", "b", "c", "d"] as const;
+
+/** Four agents side by side and one that is told what they said. */
+function wide(maxAgents: number, make: (name: string) => HostedAgent): Workflow {
+  const nodes = Object.fromEntries([...names, "last"].map((name) => [name, make(name)]));
+  return new Workflow({
+    name: "wide",
+    nodes,
+    edges: [
+      ...names.flatMap((name): [string, string][] => [
+        [START, name],
+        [name, "last"],
+      ]),
+      ["last", END],
+    ],
+    spawnBudget: { maxAgents },
+  });
+}
+
+/** The most tasks that were at work at once, the root included. */
+function mostAtWork(events: readonly Event[]): number {
+  let [now, most] = [0, 0];
+  for (const { type } of events) {
+    if (type === "task_start") most = Math.max(most, ++now);
+    if (type === "task_end") now--;
+  }
+  return most;
+}
+
+function told(events: readonly Event[], type: Event["type"]): number {
+  return events.filter((event) => event.type === type).length;
+}
+
+describe("a flow with fewer seats than it hires at once", () => {
+  test.for([2, 3, 5])(
+    "H1, H4: a workflow that fans out to four has them wait for seats where there are %i in all",
+    async (maxAgents) => {
+      const make = (name: string) => speaker(name, `said by ${name}`).agent;
+      const { result, events } = await ran(wide(maxAgents, make), "Go.");
+      expect(result).toMatchObject({ status: "completed", output: "said by last" });
+      expect(mostAtWork(events)).toBe(maxAgents);
+      expect(told(events, "spawn_wait")).toBe(5 - maxAgents);
+      expect(told(events, "spawn_refuse")).toBe(0);
+    },
+  );
+
+  test("H1, H4: the branches of a parallel flow answer one after another, and all of them", async () => {
+    const branches = names.map((name) => speaker(name, name).agent);
+    const flow = new Parallel({ name: "panel", branches, spawnBudget: { maxAgents: 2 } });
+    const { result, events } = await ran(flow, "Go.");
+    expect(result).toMatchObject({ status: "completed", output: "a\n\nb\n\nc\n\nd" });
+    expect(mostAtWork(events)).toBe(2);
+    const waits = events.flatMap((event) => (event.type === "spawn_wait" ? [event.data] : []));
+    expect(waits.map(({ agentId, victim }) => [agentId, victim])).toEqual([
+      ["b", null],
+      ["c", null],
+      ["d", null],
+    ]);
+    expect(told(events, "seat_grant")).toBe(3);
+  });
+
+  test("H4: where nobody can leave a seat it stops at once and says what to do", async () => {
+    const make = (name: string) => speaker(name, name).agent;
+    const { result, events } = await ran(wide(1, make), "Go.");
+    expect(result.failure).toMatchObject({
+      code: "child_failed",
+      message:
+        "a was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
+      details: { reason: "nobody_leaves" },
+    });
+    expect(told(events, "spawn_refuse")).toBeGreaterThan(0);
+  });
+
+  test("H4: of flows within a flow that would wait for each other for ever, one is refused and the others go on", async () => {
+    const pair = (name: string) =>
+      new Parallel({
+        name,
+        branches: [1, 2].map((each) => speaker(`${name}${each}`, `${name}${each}`).agent),
+      });
+    const flow = new Parallel({
+      name: "floors",
+      branches: [pair("a"), pair("b")],
+      spawnBudget: { maxAgents: 3 },
+    });
+    const { result, events } = await ran(flow, "Go.");
+    expect(result).toMatchObject({ status: "completed", output: "a1\n\na2" });
+    const refused = events.flatMap((event) => (event.type === "spawn_refuse" ? [event.data] : []));
+    expect(refused.map(({ agentId, reason }) => [agentId, reason])).toEqual([
+      ["b1", "nobody_leaves"],
+      ["b2", "nobody_leaves"],
+    ]);
+  });
+
+  test("C1: cancelled, those who wait for a seat end with the others and never begin", async () => {
+    const waiting = Promise.withResolvers<void>();
+    const make = (name: string): HostedAgent => ({
+      id: formatAgentId({ name }),
+      run: async (ctx) => {
+        waiting.resolve();
+        return (await ctx.waitForSignal("never")) ?? null;
+      },
+    });
+    const runtime = await openBench();
+    const handle = await runtime.submit(wide(2, make), "Go.");
+    await waiting.promise;
+    await handle.cancel("enough");
+    expect((await handle.result()).status).toBe("cancelled");
+    const events = await eventsOf(handle);
+    const ends = events.flatMap((event) => (event.type === "task_end" ? [event.data.status] : []));
+    expect(ends).toEqual(Array.from({ length: 5 }, () => "cancelled"));
+    await runtime.close();
+  });
+
+  test("J5: failed while others wait for a seat, it is gone on with by all of them, in as many seats", async () => {
+    const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
+    const make = (name: string) =>
+      speaker(name, ...(name === "a" ? [badKey, "said by a"] : [`said by ${name}`])).agent;
+    const runtime = await openBench();
+    const handle = await runtime.submit(wide(2, make), "Go.");
+    expect(await handle.result()).toMatchObject({ status: "failed", failure: { code: "child_failed" } });
+    await handle.resume();
+    expect(await handle.result()).toMatchObject({ status: "completed", output: "said by last" });
+    const { headcount } = await handle.standing();
+    expect(Object.keys(headcount.tasks)).toEqual(["t0"]);
+    await runtime.close();
+  });
+
+  test("J1, J6, H6: it ends alike wherever its worker dies, with never more at work than there are seats", async () => {
+    const workload = (world: string[]): Workload => {
+      const make = (name: string): Agent =>
+        new Agent({
+          name,
+          model: scriptedModel(
+            Array.from({ length: 20 }, () => ({ messages }: ModelRequest) => {
+              world.push(name);
+              return `${name} of ${messages.map((message) => messageText(message)).join(" ")}`;
+            }),
+          ),
+        });
+      return { agents: () => [wide(3, make)], input: "Go.", options: { unknownPrice: "ignore" } };
+    };
+    const calm = await live(workload([]), { asked: () => 0 });
+    expect(calm.status).toBe("completed");
+    for (let at = 2; at <= calm.writes; at++) {
+      for (const when of ["before", "after"] as const) {
+        const world: string[] = [];
+        const life = await live(workload(world), { at, when, asked: () => 0 });
+        expect({ at, when, status: life.status, output: life.output }).toEqual({
+          at,
+          when,
+          status: "completed",
+          output: calm.output,
+        });
+        expect(mostAtWork(life.events)).toBeLessThanOrEqual(3);
+        expect(told(life.events, "task_start")).toBe(6);
+        // J6: at most the calls in flight, of two at work.
+        expect(world.length).toBeLessThanOrEqual(5 + 2);
+      }
+    }
+  });
+});
+
+describe("a team whose work is code's to hand out", () => {
+  test("H4: a model that asked for a worker is refused; one given `onFull` waits", async () => {
+    const refusals = async (onFull?: "wait"): Promise<number> => {
+      const worker: HostedAgent = { id: formatAgentId({ name: "worker" }), run: async () => "done" };
+      const lead: HostedAgent = {
+        id: formatAgentId({ name: "lead" }),
+        colleagues: [worker],
+        run: async (ctx) => {
+          const options = onFull === undefined ? {} : { onFull };
+          const hired = [
+            await ctx.spawn(worker.id, null, options),
+            await ctx.spawn(worker.id, null, options),
+          ];
+          await ctx.joinAll(hired.flatMap((each) => (each.kind === "spawned" ? [each.handle] : [])));
+          return hired.filter(({ kind }) => kind === "refused").length;
+        },
+      };
+      const runtime = await openBench();
+      const handle = await runtime.submit(lead, null, { spawnBudget: { maxAgents: 2 } });
+      const { output } = await handle.result();
+      await runtime.close();
+      return output as number;
+    };
+    expect(await refusals()).toBe(1);
+    expect(await refusals("wait")).toBe(0);
+  });
+});

@@ -1,0 +1,112 @@
+import { openRuntime, openStore, sha256 } from "../../src/index.ts";
+import type { Event, JsonValue, RunHandle, Standing, Store } from "../../src/kernel/index.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { company, goldenId, goldenOptions, goldenRuns, type Desk } from "./company.ts";
+
+/** One thing that is so of a run. A file of them is one a line. */
+export interface Finding {
+  readonly run: string;
+  readonly what: string;
+  readonly value: JsonValue;
+}
+
+/** What the file says as it is: events, seats and money, the chain. Nobody is at work in it. */
+export async function findingsIn(path: string): Promise<readonly Finding[]> {
+  const store = await openStore(`sqlite:${path}`, { hash: sha256, clock: new FakeClock() });
+  try {
+    const found: Finding[] = [];
+    for (const run of Object.keys(goldenRuns)) {
+      const runId = goldenId(run);
+      const events = await eventsIn(store, run);
+      found.push(...events.map((event) => ({ run, what: "event", value: plain(event) })));
+      found.push({ run, what: "verdict", value: plain(await store.events.verify(runId)) });
+    }
+    const { runs } = await store.journal.list();
+    found.push(...runs.map((each) => ({ run: each.runId, what: "listed", value: plain(each) })));
+    return found;
+  } finally {
+    await store.close();
+  }
+}
+
+/** What comes of going on with each of them, and what models were asked for it: nothing that is recorded. */
+export async function findingsAfter(path: string): Promise<readonly Finding[]> {
+  const clock = new FakeClock();
+  const at = company();
+  const store = await openStore(`sqlite:${path}`, { hash: sha256, clock });
+  const before = new Map<string, readonly Event[]>();
+  for (const run of Object.keys(goldenRuns)) before.set(run, await eventsIn(store, run));
+  const runtime = await openRuntime({ ...goldenOptions(clock, "after"), store });
+  try {
+    const { clerk, lead, panel, sleeper } = at;
+    for (const agent of [clerk, lead, panel, sleeper]) runtime.register(agent);
+    const found: Finding[] = [];
+    for (const [run, { goOn }] of Object.entries(goldenRuns)) {
+      const handle = await runtime.find(goldenId(run));
+      if (handle === undefined) throw new Error(`there is no run ${run} in the file`);
+      found.push({ run, what: "standing", value: plain(numbersOf(await handle.standing())) });
+      at.asked.length = 0;
+      found.push(...(await cameTo(run, await goOn(handle, { runtime, clock, company: at } satisfies Desk))));
+      found.push({ run, what: "asked", value: [...at.asked] });
+      const events = await eventsIn(store, run);
+      const kept =
+        JSON.stringify(events.slice(0, before.get(run)?.length)) === JSON.stringify(before.get(run));
+      const { ok } = await store.events.verify(goldenId(run));
+      found.push({ run, what: "afterwards", value: { kept, ok } });
+    }
+    return found;
+  } finally {
+    await runtime.close();
+    await store.close();
+  }
+}
+
+async function cameTo(run: string, handle: RunHandle): Promise<readonly Finding[]> {
+  const { metadata: _metadata, ...result } = await handle.result();
+  const { money } = numbersOf(await handle.standing());
+  return [
+    { run, what: "result", value: plain(result) },
+    { run, what: "ledger", value: plain(money) },
+  ];
+}
+
+/** Seats and money by what they mean, whatever else is counted beside it. */
+function numbersOf({ headcount, ledger }: Standing) {
+  const seats = Object.values(headcount.tasks).map(({ taskId, parentId, priority, status, idle }) => ({
+    taskId,
+    parentId,
+    priority,
+    status,
+    idle,
+  }));
+  const money = Object.values(ledger.accounts).map(({ taskId, parentId, caps, spent, reserved, lost }) => ({
+    taskId,
+    parentId,
+    caps,
+    spent,
+    reserved,
+    lost,
+  }));
+  return { seats, money };
+}
+
+async function eventsIn({ events }: Store, run: string): Promise<readonly Event[]> {
+  const all: Event[] = [];
+  for await (const event of events.read(goldenId(run))) all.push(event);
+  return all;
+}
+
+function plain(value: unknown): JsonValue {
+  return JSON.parse(JSON.stringify(value)) as JsonValue;
+}
+
+export function textOfFindings(findings: readonly Finding[]): string {
+  return findings.map((finding) => `${JSON.stringify(finding)}\n`).join("");
+}
+
+export function findingsOfText(text: string): readonly Finding[] {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Finding);
+}

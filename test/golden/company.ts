@@ -1,0 +1,257 @@
+import { setImmediate } from "node:timers/promises";
+import { Agent, END, HistoryRetention, START, tool, Workflow, type RuntimeOptions } from "../../src/index.ts";
+import {
+  formatAgentId,
+  messageText,
+  parseRunId,
+  parseSessionId,
+  toolCallsOf,
+  Transcript,
+  userMessage,
+  type Agent as HostedAgent,
+  type Event,
+  type JsonValue,
+  type ModelRequest,
+  type PriceTable,
+  type RunContext,
+  type RunHandle,
+  type RunId,
+  type Runtime,
+} from "../../src/kernel/index.ts";
+import { scriptedModel, sequentialIds, type FakeClock, type ScriptedReply } from "../../src/testing/index.ts";
+
+/** A run that is begun, rests somewhere, and is gone on with from its file. */
+interface GoldenRun {
+  readonly begin: (desk: Desk) => Promise<RunHandle>;
+  /** What is the last thing it tells before the file is put away; its end where none is named. */
+  readonly rests?: (event: Event) => boolean;
+  /** Of one that has not ended, or goes on again. */
+  readonly goOn: (handle: RunHandle, desk: Desk) => Promise<RunHandle>;
+}
+
+export interface Desk {
+  readonly runtime: Runtime;
+  readonly clock: FakeClock;
+  readonly company: Company;
+}
+
+/** Those at work, and what their models were asked. */
+export interface Company {
+  readonly asked: string[];
+  readonly clerk: Agent;
+  readonly lead: HostedAgent;
+  readonly panel: Workflow;
+  readonly sleeper: HostedAgent;
+}
+
+const hourMs = 3_600_000;
+const prices: PriceTable = { find: () => ({ inputUsd: 1e-6, outputUsd: 4e-6 }) };
+
+/** Time stands still and ids count, so that a file comes out the same each time it is made. */
+export function goldenOptions(clock: FakeClock, prefix: string): RuntimeOptions {
+  return { clock, prices, ids: sequentialIds(prefix), random: { next: () => 0.25 }, workerId: prefix };
+}
+
+export function company(): Company {
+  const asked: string[] = [];
+  const look = tool({
+    name: "look",
+    description: "The weather in a town",
+    input: { type: "object", properties: { town: { type: "string" } } },
+    execute: (input) => `rain in ${JSON.stringify(input)}`,
+  });
+  const send = tool({
+    name: "send",
+    description: "Sends a letter",
+    input: { type: "object" },
+    needsApproval: true,
+    execute: () => "sent",
+  });
+  /** Answers by what it is asked alone. */
+  const answer = ({ messages }: ModelRequest): ScriptedReply => {
+    const texts = messages.map((message) => `${message.role}: ${messageText(message)}`);
+    asked.push(texts.join("\n"));
+    const question = messages.findLast(({ role }) => role === "user");
+    const text = question === undefined ? "" : messageText(question);
+    const usage = { inputTokens: 100, outputTokens: 10 };
+    if (messages.at(-1)?.role === "user" && text.includes("weather"))
+      return { toolCalls: [call("look", { town: "Sens" }), call("look", { town: "Troyes" })], usage };
+    if (messages.at(-1)?.role === "user" && text.includes("letter"))
+      return { text: "I will.", toolCalls: [call("send", { to: "Ada" })], usage };
+    return { text: `the answer to ${text} after ${texts.length} messages`, usage };
+  };
+  const model = scriptedModel(Array.from({ length: 100 }, () => answer));
+  const clerk = new Agent({ name: "clerk", model, tools: [look, send], instructions: "Be brief." });
+  const helper: HostedAgent = {
+    id: formatAgentId({ name: "helper" }),
+    models: { main: model },
+    run: async (ctx) => {
+      // Long enough for whoever waits for it to be told as waiting, each time a file is made.
+      await ctx.step("breathe", async () => {
+        for (let round = 0; round < 20; round++) await setImmediate();
+        return null;
+      });
+      const { message } = await ctx.llm({ transcript: Transcript.of([userMessage("What is it?")]) });
+      return messageText(message);
+    },
+  };
+  const lead: HostedAgent = {
+    id: formatAgentId({ name: "lead" }),
+    colleagues: [helper],
+    models: { main: model },
+    tools: [look, send],
+    run: (ctx) => everyStep(ctx, helper),
+  };
+  const patient: HostedAgent = {
+    id: formatAgentId({ name: "patient" }),
+    run: async (ctx) => (await ctx.waitForSignal("go")) ?? null,
+  };
+  const panel = new Workflow({
+    name: "panel",
+    nodes: { patient, clerk, both: (input) => ({ both: input }) },
+    edges: [
+      [START, "patient"],
+      [START, "clerk"],
+      ["patient", "both"],
+      ["clerk", "both"],
+      ["both", END],
+    ],
+    // One seat for two: the second waits for it.
+    spawnBudget: { maxAgents: 2 },
+  });
+  const sleeper: HostedAgent = {
+    id: formatAgentId({ name: "sleeper" }),
+    run: async (ctx) => {
+      const from = await ctx.now();
+      await ctx.sleepUntil(from + hourMs);
+      return { slept: (await ctx.now()) - from };
+    },
+  };
+  return { asked, clerk, lead, panel, sleeper };
+}
+
+/** Steps of every kind, then a wait. */
+async function everyStep(ctx: RunContext, helper: HostedAgent): Promise<JsonValue> {
+  const facts = [await ctx.now(), await ctx.random(), await ctx.uuid()];
+  const noted = await ctx.step("note", async () => ({ noted: [1, "two", null] }), { input: "a note" });
+  const failed = await ctx
+    .step("fail", async () => {
+      throw new Error("no luck");
+    })
+    .catch((error: unknown) => (error as Error).message);
+  const question = Transcript.of([userMessage("How is the weather?")]);
+  const { message } = await ctx.llm({ transcript: question, instructions: "Look first." });
+  const results = await ctx.tools(toolCallsOf(message));
+  const { left, right } = await ctx.parallel({
+    left: (own) => own.step("left", async () => "left"),
+    right: (own) => own.step("right", async () => "right"),
+  });
+  const { winner } = await ctx.race({
+    quick: (own) => own.step("quick", async () => "first"),
+    slow: (own) => own.waitForSignal("never"),
+  });
+  const hired = await ctx.spawn(helper.id, null);
+  const outcome = hired.kind === "spawned" ? await ctx.join(hired.handle) : null;
+  const { transcript } = await ctx.compact({
+    transcript: question.append(message, userMessage("And now?")),
+    contextTokens: 100,
+    compact: async () => [userMessage("In short: weather.")],
+  });
+  const word = await ctx.waitForSignal("go");
+  const last = await ctx.llm({ transcript });
+  return {
+    facts,
+    noted,
+    failed,
+    results: results.map(({ output }) => output as unknown as JsonValue),
+    sides: [left, right, winner],
+    hired: outcome?.output ?? null,
+    word: word ?? null,
+    last: messageText(last.message),
+  };
+}
+
+function call(name: string, input: JsonValue) {
+  return { name, input };
+}
+
+const conversation = parseSessionId("conversation");
+
+/** In the order in which they are begun. */
+export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
+  told: {
+    begin: ({ runtime, company: { clerk } }) =>
+      runtime.submit(clerk, "How is the weather?", {
+        runId: goldenId("told"),
+        sessionId: conversation,
+        userId: "ada",
+        tenantId: "house",
+        streaming: true,
+      }),
+    goOn: ({ runId }, { runtime, company: { clerk } }) =>
+      runtime.submit(clerk, "And tomorrow?", {
+        runId: parseRunId(`${runId}_next`),
+        sessionId: conversation,
+        userId: "ada",
+        tenantId: "house",
+      }),
+  },
+  asked: {
+    begin: ({ runtime, company: { clerk } }) =>
+      runtime.submit(clerk, "Write a letter.", { runId: goldenId("asked"), budget: { maxCostUsd: 1 } }),
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle) => {
+      for await (const event of handle.events()) {
+        if (!("seq" in event) || event.type !== "approval_request") continue;
+        await handle.approve(event.data.approvalId, { decision: "approved" });
+        break;
+      }
+      return handle;
+    },
+  },
+  halted: {
+    begin: ({ runtime, company: { lead } }) => runtime.submit(lead, null, { runId: goldenId("halted") }),
+    rests: (event) => event.type === "task_suspend" && event.data.waitsFor.includes("signal go"),
+    goOn: async (handle) => {
+      await handle.signal("go", "now");
+      return handle;
+    },
+  },
+  crowded: {
+    begin: ({ runtime, company: { panel } }) =>
+      runtime.submit(panel, "Who has a seat?", { runId: goldenId("crowded") }),
+    rests: (event) => event.type === "task_suspend" && event.taskId !== "t0",
+    goOn: async (handle) => {
+      const { headcount } = await handle.standing();
+      const [, patient] = Object.values(headcount.tasks);
+      await handle.signal("go", "here", patient?.taskId);
+      return handle;
+    },
+  },
+  asleep: {
+    begin: ({ runtime, company: { sleeper } }) =>
+      runtime.submit(sleeper, null, { runId: goldenId("asleep") }),
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle, { clock }) => {
+      await clock.advance(hourMs);
+      return handle;
+    },
+  },
+  spent: {
+    begin: ({ runtime, company: { clerk } }) =>
+      runtime.submit(clerk, "How is the weather?", { runId: goldenId("spent"), budget: { maxTurns: 1 } }),
+    goOn: async (handle) => {
+      await handle.topUp({ maxTurns: 1 });
+      return handle;
+    },
+  },
+  erased: {
+    begin: ({ runtime, company: { clerk } }) =>
+      runtime.submit(clerk, "Forget this.", { runId: goldenId("erased"), retention: HistoryRetention.NONE }),
+    goOn: async (handle) => handle,
+  },
+};
+
+export function goldenId(name: string): RunId {
+  return parseRunId(`run_${name}`);
+}
