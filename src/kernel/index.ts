@@ -144,6 +144,7 @@ export {
   parseSessionId,
   parseTaskId,
   parseTopicId,
+  rootTaskId,
   type RunId,
   type SessionId,
   type TaskId,

@@ -2,7 +2,7 @@ import {
   addUsage,
   Fault,
   formatRunId,
-  formatTaskId,
+  rootTaskId,
   noUsage,
   parseRunId,
   type Clock,
@@ -54,7 +54,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   const fork: Event = {
     seq: events.length,
     runId,
-    taskId: formatTaskId(0),
+    taskId: rootTaskId,
     agentId,
     parentId: null,
     at: clock.now(),

@@ -1,4 +1,4 @@
-import { formatTaskId, fromNanoUsd, type EventDraft, type Headcount, type TaskId } from "../kernel/index.ts";
+import { rootTaskId, fromNanoUsd, type EventDraft, type Headcount, type TaskId } from "../kernel/index.ts";
 import type { RunState } from "./run-state.ts";
 
 /** What is to be told of the calls that the last owner left open (B3), of tasks that were pausing, of money that was waited for (H2); nothing if it left none. */
@@ -9,7 +9,7 @@ export function lossesOf(
   const lost = ledger.open;
   if (lost.length === 0 && ledger.waiting.length === 0 && !anyPausing(headcount)) return none;
   return [
-    { taskId: formatTaskId(0), draft: { type: "run_recover", data: { epoch } } },
+    { taskId: rootTaskId, draft: { type: "run_recover", data: { epoch } } },
     ...lost.map(({ id, taskId, attempt, held, priced }) => {
       const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
       const data = { reservationId: id, attempt, tokens: held.tokens, costUsd };

@@ -2,7 +2,7 @@ import {
   assertJson,
   describeValue,
   Fault,
-  formatTaskId,
+  rootTaskId as root,
   isApprovalDecision,
   noUsage,
   parseTaskId,
@@ -46,7 +46,6 @@ export interface HandleOptions {
   readonly by?: string | undefined;
 }
 
-const root = formatTaskId(0);
 const endings = ["task_end", "run_end"] as const;
 /** Among so many of the last events of a run that has ended is nearly always the end of its root. */
 const endingEvents = 16;

@@ -2,6 +2,7 @@ import {
   CancellationError,
   Fault,
   formatTaskId,
+  rootTaskId as root,
   type AgentId,
   type CancellationStatus,
   type Decision,
@@ -58,7 +59,6 @@ interface EndOptions {
   readonly endedOn?: readonly StepAddress[];
 }
 
-const root = formatTaskId(0);
 const none: readonly never[] = [];
 
 /** The tasks of one run at work: who starts, who stops whom (C1), whom a seat goes to (H), what an end leaves behind. */

@@ -1,5 +1,5 @@
 import {
-  formatTaskId,
+  rootTaskId as root,
   jsonText,
   messageText,
   type Delta,
@@ -32,8 +32,6 @@ export class JsonWatcher implements RunWatcher {
     await this.#terminal.out(JSON.stringify({ type: "result", ...result }));
   }
 }
-
-const root = formatTaskId(0);
 
 /** The answer on stdout; beside it what is being done. Where a person watches, the answer comes as it is written. */
 export class TextWatcher implements RunWatcher {
