@@ -41,7 +41,7 @@ export class InformationAgent extends Agent {
   }
 
   /** Follows its sources from now on, also in later processes that host it. Starting it again changes nothing. */
-  start(options?: InvokeOptions<never>): Promise<RunResult> {
+  start(options?: InvokeOptions): Promise<RunResult> {
     return this.invoke(startInput, options);
   }
 }

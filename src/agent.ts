@@ -13,11 +13,11 @@ import { JsonSchemaCheck, SchemaReader, toModel, type ModelLike } from "./capabi
 import { defaultRuntime } from "./default-runtime.ts";
 import {
   Fault,
+  jsonText,
   type Infer,
   type JsonSchema,
   type JsonValue,
   type Model,
-  type RunId,
   type RunResult,
   type RunStatus,
   type Schema,
@@ -30,14 +30,17 @@ export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models">
   readonly models?: Readonly<Record<string, ModelLike>>;
 }
 
-/** `Source`: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written `as const`. */
-export interface InvokeOptions<Source extends Schema = Schema> extends Omit<BareInvokeOptions, "output"> {
+/**
+ * `Source`: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written `as const`. Without one the
+ * answer is a text.
+ */
+export interface InvokeOptions<Source extends Schema = never> extends Omit<BareInvokeOptions, "output"> {
   /** The answer is to be JSON that fits; it is asked for again, twice at most, when it does not. */
-  readonly output?: Source;
+  readonly output?: Source | undefined;
 }
 
-export interface StreamOptions<Source extends Schema = Schema> extends Omit<BareStreamOptions, "output"> {
-  readonly output?: Source;
+export interface StreamOptions<Source extends Schema = never> extends Omit<BareStreamOptions, "output"> {
+  readonly output?: Source | undefined;
 }
 
 export type RunUntilOptions = Omit<BareRunUntilOptions<string>, "output">;
@@ -81,24 +84,33 @@ export class Agent extends BareAgent {
   }
 
   /** Runs it on an input, and gives what it came to, however that ended: look at `status`. */
-  override invoke(input: AgentInput, options?: InvokeOptions<never>): Promise<RunResult>;
+  override invoke(input: AgentInput, options?: InvokeOptions): Promise<RunResult>;
   override invoke<const Source extends Schema>(
     input: AgentInput,
     options: InvokeOptions<Source> & { readonly output: Source },
   ): Promise<ValueResult<Infer<Source>>>;
-  override async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<never> {
+  /** With a schema or without, as it comes. */
+  override invoke<const Source extends Schema>(
+    input: AgentInput,
+    options?: InvokeOptions<Source>,
+  ): Promise<RunResult | ValueResult<Infer<Source>>>;
+  override async invoke(input: AgentInput, options: InvokeOptions<Schema> = {}): Promise<never> {
     const { output, ...rest } = options;
     if (output === undefined) return textual(await super.invoke(input, rest)) as never;
     const reader = outputReader(output);
     return (await valued(await super.invoke(input, { ...rest, output: reader.jsonSchema }), reader)) as never;
   }
 
-  override stream(input: AgentInput, options?: StreamOptions<never>): AgentStream<RunResult>;
+  override stream(input: AgentInput, options?: StreamOptions): AgentStream<RunResult>;
   override stream<const Source extends Schema>(
     input: AgentInput,
     options: StreamOptions<Source> & { readonly output: Source },
   ): AgentStream<ValueResult<Infer<Source>>>;
-  override stream(input: AgentInput, options: StreamOptions = {}): never {
+  override stream<const Source extends Schema>(
+    input: AgentInput,
+    options?: StreamOptions<Source>,
+  ): AgentStream<RunResult | ValueResult<Infer<Source>>>;
+  override stream(input: AgentInput, options: StreamOptions<Schema> = {}): never {
     const { output, ...rest } = options;
     if (output === undefined) return this.streamAs(input, rest, textual) as never;
     const reader = outputReader(output);
@@ -107,10 +119,10 @@ export class Agent extends BareAgent {
   }
 
   override runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
-    return runUntil((next, each) => this.invoke(next, each as InvokeOptions<never>), input, options);
+    return runUntil((next, each) => this.invoke(next, each as InvokeOptions), input, options);
   }
 
-  override async resume(runId: RunId, options?: Pick<BareInvokeOptions, "runtime">): Promise<RunResult> {
+  override async resume(runId: string, options?: Pick<BareInvokeOptions, "runtime">): Promise<RunResult> {
     return textual(await super.resume(runId, options));
   }
 }
@@ -149,7 +161,5 @@ async function valued(
 }
 
 function textual(result: RunResult<JsonValue>): RunResult {
-  const { output } = result;
-  if (typeof output === "string") return { ...result, output };
-  return { ...result, output: output === null ? "" : JSON.stringify(output) };
+  return { ...result, output: jsonText(result.output) };
 }

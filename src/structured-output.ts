@@ -34,14 +34,21 @@ export function structuredOutput<const Source extends Schema>(
     new Fault("invalid_argument", `this is not the output ${name}: ${problems.join("; ")}`);
   const reader = new SchemaReader<Infer<Source>>({ schemaName, refuse }, schema);
   const described = description === undefined ? {} : { description };
+  const check = standardSchema(schemaName, schema);
+  const validator = schemaValidator({
+    schema: check,
+    maxRepairs,
+    onInvalid: "fail",
+    format: { type: "json", schema: reader.jsonSchema, name, ...described },
+  });
   return {
-    ...schemaValidator({
-      schema: standardSchema(schemaName, schema),
-      maxRepairs,
-      onInvalid: "fail",
-      format: { type: "json", schema: reader.jsonSchema, name, ...described },
-    }),
+    ...validator,
     name: "structured-output",
+    chat: async (context, next) => {
+      // A plain schema that is none is found before anything is paid for it.
+      if (check !== schema) await check["~standard"].validate(null);
+      await validator.chat(context, next);
+    },
     parse: async (answer) => reader.parse(typeof answer === "string" ? readJson(answer, refuse) : answer),
   };
 }

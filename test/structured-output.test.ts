@@ -40,6 +40,21 @@ describe("structured output", () => {
     expect(value).toEqual({ town: "Tours", days: 3 });
   });
 
+  test("a plain schema that is none is found before anything is asked", async () => {
+    const { calls, ...result } = await ask(
+      [fits],
+      structuredOutput({ schema: { type: "wat" }, name: "plan" }),
+    );
+    expect(result).toMatchObject({
+      status: "failed",
+      failure: {
+        code: "invalid_argument",
+        message: expect.stringContaining("of the output plan is not a JSON Schema"),
+      },
+    });
+    expect(calls).toHaveLength(0);
+  });
+
   test("asks again with what was wrong; every call is paid, the answer that fits is recorded (B1, J7)", async () => {
     const chat = structuredOutput({ schema });
     const { output, calls, costUsd, events, turns } = await ask(

@@ -27,7 +27,6 @@ import {
   type PromptSource,
   type RunContext,
   type RunHandle,
-  type RunId,
   type RunResult,
   type Runtime,
   type SpawnBudget,
@@ -39,7 +38,7 @@ import {
 } from "../kernel/index.ts";
 import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { AgentStream } from "./agent-stream.ts";
-import type { SchemaCheck } from "./answer-format.ts";
+import { acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { architectureNamed } from "./architectures/registry.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 import type { Summarizer } from "./compaction/summarizer.ts";
@@ -123,7 +122,7 @@ export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   /** Where it is to run; the default runtime unless told. */
   readonly runtime?: Runtime;
   /** The answer is to be JSON that fits. */
-  readonly output?: JsonSchema;
+  readonly output?: JsonSchema | undefined;
 }
 
 export interface StreamOptions extends InvokeOptions {
@@ -262,7 +261,7 @@ export class Agent implements HostedAgent {
 
   /** A run that ended on a fault, or was paused, goes on; so does one that a process that died left behind. */
   async resume(
-    runId: RunId,
+    runId: string,
     { runtime }: Pick<InvokeOptions, "runtime"> = {},
   ): Promise<RunResult<JsonValue>> {
     const run = await this.#find(runId, runtime);
@@ -272,7 +271,7 @@ export class Agent implements HostedAgent {
 
   /** To a run of it that waits for a signal, or will. */
   async signal(
-    runId: RunId,
+    runId: string,
     name: string,
     value?: JsonValue,
     { runtime }: Pick<InvokeOptions, "runtime"> = {},
@@ -290,7 +289,10 @@ export class Agent implements HostedAgent {
     const { budget = {} } = options;
     const deadlineMs =
       timeoutMs === undefined ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
-    if (readInput(input as JsonValue) === undefined) throw refusedInput(this.name);
+    const read = readInput(input as JsonValue);
+    if (read === undefined) throw refusedInput(this.name);
+    const schema = output ?? read.output;
+    if (schema !== undefined) await acceptSchema(this.#plan.check, schema);
     const asked = output === undefined ? input : { ...requestOf(input), output };
     return at.submit(this, asked as JsonValue, {
       ...options,
@@ -308,7 +310,7 @@ export class Agent implements HostedAgent {
       : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
   }
 
-  async #find(runId: RunId, given: Runtime | undefined): Promise<RunHandle> {
+  async #find(runId: string, given: Runtime | undefined): Promise<RunHandle> {
     const runtime = given ?? (await this.#runtime());
     const run = await runtime.find(runId);
     if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this runtime's store`);

@@ -20,6 +20,12 @@ export type SchemaCheck = (
   value: JsonValue,
 ) => readonly string[] | Promise<readonly string[]>;
 
+/** Throws if a schema is none, before anything is paid for it. */
+export function acceptSchema(check: SchemaCheck, schema: JsonSchema): void | Promise<void> {
+  const problems = check(schema, null);
+  if (problems instanceof Promise) return problems.then(() => undefined);
+}
+
 /** How often the model is asked again when its answer does not fit; each is a call that is paid. */
 const maxRepairs = 2;
 

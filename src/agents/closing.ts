@@ -1,10 +1,10 @@
 import {
   eventDraft,
   Fault,
+  jsonText,
   performedBefore,
   type AgentSession,
   type EventDraft,
-  type JsonValue,
   type RunContext,
   type SessionChange,
   type Turn,
@@ -65,12 +65,8 @@ function closingEvents(
   leafId: string | null,
 ): readonly EventDraft[] {
   return [
-    eventDraft("agent_end", { status, output: shown(output), turns, usage, interruptionReason }),
+    eventDraft("agent_end", { status, output: jsonText(output), turns, usage, interruptionReason }),
     eventDraft("save_point", { sessionId, leafId }),
     eventDraft("settled", { sessionId }),
   ];
-}
-
-function shown(output: JsonValue): string {
-  return typeof output === "string" ? output : JSON.stringify(output);
 }

@@ -1,5 +1,6 @@
 import {
   Fault,
+  jsonText,
   parseTopicId,
   type AgentSession,
   type Architecture,
@@ -83,7 +84,7 @@ class Information implements Architecture {
     }
     const items = isMail ? (JSON.parse(prompt) as InformationItem[]) : [{ from: null, body: prompt }];
     const made = await this.#made(session, deps, items);
-    session.output = textOf(made);
+    session.output = jsonText(made);
     if (session.output === "") return;
     await ctx.emit(this.#topic, made);
     yield note(this.name, "published", { topic: this.#topic, items: items.length });
@@ -96,7 +97,7 @@ class Information implements Architecture {
   #made(session: AgentSession, deps: Dependencies, items: readonly InformationItem[]): Promise<JsonValue> {
     const aggregate = this.#aggregate;
     if (aggregate !== undefined) return deps.ctx.step("aggregate", async () => aggregate(items));
-    const list = items.map(({ from, body }) => `- ${from ?? "outside"}: ${textOf(body)}`);
+    const list = items.map(({ from, body }) => `- ${from ?? "outside"}: ${jsonText(body)}`);
     return askRole(session, deps, {
       role: "summarizer",
       instructions:
@@ -104,9 +105,4 @@ class Information implements Architecture {
       prompt: `What came in:\n${list.join("\n")}`,
     });
   }
-}
-
-function textOf(body: JsonValue): string {
-  if (body === null) return "";
-  return typeof body === "string" ? body : JSON.stringify(body);
 }

@@ -1,7 +1,9 @@
 import {
   agentSession,
   assistantMessage,
+  CancellationError,
   eventDraft,
+  jsonText,
   modelFor,
   type AgentSession,
   type Architecture,
@@ -18,7 +20,7 @@ import {
   type Turn,
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
-import { fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
+import { acceptSchema, fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
@@ -111,7 +113,7 @@ class Invocation {
           : tripped(refused, "");
       if (refused === undefined) {
         this.#adopt(result);
-        const withheld = guarded && (await guarded.output(textOf(result.output)));
+        const withheld = guarded && (await guarded.output(jsonText(result.output)));
         if (withheld !== undefined) {
           this.#session.messages = withAnswer(this.#session.messages, withheld.reason);
           result = tripped(withheld, withheld.reason);
@@ -130,6 +132,7 @@ class Invocation {
   #closeStopped(error: unknown): void {
     if (this.#isClosed) return;
     this.#reportMetadata();
+    this.#keepPartial(error);
     const stop = stopOf(error);
     if (stop === undefined) return;
     const output = this.#guardsOutput ? "" : this.#session.output;
@@ -140,6 +143,17 @@ class Invocation {
   #end(closing: Closing): void {
     this.#isClosed = true;
     closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, closing);
+  }
+
+  /** S1: of an answer that a stop broke off, what was shown is what there is of it, here and in the session. */
+  #keepPartial(error: unknown): void {
+    const partial = error instanceof CancellationError ? error.partial : "";
+    if (partial === "" || this.#guardsOutput) return;
+    const session = this.#session;
+    session.output = partial;
+    this.#say(this.#prompt);
+    if (session.messages.at(-1)?.role !== "assistant")
+      session.messages = session.messages.append(assistantMessage(partial));
   }
 
   #begin(): AgentSession {
@@ -161,6 +175,8 @@ class Invocation {
     const { architecture, stopHooks, check, agent } = this.#plan;
     const session = this.#session;
     const ctx = this.#ctx;
+    const { output: schema } = this.#given;
+    if (schema !== undefined) await acceptSchema(check, schema);
     this.#prompt = this.#given.prompt;
     for (let continued = 0; ; continued++) {
       this.#roundFrom = session.messages.length;
@@ -177,7 +193,6 @@ class Invocation {
       this.#say(this.#prompt);
       this.#prompt = said;
     }
-    const { output: schema } = this.#given;
     const { interrupted, interruptionReason } = session;
     if (interrupted) {
       const status = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";
@@ -217,7 +232,7 @@ class Invocation {
   /** What a layer made of the answer is what was said. */
   #adopt(result: AgentRunResult): void {
     const session = this.#session;
-    const answer = textOf(result.output);
+    const answer = jsonText(result.output);
     if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
     else {
       this.#say(this.#prompt, answer);
@@ -230,7 +245,11 @@ class Invocation {
     const { messages, settled } = this.#session;
     const asked = messages.length === this.#turn.history.length ? [this.#given.message] : [];
     const open = unanswered(messages.at(-1), { reason: "answered in its place", settled });
-    return messages.append(...asked, ...(open === undefined ? [] : [open]), assistantMessage(textOf(output)));
+    return messages.append(
+      ...asked,
+      ...(open === undefined ? [] : [open]),
+      assistantMessage(jsonText(output)),
+    );
   }
 
   /** Nothing to wait for unless the application keeps the history. */
@@ -313,8 +332,4 @@ const none: readonly never[] = [];
 
 function tripped({ reason }: Tripped, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };
-}
-
-function textOf(output: JsonValue): string {
-  return typeof output === "string" ? output : JSON.stringify(output);
 }

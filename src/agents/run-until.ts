@@ -1,6 +1,7 @@
-import { Fault, parseRunId, type RunId, type RunResult, type SubmitOptions } from "../kernel/index.ts";
+import { Fault, parseRunId, type RunResult, type SubmitOptions } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
 import type { InvokeOptions } from "./agent.ts";
+import { Bill } from "./bill.ts";
 
 /** What `until` is shown after each invocation. */
 export interface RoundState<Output> {
@@ -21,14 +22,14 @@ export interface RunUntilOptions<Output> extends Omit<InvokeOptions, "runId"> {
   /** Of all iterations together. */
   readonly maxCostUsd?: number;
   /** Asking again under the same id, after a crash, pays for nothing that was answered. */
-  readonly runId?: RunId;
+  readonly runId?: string;
 }
 
 type Invoke<Output> = (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
 
 /**
  * A run for each iteration, all in one session. Stops when `until` says so, when an iteration did not complete, or at a guard; a guard
- * leaves `run_until:<reason>` as the interruption.
+ * leaves `run_until:<reason>` as the interruption, and the last answer there was. What it used is that of all iterations.
  */
 export async function runUntil<Output>(
   invoke: Invoke<Output>,
@@ -40,35 +41,63 @@ export async function runUntil<Output>(
   requireCount("maxUnchanged", maxUnchanged);
   if (maxCostUsd !== undefined && !(maxCostUsd >= 0))
     throw new Fault("invalid_argument", `maxCostUsd is ${maxCostUsd}: it must be a number from 0`);
+  const bill = new Bill(maxCostUsd);
   let next = input;
-  let spent: number | null = 0;
   let unchanged = 0;
-  let before: string | undefined;
+  let answered: RunResult<Output> | undefined;
   let sessionId = rest.sessionId;
   for (let iteration = 1; ; iteration++) {
     const each = runId === undefined ? {} : { runId: parseRunId(`${runId}-${iteration}`) };
-    const budget = withinCost(rest.budget, maxCostUsd, spent ?? 0);
-    const result = await invoke(next, { ...rest, ...each, ...budget, ...(sessionId && { sessionId }) });
+    const { leftUsd } = bill;
+    const budget = within(rest.budget, leftUsd);
+    const result = await invoke(next, {
+      ...rest,
+      ...each,
+      ...budget,
+      ...(sessionId !== undefined && { sessionId }),
+    });
     sessionId = result.sessionId;
-    spent = spent === null || result.costUsd === null ? null : spent + result.costUsd;
-    if (result.status !== "completed") return result;
-    const verdict = await until({ result, iteration, costUsd: spent });
-    if (verdict === true) return result;
-    const fingerprint = `${result.usage.outputTokens} ${JSON.stringify(result.output)}`;
-    unchanged = fingerprint === before ? unchanged + 1 : 1;
-    before = fingerprint;
+    bill.add(result);
+    if (isStoppedAt(leftUsd, result)) {
+      const { failure } = result;
+      return bill.of({ ...(answered ?? result), ...atGuard("max_cost"), failure });
+    }
+    if (result.status !== "completed") return bill.of(result);
+    const verdict = await until({ result, iteration, costUsd: bill.costUsd });
+    if (verdict === true) return bill.of(result);
+    unchanged = answered !== undefined && isSame(answered, result) ? unchanged + 1 : 1;
+    answered = result;
     const guard =
       iteration >= maxIterations
         ? "max_iterations"
         : unchanged >= maxUnchanged
           ? "no_progress"
-          : maxCostUsd !== undefined && spent !== null && spent >= maxCostUsd
+          : bill.leftUsd === 0
             ? "max_cost"
             : undefined;
-    if (guard !== undefined)
-      return { ...result, status: "max_turns", interruptionReason: `run_until:${guard}` };
+    if (guard !== undefined) return bill.of({ ...result, ...atGuard(guard) });
     next = typeof verdict === "string" ? verdict : "Go on: it is not done yet.";
   }
+}
+
+type Guard = "max_iterations" | "no_progress" | "max_cost";
+
+function atGuard(guard: Guard): Pick<RunResult, "status" | "interruptionReason"> {
+  const status = guard === "max_cost" ? "budget_exhausted" : "max_turns";
+  return { status, interruptionReason: `run_until:${guard}` };
+}
+
+/** By the cap on all iterations, which an iteration has as its own. */
+function isStoppedAt(leftUsd: number | undefined, { status, failure }: RunResult<unknown>): boolean {
+  const { dimension, limit } = failure?.details ?? {};
+  return status === "budget_exhausted" && dimension === "costUsd" && limit === leftUsd;
+}
+
+function isSame(one: RunResult<unknown>, other: RunResult<unknown>): boolean {
+  return (
+    one.usage.outputTokens === other.usage.outputTokens &&
+    JSON.stringify(one.output) === JSON.stringify(other.output)
+  );
 }
 
 function requireCount(name: "maxIterations" | "maxUnchanged", value: number): void {
@@ -76,12 +105,10 @@ function requireCount(name: "maxIterations" | "maxUnchanged", value: number): vo
   throw new Fault("invalid_argument", `${name} is ${value}: it must be an integer from 1`);
 }
 
-function withinCost(
+function within(
   budget: SubmitOptions["budget"] = {},
-  maxCostUsd: number | undefined,
-  spent: number,
+  leftUsd: number | undefined,
 ): Pick<SubmitOptions, "budget"> {
-  if (maxCostUsd === undefined) return { budget };
-  const left = Math.max(0, maxCostUsd - spent);
-  return { budget: { ...budget, maxCostUsd: Math.min(left, budget.maxCostUsd ?? Infinity) } };
+  if (leftUsd === undefined) return { budget };
+  return { budget: { ...budget, maxCostUsd: Math.min(leftUsd, budget.maxCostUsd ?? Infinity) } };
 }

@@ -1,5 +1,5 @@
 import {
-  formatTaskId,
+  rootTaskId as root,
   saidId,
   toolCallsOf,
   toolMessage,
@@ -12,8 +12,6 @@ import {
   type ToolResult,
   type Turn,
 } from "../kernel/index.ts";
-
-const root = formatTaskId(0);
 
 /** What was said, as a session keeps it. */
 export interface Said {

@@ -1,5 +1,5 @@
 import {
-  formatTaskId,
+  rootTaskId as root,
   parseSessionId,
   type HistoryKey,
   type RunContext,
@@ -12,7 +12,6 @@ import { withFormat } from "./answer-format.ts";
 import type { Place } from "./closing.ts";
 import type { InvocationPlan } from "./invocation.ts";
 
-const root = formatTaskId(0);
 const none: readonly never[] = [];
 
 /** What an invocation goes by. At once, unless instructions or a history have to be asked for. */

@@ -1,10 +1,11 @@
-import type {
-  AgentSession,
-  ApprovalDecision,
-  Architecture,
-  Dependencies,
-  EventDraft,
-  JsonValue,
+import {
+  jsonText,
+  type AgentSession,
+  type ApprovalDecision,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+  type JsonValue,
 } from "../kernel/index.ts";
 import { note } from "./architectures/role-call.ts";
 
@@ -48,6 +49,5 @@ function answerOf(decision: ApprovalDecision): string {
   if (decision.decision === "denied")
     return decision.reason === undefined ? "denied" : `denied: ${decision.reason}`;
   const { input = null } = decision;
-  if (input === null) return "approved";
-  return typeof input === "string" ? input : JSON.stringify(input);
+  return input === null ? "approved" : jsonText(input);
 }

@@ -33,7 +33,7 @@ export interface AuditReadOptions {
  * event, in one commit (P3), so an act cannot be done without being told.
  */
 export interface AuditLog {
-  read(runId: RunId, options?: AuditReadOptions): AsyncIterable<AuditEntry>;
+  read(runId: string, options?: AuditReadOptions): AsyncIterable<AuditEntry>;
   /** As `EventLog.verify`: finds an event that was edited, removed or reordered; a cut tail only against a head kept elsewhere (E1). */
-  verify(runId: RunId, head?: string): Promise<LogVerdict>;
+  verify(runId: string, head?: string): Promise<LogVerdict>;
 }

@@ -6,6 +6,7 @@ export type CancellationStatus = "cancelled" | "deadline_exceeded";
 export interface CancellationOptions {
   readonly status?: CancellationStatus;
   readonly cause?: unknown;
+  readonly partial?: string;
 }
 
 /** Thrown by `check()` (C2). `reason` travels from whoever cancelled down to every descendant (C1). */
@@ -13,11 +14,14 @@ export class CancellationError extends Fault {
   declare readonly code: "cancelled";
   readonly reason: string;
   readonly status: CancellationStatus;
+  /** What watchers had been shown of the answer that the stop broke off. For whoever catches it: it is not kept with the error. */
+  readonly partial: string;
 
-  constructor(reason: string, { status = "cancelled", ...options }: CancellationOptions = {}) {
+  constructor(reason: string, { status = "cancelled", partial = "", ...options }: CancellationOptions = {}) {
     super("cancelled", reason, { ...options, details: { reason, status } }, true);
     this.reason = reason;
     this.status = status;
+    this.partial = partial;
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {

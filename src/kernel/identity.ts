@@ -86,6 +86,9 @@ export function parseRunId(text: string): RunId {
   return text as RunId;
 }
 
+/** The root of every run. */
+export const rootTaskId = "t0" as TaskId;
+
 /** Counts from 0, the root. */
 export function formatTaskId(ordinal: number): TaskId {
   if (!Number.isSafeInteger(ordinal) || ordinal < 0)

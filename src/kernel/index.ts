@@ -131,6 +131,7 @@ export {
 export type { HookRegistry, PreToolVerdict } from "./hook-registry.ts";
 export type { IdSource } from "./id-source.ts";
 export {
+  agentIdOf,
   type AgentAddress,
   type AgentId,
   agentNameOf,
@@ -144,6 +145,7 @@ export {
   parseSessionId,
   parseTaskId,
   parseTopicId,
+  rootTaskId,
   type RunId,
   type SessionId,
   type TaskId,
@@ -171,6 +173,7 @@ export {
   copyJson,
   isJson,
   type JsonObject,
+  jsonText,
   type JsonValue,
   sealJson,
   sealMadeJson,
@@ -244,7 +247,7 @@ export type {
   ToolChoice,
   ToolSpec,
 } from "./model.ts";
-export { fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
+export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
 export type {
   ApprovalMemory,
   PermissionDecision,

@@ -83,6 +83,12 @@ export function isJson(value: unknown): value is JsonValue {
   return find(value) === undefined;
 }
 
+/** As words: a text is itself, `null` says nothing, anything else is written as JSON. */
+export function jsonText(value: JsonValue): string {
+  if (value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 /** A copy that shares nothing with the original. */
 export function copyJson<Value extends JsonValue>(value: Value): Value {
   if (value === null || typeof value !== "object") return value;

@@ -27,6 +27,11 @@ export function fromNanoUsd(nanoUsd: number): number {
   return nanoUsd / nanoPerUsd;
 }
 
+/** Counted in nano-dollars: 0.1 + 0.2 is 0.3. */
+export function addUsd(one: number, other: number): number {
+  return fromNanoUsd(toNanoUsd(one) + toNanoUsd(other));
+}
+
 export function requireUsd(usd: number): number {
   if (!Number.isFinite(usd) || usd < 0 || usd * nanoPerUsd > Number.MAX_SAFE_INTEGER) {
     throw new Fault("invalid_argument", `${usd} is not an amount of USD: it must be from 0 to 9 million`);

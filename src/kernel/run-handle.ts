@@ -2,7 +2,7 @@ import type { ApprovalDecision } from "./approval.ts";
 import type { Delta } from "./delta.ts";
 import type { Event } from "./event.ts";
 import type { TailOptions } from "./event-log.ts";
-import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
+import type { AgentId, RunId, SessionId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { TopUp } from "./ledger.ts";
 import type { Priority } from "./priority.ts";
@@ -26,8 +26,8 @@ export interface RunHandle {
   cancel(reason?: string): Promise<void>;
   pause(): Promise<void>;
   resume(): Promise<void>;
-  topUp(add: Partial<TopUp>, taskId?: TaskId): Promise<void>;
-  reprioritize(taskId: TaskId, priority: Priority): Promise<void>;
+  topUp(add: Partial<TopUp>, taskId?: string): Promise<void>;
+  reprioritize(taskId: string, priority: Priority): Promise<void>;
   /**
    * For the turn that comes next. What the run waits for now it goes on waiting for. S5: what it has not heard when it completes, or is told
    * after that, starts the next run of its agent in the session.
@@ -36,11 +36,11 @@ export interface RunHandle {
   /** For when the run would otherwise be done; else as `steer`. */
   followUp(input: JsonValue): Promise<void>;
   /** Resolves a `waitForSignal` of a task; of the root unless told. */
-  signal(name: string, value?: JsonValue, taskId?: TaskId): Promise<void>;
+  signal(name: string, value?: JsonValue, taskId?: string): Promise<void>;
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
   /**
    * A new run that shares everything up to the event `at` (its seq), in a session of its own that is this run's as it was there: it sees nothing
    * that was said since, and says nothing in this run's. Forking again there under the same `runId` is forking once.
    */
-  fork(options: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle>;
+  fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle>;
 }

@@ -1,4 +1,3 @@
-import type { AgentId, SessionId } from "./identity.ts";
 import type { RunRecord } from "./journal.ts";
 import type { RunStatus } from "./run-result.ts";
 
@@ -18,9 +17,9 @@ export interface RunSummary extends RunRecord {
 
 /** Which runs; all that is given must fit. */
 export interface RunQuery {
-  readonly sessionId?: SessionId;
+  readonly sessionId?: string;
   /** Of the root. */
-  readonly agentId?: AgentId;
+  readonly agentId?: string;
   /** `null`: those of no tenant. */
   readonly tenantId?: string | null;
   readonly status?: RunStanding | readonly RunStanding[];

@@ -1,7 +1,6 @@
 import type { Agent } from "./agent.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { HistoryRetention } from "./history-retention.ts";
-import type { AgentId, RunId, SessionId } from "./identity.ts";
 import type { Delivery } from "./inbox.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Priority } from "./priority.ts";
@@ -11,8 +10,8 @@ import type { SpawnBudget } from "./spawn-budget.ts";
 
 /** How an input is to be run. */
 export interface SubmitOptions {
-  /** Absent: a new session (S5). */
-  readonly sessionId?: SessionId;
+  /** Any text that is a session id (`parseSessionId`). Absent: a new session (S5). */
+  readonly sessionId?: string;
   /** Orders given through the handle are in this name, unless told otherwise (`as`). */
   readonly userId?: string;
   readonly tenantId?: string;
@@ -32,8 +31,8 @@ export interface SubmitOptions {
    * A run that is suspended there takes it as steering either way; one of another user or tenant never does.
    */
   readonly whenBusy?: "refuse" | "steer";
-  /** Submitting again under the same id is submitting once. */
-  readonly runId?: RunId;
+  /** `run_` and letters, digits, _ or -. Submitting again under the same id is submitting once. */
+  readonly runId?: string;
 }
 
 /** Where agents are hosted and runs are started. Handed to `agents`, which knows no runtime of its own. */
@@ -46,17 +45,17 @@ export interface Runtime {
    */
   submit(agent: Agent, input: JsonValue, options?: SubmitOptions): Promise<RunHandle>;
   /** A run of this store, whoever drives it. */
-  find(runId: RunId): Promise<RunHandle | undefined>;
+  find(runId: string): Promise<RunHandle | undefined>;
   /** Runs of this store, the newest first, whoever drives them. */
   list(query?: RunQuery): Promise<RunPage>;
   /** Messages that are not tried any more, since run after run that had them failed; of all agents, unless told. */
-  deadLetters(agentId?: AgentId): Promise<readonly Delivery[]>;
+  deadLetters(agentId?: string): Promise<readonly Delivery[]>;
   /** Dead letters of an agent are tried again, as if they came now: all of them, unless told. How many. */
-  redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number>;
+  redeliver(agentId: string, messageIds?: readonly string[]): Promise<number>;
   /** Deletes runs that ended before this time (epoch milliseconds), with all they hold; their sessions stay. How many. */
   collect(options: { readonly endedBefore: number }): Promise<number>;
   /** With the sessions of the workers in it. Nothing where there is none; `agent_busy` while a run is under way in it. Its runs stay until they are collected. */
-  deleteSession(sessionId: SessionId): Promise<void>;
+  deleteSession(sessionId: string): Promise<void>;
   /**
    * Lets what is being driven come to rest, then lets go of the store. Whoever waits for a run through this runtime then, or asks anything
    * of it or its handles later, gets `closed`.

@@ -1,7 +1,5 @@
-import { formatTaskId } from "./identity.ts";
+import { rootTaskId as root } from "./identity.ts";
 import type { SessionEntry } from "./session-entry.ts";
-
-const root = formatTaskId(0);
 
 /** Where a conversation goes on: at the last thing said in it, or where somebody has put its leaf since. */
 export function leafOf(entries: readonly SessionEntry[]): string | null {

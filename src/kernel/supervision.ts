@@ -34,7 +34,7 @@ export interface SupervisionJson {
 export interface RootOptions {
   readonly ids: IdSource;
   /** Absent: a new session. */
-  readonly sessionId?: SessionId | undefined;
+  readonly sessionId?: string | undefined;
   readonly spawnBudget?: Partial<SpawnBudget> | undefined;
   readonly executionBudget?: Partial<ExecutionBudget>;
   /** PERMANENT unless told. */

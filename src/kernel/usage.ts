@@ -1,4 +1,4 @@
-import { fromNanoUsd, toNanoUsd } from "./money.ts";
+import { addUsd } from "./money.ts";
 
 /** What model calls used. Whole numbers; the parts are contained in the totals. */
 export interface Usage {
@@ -35,9 +35,4 @@ export function addUsage(one: Usage, other: Usage): Usage {
 
 export function totalTokens({ inputTokens, outputTokens }: Usage): number {
   return inputTokens + outputTokens;
-}
-
-/** In whole nano-dollars, as the ledger counts: 0.1 + 0.2 is 0.3. */
-function addUsd(one: number, other: number): number {
-  return fromNanoUsd(toNanoUsd(one) + toNanoUsd(other));
 }

@@ -1,5 +1,5 @@
 import type { UserMessage } from "./chat-message.ts";
-import { formatTaskId, type AgentId, type RunId, type SessionId } from "./identity.ts";
+import { rootTaskId as taskId, type AgentId, type RunId, type SessionId } from "./identity.ts";
 import type { SessionChange } from "./sessions.ts";
 
 export interface UserEntryFields {
@@ -10,8 +10,6 @@ export interface UserEntryFields {
   readonly at: number;
   readonly message: UserMessage;
 }
-
-const taskId = formatTaskId(0);
 
 /** S2: what the user said to start a run, under the session's leaf. Its id is the run's, so that whoever writes it again writes nothing. */
 export function userEntry(

@@ -1,14 +1,14 @@
-import type {
-  AuditEntry,
-  AuditLog,
-  AuditReadOptions,
-  Event,
-  EventType,
-  JsonObject,
-  JsonValue,
-  LogVerdict,
-  RunId,
-  Store,
+import {
+  parseRunId,
+  type AuditEntry,
+  type AuditLog,
+  type AuditReadOptions,
+  type Event,
+  type EventType,
+  type JsonObject,
+  type JsonValue,
+  type LogVerdict,
+  type Store,
 } from "../kernel/index.ts";
 import { unnamed } from "./unnamed-user.ts";
 
@@ -33,14 +33,14 @@ const orderedBy: { readonly [Type in EventType]?: (event: Event<Type>) => string
 /** The audit of the runs in a store. */
 export function auditLog({ events }: Pick<Store, "events">): AuditLog {
   return {
-    async *read(runId: RunId, { fromSeq = 0, full = false, outsideOnly = false }: AuditReadOptions = {}) {
-      for await (const event of events.read(runId, fromSeq)) {
+    async *read(runId: string, { fromSeq = 0, full = false, outsideOnly = false }: AuditReadOptions = {}) {
+      for await (const event of events.read(parseRunId(runId), fromSeq)) {
         const entry = auditEntry(event, full);
         if (entry.fromOutside || !outsideOnly) yield entry;
       }
     },
-    async verify(runId: RunId, head?: string): Promise<LogVerdict> {
-      const verdict = await events.verify(runId, head);
+    async verify(runId: string, head?: string): Promise<LogVerdict> {
+      const verdict = await events.verify(parseRunId(runId), head);
       // A tail cut at its very beginning needs no head to be seen.
       if (verdict.ok && verdict.events === 0)
         return { ok: false, seq: 0, problem: "the log is empty: every run begins with run_start" };

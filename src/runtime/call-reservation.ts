@@ -148,6 +148,7 @@ function refusalOf(
     return new Fault(
       "unknown_price",
       `${provider}/${modelId} has no known price and task ${decision.taskId} has a cost cap: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
+      { details: { provider, modelId, taskId: decision.taskId } },
     );
   }
   return exhausted(open, decision.exhaustion);

@@ -1,4 +1,4 @@
-import { Fault, formatTaskId, Supervision, type InputQueue, type Submission } from "../kernel/index.ts";
+import { Fault, rootTaskId as root, Supervision, type InputQueue, type Submission } from "../kernel/index.ts";
 import { newRun } from "./activation.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { unnamed } from "./unnamed-user.ts";
@@ -14,7 +14,6 @@ export interface CompletedRun {
   readonly tenantId: string | null;
 }
 
-const root = formatTaskId(0);
 const queues: readonly InputQueue[] = ["steer", "follow_up"];
 
 /**

@@ -5,6 +5,8 @@ const kinds = { text_delta: "text", reasoning_delta: "reasoning", tool_input_del
 
 /** Where the pieces of one attempt at an answer go (E2). */
 export interface ShownAnswer {
+  /** All of its text that was let through. */
+  readonly text: string;
   /** What an earlier attempt has shown is void. */
   begin(): void;
   push(delta: StreamedDelta): void;
@@ -21,6 +23,7 @@ export class DeltaStream implements ShownAnswer {
   readonly #attempt: number;
   readonly #again: boolean;
   readonly #offsets = { text: 0, reasoning: 0, tool_input: 0 };
+  text = "";
 
   constructor({ runner, openSeq, again }: OpenStep, attempt: number) {
     const { taskId, log, owner } = runner;
@@ -47,6 +50,7 @@ export class DeltaStream implements ShownAnswer {
     const kind = kinds[type];
     const offset = this.#offsets[kind];
     this.#offsets[kind] = offset + text.length;
+    if (kind === "text") this.text += text;
     this.#events.putDelta(this.#lease, {
       runId: this.#lease.runId,
       taskId: this.#taskId,

@@ -12,6 +12,10 @@ class FilteredDeltas implements ShownAnswer {
     this.#next = next;
   }
 
+  get text(): string {
+    return this.#next.text;
+  }
+
   begin(): void {
     this.#filter.begin?.();
     this.#next.begin();

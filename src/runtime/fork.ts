@@ -4,7 +4,7 @@ import {
   Fault,
   formatRunId,
   formatSessionId,
-  formatTaskId,
+  rootTaskId,
   noUsage,
   parseRunId,
   type Clock,
@@ -34,7 +34,7 @@ export interface ForkOptions {
   /** Whose order it is. */
   readonly by: string;
   /** Of the fork; a new one unless told. */
-  readonly runId?: RunId;
+  readonly runId?: string;
 }
 
 /**
@@ -69,7 +69,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   const fork: Event = {
     seq: events.length,
     runId,
-    taskId: formatTaskId(0),
+    taskId: rootTaskId,
     agentId,
     parentId: null,
     at: clock.now(),

@@ -1,5 +1,5 @@
 export { auditLog } from "./audit-log.ts";
-export { openRuntime } from "./loaded-runtime.ts";
+export { loadedRuntime as openRuntime } from "./loaded-runtime.ts";
 export type { RuntimeOptions } from "./open-runtime.ts";
 export { openStore, type OpenStoreOptions, type StoreAddress } from "./open-store.ts";
 export { getRunContext } from "./run-facts-storage.ts";

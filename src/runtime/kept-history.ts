@@ -1,5 +1,5 @@
 import {
-  formatTaskId,
+  rootTaskId as root,
   HistoryRetention,
   outcomeStatus,
   type Erasure,
@@ -9,8 +9,6 @@ import {
 } from "../kernel/index.ts";
 import type { Addition } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
-
-const root = formatTaskId(0);
 
 /**
  * S1: what a task's end leaves in its session. Nothing if it failed: then it stays as it is, hidden and resumable. What the user said

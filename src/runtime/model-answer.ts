@@ -18,6 +18,7 @@ import {
 } from "../kernel/index.ts";
 import { reserveCall, type Grant } from "./call-reservation.ts";
 import { Coming } from "./coming.ts";
+import type { ShownAnswer } from "./delta-stream.ts";
 import { shownAnswer } from "./filtered-deltas.ts";
 import { ModelLine, type FailedAttempt } from "./model-line.ts";
 import type { CallBody } from "./open-calls.ts";
@@ -25,7 +26,7 @@ import type { OpenStep } from "./open-step.ts";
 import { readUntil } from "./read-until.ts";
 import { Settling } from "./settling.ts";
 import { partialOutput } from "./task-end.ts";
-import { putTogether } from "./whole-text.ts";
+import { makeTextWhole } from "./whole-text.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
 export interface CalledModel {
@@ -94,6 +95,7 @@ export class Asking extends Coming<Answer> implements CallBody {
   /** Ends the attempt under way by a fault. */
   #giveUp: ((fault: Fault) => void) | undefined;
   #isLeft = false;
+  #shown: ShownAnswer | undefined;
 
   constructor(open: OpenStep, outgoing: Outgoing, attempts: Attempts) {
     super();
@@ -187,6 +189,7 @@ export class Asking extends Coming<Answer> implements CallBody {
   async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
     const { signal } = this.#open.strand;
     const shown = shownAnswer(this.#open, this.#attempts.count, this.#outgoing.filters);
+    this.#shown = shown;
     shown.begin();
     const finish = await readUntil(model.stream(request, { signal }), (part) => {
       if (this.#isLeft) throw new Error("nobody waits for the rest of this answer");
@@ -226,11 +229,16 @@ export class Asking extends Coming<Answer> implements CallBody {
     throw error;
   }
 
+  /** Only of the answer itself: what is asked on the way to it is not for whoever waits for it. */
+  get #partial(): string {
+    return this.#outgoing.role === "main" ? (this.#shown?.text ?? "") : "";
+  }
+
   #failed(model: Model, grant: Grant, error: unknown): void {
     const open = this.#open;
     if (open.runner.dropped || this.#isLeft) return;
     try {
-      const failed = fail(open, grant, error, this.#parts);
+      const failed = fail(open, grant, error, this.#parts, this.#partial);
       if (failed.charged) this.#attempts.turns = 0;
       if (this.#line.passOn(failed)) {
         tellFallback(open, model, this.#line.model, failed.error);
@@ -262,6 +270,7 @@ function fail(
   grant: Grant,
   cause: unknown,
   parts: number,
+  partial: string,
 ): FailedAttempt & { readonly charged: boolean } {
   const { runner, strand } = open;
   const error = classifyError(cause, { now: runner.owner.clock.now() });
@@ -273,10 +282,14 @@ function fail(
   else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
   open.end();
   const stop = strand.token.error;
-  if (stop !== undefined) throw stop;
+  if (stop !== undefined) throw partial === "" ? stop : brokenOff(stop, partial);
   // A fault that names no kind of failure is about the request or the set-up.
   if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
   return { error, cause, charged, shown: parts > 0 };
+}
+
+function brokenOff({ reason, status, cause }: CancellationError, partial: string): CancellationError {
+  return new CancellationError(reason, { status, partial, ...(cause !== undefined && { cause }) });
 }
 
 function tellFallback(
@@ -335,7 +348,7 @@ export function conclude(
   const { name } = open.runner.nameOf(model);
   const named =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
-  putTogether(message);
+  makeTextWhole(message);
   open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
   const cut = cutShort(open, grant, stopReason, messageText(message));
   if (cut !== undefined) throw cut;

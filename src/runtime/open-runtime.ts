@@ -1,7 +1,10 @@
 import { randomUUID } from "node:crypto";
 import {
+  agentIdOf,
   Fault,
   formatRunId,
+  parseAgentId,
+  parseRunId,
   parseSessionId,
   retrySettings,
   type Agent,
@@ -23,7 +26,6 @@ import {
   type RunQuery,
   type RunRecord,
   type Runtime,
-  type SessionId,
   type Store,
   type SubmitOptions,
   type UnknownPrice,
@@ -257,8 +259,9 @@ class LocalRuntime implements Runtime {
   async #submitCast(agent: Agent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
     const cast = castOf(agent);
     this.register(agent);
-    const runId = options.runId ?? formatRunId(this.#owner.ids.next());
-    const stands = options.runId !== undefined && (await this.#store.journal.find(runId)) !== undefined;
+    const { runId: wanted } = options;
+    const runId = wanted === undefined ? formatRunId(this.#owner.ids.next()) : parseRunId(wanted);
+    const stands = wanted !== undefined && (await this.#store.journal.find(runId)) !== undefined;
     const isMine = !stands && this.#casts.get(runId) === undefined;
     // Before the submission: a worker may begin with it in the same breath.
     if (isMine) this.#casts.set(runId, cast);
@@ -272,14 +275,17 @@ class LocalRuntime implements Runtime {
     }
   }
 
-  async find(runId: RunId): Promise<RunHandle | undefined> {
+  async find(runId: string): Promise<RunHandle | undefined> {
     this.#life.check();
-    const record = await this.#store.journal.find(runId);
+    const record = await this.#store.journal.find(parseRunId(runId));
     return record === undefined ? undefined : this.#handle(record);
   }
 
-  async list(query?: RunQuery): Promise<RunPage> {
+  async list(query: RunQuery = {}): Promise<RunPage> {
     this.#life.check();
+    const { sessionId, agentId } = query;
+    if (sessionId !== undefined) parseSessionId(sessionId);
+    if (agentId !== undefined) parseAgentId(agentId);
     return this.#store.journal.list(query);
   }
 
@@ -290,19 +296,22 @@ class LocalRuntime implements Runtime {
     return collected;
   }
 
-  deadLetters(agentId?: AgentId): Promise<readonly Delivery[]> {
-    return this.#store.inbox.deadLetters(agentId);
-  }
-
-  redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number> {
-    return this.#store.inbox.redeliver(agentId, messageIds);
-  }
-
-  async deleteSession(sessionId: SessionId): Promise<void> {
+  async deadLetters(agentId?: string): Promise<readonly Delivery[]> {
     this.#life.check();
+    return this.#store.inbox.deadLetters(agentId === undefined ? undefined : agentIdOf(agentId));
+  }
+
+  async redeliver(agentId: string, messageIds?: readonly string[]): Promise<number> {
+    this.#life.check();
+    return this.#store.inbox.redeliver(agentIdOf(agentId), messageIds);
+  }
+
+  async deleteSession(text: string): Promise<void> {
+    this.#life.check();
+    const sessionId = parseSessionId(text);
     const { runs } = await this.#store.journal.list({ sessionId, status: underWay, limit: 1 });
     if (runs[0] !== undefined) throw inUse(runs[0]);
-    await this.#store.sessions.delete(parseSessionId(sessionId));
+    await this.#store.sessions.delete(sessionId);
   }
 
   close(): Promise<void> {

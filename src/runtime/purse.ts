@@ -6,7 +6,7 @@ import {
   type ReserveCommand,
   type TaskId,
 } from "../kernel/index.ts";
-import { lossOf } from "./recovery.ts";
+import { lossOf } from "./losses.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
 

@@ -1,6 +1,6 @@
 import {
   canonicalJson,
-  formatTaskId,
+  rootTaskId,
   HistoryRetention,
   type StepAddress,
   type StepRecord,
@@ -23,7 +23,7 @@ export interface Reopening {
  * what came after depends on it. So does one whose words retention has erased: there is nothing to go on from.
  */
 export function planReopening(state: RunState): readonly Reopening[] {
-  const root = state.task(formatTaskId(0));
+  const root = state.task(rootTaskId);
   if (root.outcome === null || root.outcome.status === "completed" || isErased(root)) return [];
   const plan: Reopening[] = [];
   const reached = new Set<TaskState>([root]);

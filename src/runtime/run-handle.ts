@@ -2,9 +2,10 @@ import {
   assertJson,
   describeValue,
   Fault,
-  formatTaskId,
+  rootTaskId as root,
   isApprovalDecision,
   noUsage,
+  parseTaskId,
   spendOfTopUp,
   type AgentId,
   type ApprovalDecision,
@@ -25,7 +26,6 @@ import {
   type Standing,
   type Store,
   type TailOptions,
-  type TaskId,
   type TopUp,
   type UnknownPrice,
 } from "../kernel/index.ts";
@@ -52,7 +52,6 @@ export interface HandleOptions {
   readonly by?: string | undefined;
 }
 
-const root = formatTaskId(0);
 const endings = ["task_end", "run_end"] as const;
 /** Among so many of the last events of a run that has ended is nearly always the end of its root. */
 const endingEvents = 16;
@@ -172,14 +171,14 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "resume" });
   }
 
-  async topUp(add: Partial<TopUp>, taskId = root): Promise<void> {
+  async topUp(add: Partial<TopUp>, taskId: string = root): Promise<void> {
     // Refused here: in the mailbox nobody could.
     spendOfTopUp(add);
-    return this.#order({ type: "top_up", taskId, add });
+    return this.#order({ type: "top_up", taskId: parseTaskId(taskId), add });
   }
 
-  reprioritize(taskId: TaskId, priority: Priority): Promise<void> {
-    return this.#order({ type: "reprioritize", taskId, priority });
+  async reprioritize(taskId: string, priority: Priority): Promise<void> {
+    return this.#order({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
   }
 
   steer(input: JsonValue): Promise<void> {
@@ -190,8 +189,8 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "follow_up", input });
   }
 
-  signal(name: string, value: JsonValue = null, taskId = root): Promise<void> {
-    return this.#order({ type: "resolve", taskId, wait: signalWait(name), value });
+  async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {
+    return this.#order({ type: "resolve", taskId: parseTaskId(taskId), wait: signalWait(name), value });
   }
 
   async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
@@ -204,10 +203,11 @@ export class StoredRunHandle implements RunHandle {
     return this.#order({ type: "approval", approvalId, decision }, decision.by);
   }
 
-  async fork({ at, runId }: { readonly at: number; readonly runId?: RunId }): Promise<RunHandle> {
+  async fork({ at, runId }: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {
     const { store, clock, ids, record, by = unnamed, life } = this.#options;
     life?.check();
-    const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...(runId && { runId }) });
+    const given = runId === undefined ? {} : { runId };
+    const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...given });
     return new StoredRunHandle({ ...this.#options, record: fork });
   }
 

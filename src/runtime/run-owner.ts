@@ -1,6 +1,6 @@
 import {
   Fault,
-  formatTaskId,
+  rootTaskId as root,
   type AgentId,
   type EventDraft,
   type FaultCode,
@@ -25,8 +25,6 @@ import { taskOfApproval } from "./tool-approval.ts";
 import { approvalWait, queueWait, signalOf } from "./wait-name.ts";
 import type { TreeRest } from "./tree-rest.ts";
 import { Waits } from "./waits.ts";
-
-const root = formatTaskId(0);
 
 /** By which a store says that it is the commit, not the store: an entry without its parent, what is no JSON. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);

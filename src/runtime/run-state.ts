@@ -2,7 +2,7 @@ import {
   addUsage,
   bookLedger,
   Fault,
-  formatTaskId,
+  rootTaskId as root,
   HistoryRetention,
   noUsage,
   openHeadcount,
@@ -37,8 +37,6 @@ import { OpenedSteps } from "./opened-steps.ts";
 import { HeldContents } from "./held-contents.ts";
 import type { TurnRecord } from "./turn-step.ts";
 import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-name.ts";
-
-const root = formatTaskId(0);
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;

@@ -2,6 +2,7 @@ import {
   CancellationError,
   Fault,
   formatTaskId,
+  rootTaskId as root,
   type AgentId,
   type CancellationStatus,
   type Decision,
@@ -27,7 +28,7 @@ import { closingChanges, forgottenHistory } from "./kept-history.ts";
 import { MailDeliveries } from "./mail-deliveries.ts";
 import { hostedAgent, type OwnerContext } from "./owner-context.ts";
 import { Purse } from "./purse.ts";
-import { lossesOf } from "./recovery.ts";
+import { lossesOf } from "./losses.ts";
 import { parentEnded, type Reopening } from "./reopening.ts";
 import type { RunLog } from "./run-log.ts";
 import { insideTask } from "./run-facts-storage.ts";
@@ -59,7 +60,6 @@ interface EndOptions {
   readonly endedOn?: readonly StepAddress[];
 }
 
-const root = formatTaskId(0);
 const none: readonly never[] = [];
 
 /** The tasks of one run at work: who starts, who stops whom (C1), whom a seat goes to (H), what an end leaves behind. */

@@ -52,7 +52,7 @@ import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { RunningStep } from "./running-step.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
-import { settle } from "./settled.ts";
+import { settledResult } from "./settled-result.ts";
 import { signalled, waitUnder } from "./signal-wait.ts";
 import { Strand } from "./strand.ts";
 import type { TaskRunner } from "./task-runner.ts";
@@ -379,7 +379,7 @@ export class TaskContext implements RunContext {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settle(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
+        settledResult(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
           if (end.status === "fulfilled") options.onResult?.(end.value, index);
           return end;
         });

@@ -1,6 +1,6 @@
 import {
   Fault,
-  formatTaskId,
+  rootTaskId as root,
   fromNanoUsd,
   outcomeStatus,
   type CancellationError,
@@ -51,8 +51,6 @@ export function endEvents(
   const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;
   return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
 }
-
-const root = formatTaskId(0);
 
 /** What is told of a run whose tasks have all ended: it came to what its root came to. B3: what was lost, apart. */
 export function runEnd(state: RunState): EventDraft {

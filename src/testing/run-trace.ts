@@ -1,5 +1,5 @@
 import {
-  formatTaskId,
+  rootTaskId as root,
   openHeadcount,
   openLedger,
   Priority,
@@ -45,7 +45,6 @@ export interface RunTrace {
   readonly open: readonly TaskId[];
 }
 
-const root = formatTaskId(0);
 const nothing: Spend = { tokens: 0, nanoUsd: 0, turns: 0 };
 const uncapped: SpendCaps = { tokens: null, nanoUsd: null, turns: null };
 

@@ -3,7 +3,7 @@ import {
   formatAgentId,
   formatRunId,
   formatSessionId,
-  formatTaskId,
+  rootTaskId,
   Priority,
   stepAt,
   Supervision,
@@ -20,7 +20,7 @@ import {
 
 export const agentId = formatAgentId({ name: "tester" });
 export const sessionId = formatSessionId("1");
-export const rootTask = formatTaskId(0);
+export const rootTask = rootTaskId;
 
 export function runRecord(name = "a"): RunRecord {
   return {

@@ -3,11 +3,12 @@ import {
   Agent,
   OrchestratorAgent,
   openRuntime,
+  priceCatalog,
   type RunUntilOptions,
   type StopHook,
 } from "../../src/index.ts";
 import { formatRunId, messageText, type Tool } from "../../src/kernel/index.ts";
-import { scriptedModel } from "../../src/testing/index.ts";
+import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { look, looks, scout } from "./scout.ts";
 
 describe("runUntil", () => {
@@ -41,16 +42,89 @@ describe("runUntil", () => {
     expect(model.calls).toHaveLength(3);
   });
 
-  test("the cost cap is that of all iterations together", async () => {
-    const paid = scriptedModel(
-      ["a", "b", "c"].map((text) => ({ text, usage: { inputTokens: 10, outputTokens: 10, costUsd: 0.4 } })),
-    );
-    const runtime = await openRuntime({ unknownPrice: "ignore" });
-    const agent = new Agent({ name: "dear", model: paid });
-    const result = await agent.runUntil("Do it", { until, maxCostUsd: 0.7, runtime });
-    expect(["max_turns", "budget_exhausted"]).toContain(result.status);
-    expect(paid.calls.length).toBeLessThanOrEqual(2);
-    await runtime.close();
+  describe("the cost of all iterations", () => {
+    const tenth = { usage: { inputTokens: 90, outputTokens: 10 } };
+    /** A dollar for a thousand tokens: a round costs 0.1, and more is held for it. */
+    const prices = priceCatalog({
+      overrides: [{ provider: "scripted", model: "script", usdPerMillion: { input: 1_000, output: 1_000 } }],
+    });
+    async function rounds(
+      script: readonly ScriptStep[],
+      options: Partial<RunUntilOptions>,
+      agentOptions: Partial<ConstructorParameters<typeof Agent>[0]> = {},
+    ) {
+      await using stack = new AsyncDisposableStack();
+      const runtime = await openRuntime({ prices });
+      stack.defer(() => runtime.close());
+      const { agent, model } = scout(script, { tools: [], ...agentOptions });
+      const seen: (number | null)[] = [];
+      const watch: RunUntilOptions["until"] = (state) => {
+        seen.push(state.costUsd);
+        return until(state);
+      };
+      return { seen, model, result: await agent.runUntil("Do it", { until: watch, runtime, ...options }) };
+    }
+    const three = ["a", "b", "finished"].map((text) => ({ text, ...tenth }));
+
+    test("is that of the result, with their usage and turns", async () => {
+      const { result, seen } = await rounds(three, {});
+      expect(seen).toEqual([0.1, 0.2, 0.3]);
+      expect(result).toMatchObject({ status: "completed", output: "finished", costUsd: 0.3, turns: 3 });
+      expect(result.usage).toMatchObject({ inputTokens: 270, outputTokens: 30, costUsd: 0.3 });
+    });
+
+    test("has one cap: an iteration that no longer fits leaves the last answer and the whole bill", async () => {
+      const { result, model } = await rounds(three, { maxCostUsd: 0.25, until: () => false });
+      expect(result).toMatchObject({
+        status: "budget_exhausted",
+        interruptionReason: "run_until:max_cost",
+        output: "b",
+        costUsd: 0.2,
+        turns: 2,
+        failure: { code: "budget_exhausted", details: { dimension: "costUsd", limit: 0.05 } },
+      });
+      expect(model.calls).toHaveLength(2);
+    });
+
+    test("has one cap: nothing is begun when nothing is left", async () => {
+      const { result, model } = await rounds(three, { maxCostUsd: 0.1, until: () => false });
+      expect(result).toMatchObject({
+        status: "budget_exhausted",
+        interruptionReason: "run_until:max_cost",
+        output: "a",
+        costUsd: 0.1,
+        failure: null,
+      });
+      expect(model.calls).toHaveLength(1);
+    });
+
+    test("has one cap: what there is of a first answer is given, too", async () => {
+      const { result } = await rounds(three, { maxCostUsd: 0.01 });
+      expect(result).toMatchObject({
+        status: "budget_exhausted",
+        interruptionReason: "run_until:max_cost",
+        costUsd: 0,
+        failure: { details: { limit: 0.01 } },
+      });
+    });
+
+    test("counts an iteration that did not complete", async () => {
+      const { result } = await rounds(
+        [
+          { text: "a", ...tenth },
+          { ...looks, ...tenth },
+        ],
+        {},
+        { maxTurns: 1 },
+      );
+      expect(result).toMatchObject({ interruptionReason: "max_turns_exceeded", costUsd: 0.2, turns: 2 });
+    });
+
+    test("a cap of the agent's own, which is of each run, is not that of the loop", async () => {
+      const { result } = await rounds(three, { maxCostUsd: 5 }, { budget: { maxCostUsd: 0.02 } });
+      expect(result).toMatchObject({ status: "budget_exhausted", failure: { details: { limit: 0.02 } } });
+      expect(result.interruptionReason).not.toMatch(/^run_until/u);
+    });
   });
 
   test("an iteration that does not complete ends it", async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { z } from "zod";
 import { registerArchitecture } from "../../src/agents/architectures/index.ts";
 import {
   Agent,
@@ -133,46 +132,6 @@ describe("invoke", () => {
     const { sessionId, metadata } = await agent.invoke("one");
     expect(metadata).toEqual({ heard: "one" });
     expect((await agent.invoke("two", { sessionId })).output).toBe("two 2");
-  });
-});
-
-describe("an answer that fits a schema", () => {
-  const schema = z.object({ town: z.string(), days: z.number() });
-
-  test("is a value, with its type", async () => {
-    const { agent, model } = scout([looks, '{"town":"Sens","days":3}']);
-    const result = await agent.invoke("Where, how long?", { output: schema });
-    if (result.status !== "completed") throw new Error(result.status);
-    expectTypeOf(result.output).toEqualTypeOf<{ town: string; days: number }>();
-    expect(result.output).toEqual({ town: "Sens", days: 3 });
-    expect(model.calls[0]?.responseFormat).toMatchObject({ type: "json" });
-  });
-
-  test("is asked for again with what was wrong, twice at most", async () => {
-    const { agent, model } = scout([
-      "three days",
-      '{"town":"Sens"}',
-      '```json\n{"town":"Sens","days":3}\n```',
-    ]);
-    const result = await agent.invoke("Where?", { output: schema });
-    expect(result).toMatchObject({ status: "completed", output: { town: "Sens", days: 3 }, turns: 3 });
-    expect(messageText(model.calls[2]?.messages.at(-1) ?? userMessage(""))).toContain("days");
-    const stubborn = scout(["no", "no", "no", "never asked"]);
-    expect(await stubborn.agent.invoke("Where?", { output: schema })).toMatchObject({
-      status: "failed",
-      failure: { code: "model_format_error" },
-    });
-    expect(stubborn.model.calls).toHaveLength(3);
-  });
-
-  test("is text where the run did not complete", async () => {
-    const { agent } = scout([looks, looks], { maxTurns: 1 });
-    const result = await agent.invoke("Where?", { output: schema });
-    expect(result).toMatchObject({
-      status: "max_turns",
-      output: "",
-      interruptionReason: "max_turns_exceeded",
-    });
   });
 });
 

@@ -2,7 +2,14 @@ import { isDeepStrictEqual } from "node:util";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { assertJson, canonicalJson, copyJson, isJson, type JsonValue } from "../../src/kernel/index.ts";
+import {
+  assertJson,
+  canonicalJson,
+  copyJson,
+  isJson,
+  jsonText,
+  type JsonValue,
+} from "../../src/kernel/index.ts";
 
 class Point {
   readonly x = 1;
@@ -265,4 +272,14 @@ test("a copy is equal and shares nothing", () => {
       expect(typeof json === "object" && json !== null && copyJson(json) === json).toBe(false);
     }),
   );
+});
+
+test.each([
+  ["a text", "a text"],
+  ["", ""],
+  [null, ""],
+  [0, "0"],
+  [["a", null], '["a",null]'],
+] as const)("as words, %j is %j", (value, words) => {
+  expect(jsonText(value)).toBe(words);
 });

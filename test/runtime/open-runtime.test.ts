@@ -191,7 +191,7 @@ test("a run id is somebody's for good: another agent or input under it is refuse
     ),
   ).rejects.toMatchObject(refused);
   await expect(runtime.submit(clerk, { item: 2, count: 2 }, { runId })).rejects.toMatchObject(refused);
-  await expect(runtime.submit(clerk, null, { runId: "job-1" as typeof runId })).rejects.toMatchObject({
+  await expect(runtime.submit(clerk, null, { runId: "job-1" })).rejects.toMatchObject({
     code: "invalid_argument",
     message: expect.stringContaining("run_"),
   });

@@ -1,12 +1,5 @@
 import { expect, it } from "vitest";
-import {
-  formatRunId,
-  Priority,
-  Transcript,
-  userMessage,
-  type Event,
-  type TaskId,
-} from "../../src/kernel/index.ts";
+import { formatRunId, Priority, Transcript, userMessage, type Event } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { all } from "../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until } from "./bench-runtime.ts";
@@ -102,7 +95,7 @@ it("promotes a paused task by order of a person (H8)", async () => {
   const worker = agent("worker", async (ctx) => void (await ctx.waitForSignal("go")));
   const run = await runtime.submit(worker, null);
   await settle();
-  await run.reprioritize("t0" as TaskId, Priority.CRITICAL);
+  await run.reprioritize("t0", Priority.CRITICAL);
   await until(async () => typesOf(await events(run.runId)).includes("task_reprioritize"));
   await run.signal("go");
   expect((await run.result()).status).toBe("completed");

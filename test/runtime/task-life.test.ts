@@ -76,7 +76,7 @@ describe("a tool that suspends", () => {
     const types = typesOf(await events(run.runId));
     expect(types).not.toContain("seat_yield");
     expect(types).toContain("seat_pause");
-    await run.signal("answer", "yes", "t1" as never);
+    await run.signal("answer", "yes", "t1");
     expect((await run.result()).output).toEqual([false, "done"]);
   });
 });
@@ -201,7 +201,7 @@ it("goes on with every child a resumed run needs, one after the other where ther
   expect((await run.result()).status).toBe("failed");
   healthy = true;
   await run.resume();
-  await run.signal("go", null, "t2" as never);
+  await run.signal("go", null, "t2");
   expect((await run.result()).output).toEqual(["weak", "patient"]);
   const seats = (await events(run.runId)).filter(
     ({ type }) => type === "seat_pause" || type === "seat_recall",

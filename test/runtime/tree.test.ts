@@ -6,7 +6,6 @@ import {
   type Agent,
   type RunContext,
   type TaskHandle,
-  type TaskId,
   type SpawnOptions,
 } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -374,7 +373,7 @@ it("gives the next free seat to the paused task that was promoted (H8)", async (
   const run = await runtime.submit(boss, null, { spawnBudget: { maxAgents: 3, allowPreempt: true } });
   await settle();
   await settle();
-  await run.reprioritize("t1" as TaskId, Priority.HIGH);
+  await run.reprioritize("t1", Priority.HIGH);
   await settle();
   first.resolve();
   await run.result();

@@ -115,7 +115,7 @@ describe("the step `turn` (J4)", () => {
     const run = await runtime.submit(parent, null);
     await settle();
     await clock.advance(101);
-    await run.signal("go", null, "t1" as never);
+    await run.signal("go", null, "t1");
     await run.result();
     expect(seen).toEqual(Array(4).fill("A long prompt."));
     const held = (await stepsOf(store, run.runId))

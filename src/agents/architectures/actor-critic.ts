@@ -1,15 +1,16 @@
-import type {
-  Agent,
-  AgentSession,
-  Architecture,
-  Dependencies,
-  EventDraft,
-  JsonValue,
-  WorkerBrief,
+import {
+  jsonText,
+  type Agent,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+  type JsonValue,
+  type WorkerBrief,
 } from "../../kernel/index.ts";
 import { countOf, scoreOf } from "./bound.ts";
 import { answerOf, endWith, hire } from "./hire.ts";
-import { jsonIn, scoreIn } from "./json-answer.ts";
+import { objectIn, scoreIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { formWanted, hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
@@ -115,19 +116,13 @@ function revision(task: string, answer: string, { issues, summary }: Critique): 
 
 /** JSON, or a score and words. */
 function critiqueIn(said: string): Critique {
-  const value = jsonIn(said);
-  const read = typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
-  const issues: unknown = read && Reflect.get(read, "issues");
-  const summary: unknown = read && Reflect.get(read, "summary");
+  const read = objectIn(said, ["score", "issues", "summary"]);
+  const { issues, summary } = read ?? {};
   return {
     score: scoreIn(said) ?? 0,
-    issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => textOf(issue)) : [],
+    issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => jsonText(issue)) : [],
     summary: typeof summary === "string" ? summary : read === undefined ? said.trim() : "",
   };
-}
-
-function textOf(issue: JsonValue): string {
-  return typeof issue === "string" ? issue : JSON.stringify(issue);
 }
 
 /** One agent that works and one that judges, until the work is good enough. */

@@ -1,8 +1,14 @@
-import type { AgentSession, Architecture, Dependencies, EventDraft, JsonValue } from "../../kernel/index.ts";
+import {
+  jsonText,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EventDraft,
+} from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf } from "./bound.ts";
 import { hire, stopIfSpent, whyNot, type WorkerEnd } from "./hire.ts";
-import { jsonIn } from "./json-answer.ts";
+import { objectIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
@@ -200,7 +206,7 @@ function turnOf(
 }
 
 function entryIn(agent: string, said: string): { readonly entry: Entry; readonly own: string } {
-  const read = objectIn(said);
+  const read = objectIn(said, ["content"]);
   const content = read?.["content"];
   if (read === undefined || content === undefined || content === null)
     return { entry: { agent, kind: "note", content: said }, own: "" };
@@ -209,14 +215,14 @@ function entryIn(agent: string, said: string): { readonly entry: Entry; readonly
     entry: {
       agent,
       kind: typeof kind === "string" && kind !== "" ? kind.toLowerCase() : "note",
-      content: textOf(content),
+      content: jsonText(content),
     },
-    own: own === undefined || own === null ? "" : textOf(own),
+    own: own === undefined ? "" : jsonText(own),
   };
 }
 
 function choiceIn(said: string): Choice | undefined {
-  const read = objectIn(said);
+  const read = objectIn(said, ["terminate", "nextAgent", "next_agent"]);
   if (read === undefined) return undefined;
   const { terminate, nextAgent = read["next_agent"], instruction } = read;
   const named = typeof nextAgent === "string" ? nextAgent.trim() : "";
@@ -226,17 +232,6 @@ function choiceIn(said: string): Choice | undefined {
     nextAgent: named,
     instruction: typeof instruction === "string" ? instruction : "",
   };
-}
-
-function objectIn(said: string): Readonly<Record<string, JsonValue>> | undefined {
-  const value = jsonIn(said);
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, JsonValue>>)
-    : undefined;
-}
-
-function textOf(value: JsonValue): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** Agents that work on a question by writing on a board that all of them see. */

@@ -1,6 +1,7 @@
 import {
   describeRefusal,
   Fault,
+  jsonText,
   MiddlewareTermination,
   outcomeStatus,
   parseTaskId,
@@ -66,7 +67,7 @@ export async function hireAll(
 
 export function endOf(outcome: TaskOutcome): WorkerEnd {
   const { output, metadata = {} } = outcome;
-  const text = output === null ? "" : typeof output === "string" ? output : JSON.stringify(output);
+  const text = jsonText(output);
   const status = outcomeStatus(outcome);
   return status === "completed"
     ? { kind: "answered", output, text, metadata }

@@ -1,23 +1,44 @@
-import type { JsonValue } from "../../kernel/index.ts";
+import { jsonText, type JsonObject, type JsonValue } from "../../kernel/index.ts";
 import { fencedIn, unfenced } from "../answer-format.ts";
+import { jsonSpansIn } from "./json-spans.ts";
 
-/** The JSON a model wrote: alone, in a code block, or somewhere among its words. `undefined`: none. */
-export function jsonIn(text: string): JsonValue | undefined {
-  const whole = parsed(unfenced(text));
-  if (whole !== undefined) return whole;
-  const block = fencedIn(text);
+/**
+ * The JSON a model wrote, likeliest first: all that it said, a code block, or what stands among its words, the longest before the rest, of
+ * two the later.
+ * Whoever asks takes the first that is what it looks for: a note or a link beside an answer may be JSON, too.
+ */
+export function* jsonValuesIn(text: string): Iterable<JsonValue> {
+  const said = withoutThoughts(text);
+  const whole = parsed(unfenced(said));
+  if (whole !== undefined) return yield whole;
+  const block = fencedIn(said);
   const inBlock = block === undefined ? undefined : parsed(block);
-  if (inBlock !== undefined) return inBlock;
-  for (const [open, close] of [
-    ["{", "}"],
-    ["[", "]"],
-  ] as const) {
-    const from = text.indexOf(open);
-    const to = text.lastIndexOf(close);
-    const found = from >= 0 && to > from ? parsed(text.slice(from, to + 1)) : undefined;
-    if (found !== undefined) return found;
+  if (inBlock !== undefined) yield inBlock;
+  const spans = [...jsonSpansIn(said)].toReversed();
+  for (const span of spans.toSorted((one, other) => other.length - one.length)) {
+    const value = parsed(span);
+    if (value !== undefined) yield value;
   }
+}
+
+/** The first object a model wrote that has one of these members. */
+export function objectIn(text: string, names: readonly string[]): JsonObject | undefined {
+  for (const value of jsonValuesIn(text))
+    if (isJsonObject(value) && names.some((name) => Object.hasOwn(value, name))) return value;
   return undefined;
+}
+
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const thoughtsEnd = "</think>";
+
+/** Some servers leave what a model thought in its answer. */
+export function withoutThoughts(text: string): string {
+  const end = text.lastIndexOf(thoughtsEnd);
+  const rest = end < 0 ? "" : text.slice(end + thoughtsEnd.length);
+  return rest.trim() === "" ? text : rest;
 }
 
 /**
@@ -25,12 +46,14 @@ export function jsonIn(text: string): JsonValue | undefined {
  * and `4 out of 10` are understood. `undefined`: none.
  */
 export function scoreIn(text: string): number | undefined {
-  const value = jsonIn(text);
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  if (typeof value === "number") return shareIn(String(value));
-  if (isObject && Object.hasOwn(value, "score")) return shareIn(String(Reflect.get(value, "score")));
-  const written = /score\D{0,12}?(-?\.?\d[^\n]{0,20})/iu.exec(text)?.[1];
-  return shareIn(written ?? (/^[-.\d\s%/]+$/u.test(text) ? text : ""));
+  for (const value of jsonValuesIn(text)) {
+    if (typeof value === "number") return shareIn(String(value));
+    const { score } = isJsonObject(value) && Object.hasOwn(value, "score") ? value : {};
+    if (score !== undefined) return shareIn(jsonText(score));
+  }
+  const said = withoutThoughts(text);
+  const written = /score\D{0,12}?(-?\.?\d[^\n]{0,20})/iu.exec(said)?.[1];
+  return shareIn(written ?? (/^[-.\d\s%/]+$/u.test(said) ? said : ""));
 }
 
 /** What a text begins with, as a share of 1. */

@@ -2,6 +2,7 @@ import {
   assistantMessage,
   Fault,
   HistoryRetention,
+  textOf,
   type Agent,
   type AgentSession,
   type Architecture,
@@ -177,7 +178,7 @@ class Dealings {
     this.forwarded = isError ? undefined : forwarded;
     if (delegated !== undefined) this.delegations++;
     if (isError) return;
-    if (delegated !== undefined) this.answers.set(delegated, textOf(output));
+    if (delegated !== undefined) this.answers.set(delegated, saidIn(output));
     if (spawned !== undefined) this.made.set(spawned, instructions ?? "");
   }
 }
@@ -215,10 +216,10 @@ function forwardTool({ answers }: Dealings): Tool {
   });
 }
 
-function textOf(output: ToolOutput): string {
+function saidIn(output: ToolOutput): string {
   if (output.type === "text") return output.text;
   if (output.type === "json") return JSON.stringify(output.value);
-  return output.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  return textOf(output.parts);
 }
 
 /** Work under one name, one after another, in the order it came in. */

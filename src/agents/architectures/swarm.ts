@@ -1,5 +1,6 @@
 import {
   Fault,
+  textOf,
   type AgentSession,
   type Architecture,
   type ChatMessage,
@@ -139,7 +140,8 @@ export class Swarm implements Architecture {
       history = [...history, ...over.said.slice(1)];
       const told = await this.#brief(deps, { from: active, to: target, over, history });
       input = { ...beside, ...told };
-      history = [...history, opening(textOf(input.prompt), [])];
+      const { prompt: asked } = input;
+      history = [...history, opening(typeof asked === "string" ? asked : textOf(asked), [])];
     }
   }
 
@@ -187,12 +189,6 @@ function stop(session: AgentSession, reason: string): void {
 function isCycle(path: readonly string[]): boolean {
   const [a, b, c, d] = path.slice(-4);
   return d !== undefined && a === c && b === d && a !== b;
-}
-
-function textOf(prompt: WorkerBrief["prompt"]): string {
-  return typeof prompt === "string"
-    ? prompt
-    : prompt.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 /** Peers who hand the conversation over to each other. */

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/index.ts";
-import { jsonIn } from "./json-answer.ts";
+import { isJsonObject, jsonValuesIn } from "./json-answer.ts";
 import { listIn } from "./listed-text.ts";
 
 /** A call that is planned before anything is known: its arguments may hold `{{E1}}` for what the call E1 will give. */
@@ -15,14 +15,23 @@ const maxDepth = 100;
 
 /** The calls a model planned; what has no tool is left out. `undefined`: it wrote no list of calls. */
 export function toolPlanIn(text: string): readonly PlannedCall[] | undefined {
-  const value = jsonIn(text);
-  // A call by itself is a plan of one, whatever lists it has.
-  const list = value !== undefined && isObject(value) && "tool" in value ? [value] : listIn(value);
-  if (list === undefined) return undefined;
+  let isEmpty = false;
+  for (const value of jsonValuesIn(text)) {
+    // A call by itself is a plan of one, whatever lists it has.
+    const list = isJsonObject(value) && "tool" in value ? [value] : listIn(value);
+    if (list === undefined) continue;
+    const calls = callsIn(list);
+    if (calls.length > 0) return calls;
+    isEmpty ||= list.length === 0;
+  }
+  return isEmpty ? [] : undefined;
+}
+
+function callsIn(list: readonly JsonValue[]): readonly PlannedCall[] {
   const ids = new Set<string>();
-  const calls = list.flatMap((each, index) => {
-    const { id, tool, args = {} } = isObject(each) ? each : {};
-    if (typeof tool !== "string" || tool === "" || !isObject(args) || isDeeper(args, maxDepth)) return [];
+  return list.flatMap((each, index) => {
+    const { id, tool, args = {} } = isJsonObject(each) ? each : {};
+    if (typeof tool !== "string" || tool === "" || !isJsonObject(args) || isDeeper(args, maxDepth)) return [];
     // An id that is there already would hide what stands under it.
     const given = typeof id === "string" ? id.trim() : "";
     let own = given !== "" && !ids.has(given) ? given : `E${index + 1}`;
@@ -30,7 +39,6 @@ export function toolPlanIn(text: string): readonly PlannedCall[] | undefined {
     ids.add(own);
     return [{ id: own, tool, args }];
   });
-  return calls.length > 0 || list.length === 0 ? calls : undefined;
 }
 
 /**
@@ -63,7 +71,7 @@ function filled(value: JsonValue, known: ReadonlyMap<string, string>): JsonValue
   if (typeof value === "string")
     return value.replaceAll(placeholder, (written, name: string) => known.get(name.trim()) ?? written);
   if (Array.isArray(value)) return value.map((each: JsonValue) => filled(each, known));
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, known)]));
 }
 
@@ -76,8 +84,4 @@ function namesIn(value: JsonValue): readonly string[] {
 function isDeeper(value: JsonValue, depth: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return depth === 0 || Object.values(value).some((each: JsonValue) => isDeeper(each, depth - 1));
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

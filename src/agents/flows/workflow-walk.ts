@@ -1,5 +1,6 @@
 import {
   Fault,
+  jsonText,
   type Agent,
   type AgentSession,
   type Dependencies,
@@ -67,7 +68,7 @@ export class WorkflowWalk {
 
   /** B5: what came to the end is the answer so far; before that, whatever there is. */
   #show(value: JsonValue): void {
-    this.#session.output = textOf(this.#schedule.arrivedAtEnd ?? value);
+    this.#session.output = wordsOf(this.#schedule.arrivedAtEnd ?? value);
   }
 
   #callOn(): void {
@@ -104,7 +105,7 @@ export class WorkflowWalk {
 
   async #hire(worker: Agent, { node, visit, input: given }: Visit, ctx: RunContext): Promise<JsonValue> {
     const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
-    const prompt = textOf(given);
+    const prompt = wordsOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
     const question = this.#question;
     const told = isFirst && question !== undefined ? briefOf(prompt, question) : prompt;
@@ -121,7 +122,7 @@ export class WorkflowWalk {
     return ctx.step(
       `${from} routes`,
       async () => {
-        const chosen = await router.choose(value, textOf(value));
+        const chosen = await router.choose(value, wordsOf(value));
         const names: readonly string[] = typeof chosen === "string" ? [chosen] : chosen;
         const known: readonly string[] = router.to;
         const unknown = names.filter((name) => !known.includes(name));
@@ -139,7 +140,7 @@ export class WorkflowWalk {
 async function work(node: NodeFunction, { input, visit }: Visit, inside: StepContext): Promise<JsonValue> {
   const { idempotencyKey, signal } = inside;
   return node(input, {
-    text: textOf(input),
+    text: wordsOf(input),
     visit,
     idempotencyKey,
     signal,
@@ -160,8 +161,8 @@ class BoundReached extends Error {
 }
 
 /** A list of texts with blank lines between, other values as JSON. */
-function textOf(value: JsonValue): string {
-  if (typeof value === "string") return value;
+/** A list of texts is what several said. */
+function wordsOf(value: JsonValue): string {
   if (Array.isArray(value) && value.every((each) => typeof each === "string")) return joined(value);
-  return JSON.stringify(value);
+  return jsonText(value);
 }

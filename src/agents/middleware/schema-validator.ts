@@ -8,6 +8,7 @@ import {
   userMessage,
   type AssistantMessage,
   type ChatContext,
+  type MiddlewareFunction,
   type ModelResponse,
   type ResponseFormat,
   type StandardSchema,
@@ -36,7 +37,9 @@ export interface SchemaValidatorOptions {
  * Reads the model's answer as JSON by a schema. Leaves `metadata.schemaValid` and, when it fits, `metadata.parsed`. A message that
  * calls tools is not the answer yet and is let through.
  */
-export function schemaValidator(options: SchemaValidatorOptions): Layer {
+export function schemaValidator(
+  options: SchemaValidatorOptions,
+): Layer & { readonly chat: MiddlewareFunction<ChatContext> } {
   const { schema, maxRepairs = 2, onInvalid = "pass", roles = ["main"], format } = options;
   atLeast("schemaValidator: maxRepairs", maxRepairs, 0);
   return {

@@ -1,7 +1,7 @@
 import {
   BudgetExhaustedError,
   Fault,
-  formatTaskId,
+  rootTaskId as taskId,
   stepLedger,
   type Account,
   type Decision,
@@ -44,8 +44,6 @@ export interface Spending {
   readonly tokens: number;
   readonly costUsd?: number | null;
 }
-
-const taskId = formatTaskId(0);
 
 /** A ledger of one account outside any run, and those who wait for money in it. */
 export class OwnPurse {

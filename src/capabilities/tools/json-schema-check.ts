@@ -43,7 +43,8 @@ async function compile(what: string, schema: JsonSchema): Promise<CompiledSchema
   try {
     return await compileByAjv(schema);
   } catch (cause) {
-    throw new Fault("invalid_argument", `${what} is not a JSON Schema`, { cause });
+    const why = Fault.from(cause).message;
+    throw new Fault("invalid_argument", `${what} is not a JSON Schema: ${why}`, { cause });
   }
 }
 

@@ -100,13 +100,29 @@ class StandardSource<Value> implements SchemaSource<Value> {
         `${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
       );
     }
-    this.jsonSchema = jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema;
+    this.jsonSchema = described(owner, vendor, jsonSchema);
     this.#standard = schema["~standard"];
   }
 
   read(input: JsonValue): Reading<Value> | Promise<Reading<Value>> {
     const result = this.#standard.validate(input);
     return "then" in result ? Promise.resolve(result).then(standardReading<Value>) : standardReading(result);
+  }
+}
+
+function described(
+  { schemaName }: SchemaOwner,
+  vendor: string,
+  jsonSchema: NonNullable<StandardSchema["~standard"]["jsonSchema"]>,
+): JsonSchema {
+  try {
+    return jsonSchema.input({ target: "draft-2020-12" }) as JsonSchema;
+  } catch (cause) {
+    throw new Fault(
+      "invalid_argument",
+      `${schemaName} (${vendor}) cannot be written as JSON Schema: ${Fault.from(cause).message}. Ask for what JSON has, such as a text for a date, and make more of it afterwards`,
+      { cause },
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SpawnTracker } from "../../../src/agents/index.ts";
-import { Priority, RetryPolicy, type TaskId } from "../../../src/kernel/index.ts";
+import { Priority, RetryPolicy } from "../../../src/kernel/index.ts";
 import { agent, setUp, settle, gate } from "../../runtime/bench-runtime.ts";
 
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
@@ -236,7 +236,7 @@ describe("inside a run", () => {
     const again = await open();
     again.register(parent);
     const handle = await again.find(run.runId);
-    await handle?.signal("go", null, "t1" as TaskId);
+    await handle?.signal("go", null, "t1");
     await settle();
     await handle?.signal("end");
     expect((await handle?.result())?.output).toEqual(["spawned", "refused"]);

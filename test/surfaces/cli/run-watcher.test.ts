@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { noUsage, type JsonValue, type RunResult } from "../../../src/kernel/index.ts";
+import {
+  formatTaskId,
+  noUsage,
+  type Delta,
+  type JsonValue,
+  type RunResult,
+} from "../../../src/kernel/index.ts";
 import { TextWatcher } from "../../../src/surfaces/cli/run/run-watcher.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal.ts";
 
@@ -20,24 +26,59 @@ function ended(output: string): RunResult<JsonValue> {
   } as unknown as RunResult<JsonValue>;
 }
 
+/** What a person is told, and what is shown. */
+function screen(isWatched = false) {
+  const out: string[] = [];
+  const said: string[] = [];
+  const put: string[] = [];
+  const terminal: Terminal = {
+    out: async (line) => void out.push(line),
+    say: (line) => void said.push(line),
+    put: (text) => void put.push(text),
+    isWatched,
+    ask: async () => undefined,
+    input: async () => "",
+    onInterrupt: () => () => undefined,
+    env: {},
+  };
+  return { terminal, out, said, put };
+}
+
 test.for([
   { isWatched: true, shown: String.raw`red\u{1b}[31m` + "\nnext" },
   { isWatched: false, shown: "red\u{1b}[31m\nnext" },
 ])(
   "an answer that was not streamed steers no terminal (watched: $isWatched)",
   async ({ isWatched, shown }) => {
-    const out: string[] = [];
-    const terminal: Terminal = {
-      out: async (line) => void out.push(line),
-      say: () => undefined,
-      put: () => undefined,
-      isWatched,
-      ask: async () => undefined,
-      input: async () => "",
-      onInterrupt: () => () => undefined,
-      env: {},
-    };
+    const { terminal, out } = screen(isWatched);
     await new TextWatcher(terminal).end(ended("red\u{1b}[31m\nnext"));
     expect(out).toEqual([shown]);
   },
 );
+
+test("B3: what was charged as lost is told beside what was reported", async () => {
+  const { terminal, said } = screen();
+  const lost = { tokens: 11_187, costUsd: null };
+  await new TextWatcher(terminal).end({ ...ended("half"), status: "cancelled", lost });
+  expect(said.at(-1)).toBe("cancelled · 1 turn · 0 tokens · up to 11,187 charged as lost · $0.0000 · run_1");
+});
+
+test("an unknown price is told of with what can be done at a command line", async () => {
+  const { terminal, said } = screen();
+  const failure = {
+    code: "unknown_price",
+    message: "give its price with openRuntime({ prices })",
+    details: { provider: "ollama", modelId: "qwen3" },
+  } as const;
+  await new TextWatcher(terminal).end({ ...ended(""), status: "failed", failure });
+  expect(said[0]).toMatch(/^reeve: failed: ollama\/qwen3 has no known price.*--max-tokens or --max-turns/u);
+  expect(said.join("\n")).not.toContain("openRuntime");
+});
+
+test("what is on the screen of an answer that was broken off is not shown again", async () => {
+  const { terminal, out, put } = screen(true);
+  const watcher = new TextWatcher(terminal);
+  await watcher.see({ type: "message_update", taskId: formatTaskId(0), kind: "text", text: "half" } as Delta);
+  await watcher.end({ ...ended("half"), status: "cancelled" });
+  expect([put.join(""), out]).toEqual(["half\n", []]);
+});

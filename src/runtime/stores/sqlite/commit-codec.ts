@@ -1,6 +1,6 @@
 import {
   digestOf,
-  formatTaskId,
+  rootTaskId as rootTask,
   type Commit,
   type Hash,
   type JsonObject,
@@ -27,8 +27,6 @@ export interface CommitFrame extends Run {
   /** The seq after its last event. */
   readonly nextEvent: number;
 }
-
-const rootTask = formatTaskId(0);
 
 /**
  * What most first commits hold. Stored ones name these by their place, and what follows after them: the list must not change. Made for

@@ -1,5 +1,5 @@
 import {
-  formatTaskId,
+  rootTaskId as rootTask,
   type AgentId,
   type Event,
   type RunId,
@@ -19,8 +19,6 @@ export interface EventFrame {
   readonly at: number;
   readonly steps: readonly StepRecord[];
 }
-
-const rootTask = formatTaskId(0);
 
 export function encodeEvents(
   events: readonly Event[],

@@ -1,8 +1,10 @@
 import {
-  formatTaskId,
+  rootTaskId as root,
+  jsonText,
   messageText,
   type Delta,
   type Event,
+  type Failure,
   type JsonValue,
   type RunResult,
 } from "../../../kernel/index.ts";
@@ -30,8 +32,6 @@ export class JsonWatcher implements RunWatcher {
     await this.#terminal.out(JSON.stringify({ type: "result", ...result }));
   }
 }
-
-const root = formatTaskId(0);
 
 /** The answer on stdout; beside it what is being done. Where a person watches, the answer comes as it is written. */
 export class TextWatcher implements RunWatcher {
@@ -62,22 +62,25 @@ export class TextWatcher implements RunWatcher {
     turns,
     usage,
     costUsd,
+    lost,
     runId,
     failure,
     interruptionReason,
   }: RunResult<JsonValue>): Promise<void> {
+    const onScreen = this.#shown === "" ? this.#lastText : this.#shown;
     this.#breakOff();
-    const text = output === null ? "" : typeof output === "string" ? output : JSON.stringify(output);
+    const text = jsonText(output);
     const { isWatched } = this.#terminal;
-    if (text !== "" && !(isWatched && text === this.#lastText))
+    if (text !== "" && !(isWatched && text === onScreen))
       await this.#terminal.out(isWatched ? shownText(text) : text);
-    const why = failure?.message ?? interruptionReason;
-    if (status !== "completed" && why !== null && why !== undefined)
-      this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
-    const tokens = (usage.inputTokens + usage.outputTokens).toLocaleString("en");
+    const why = failure === null ? interruptionReason : (adviceOn(failure) ?? failure.message);
+    if (status !== "completed" && why !== null) this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
+    const tokens = `${counted(usage.inputTokens + usage.outputTokens)} tokens`;
+    // B3: of calls that ended without a bill.
+    const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} charged as lost`;
     const cost = costUsd === null ? "price unknown" : `$${costUsd.toFixed(4)}`;
     this.#terminal.say(
-      `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens} tokens · ${cost} · ${runId}`,
+      `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens}${unreported} · ${cost} · ${runId}`,
     );
   }
 
@@ -97,6 +100,19 @@ export class TextWatcher implements RunWatcher {
     if (this.#shown !== "") this.#terminal.put("\n");
     this.#shown = "";
   }
+}
+
+/** What can be done at a command line, where code has other means. */
+function adviceOn({ code, details }: Failure): string | undefined {
+  if (code !== "unknown_price") return undefined;
+  const { provider, modelId } = details ?? {};
+  const isNamed = typeof provider === "string" && typeof modelId === "string";
+  const model = isNamed ? `${provider}/${modelId}` : "the model";
+  return `${model} has no known price, without which --max-budget-usd cannot be kept: cap the run by --max-tokens or --max-turns in its place`;
+}
+
+function counted(tokens: number): string {
+  return tokens.toLocaleString("en");
 }
 
 /** Line breaks are the model's to make; anything else that steers a terminal is not. */

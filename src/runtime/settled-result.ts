@@ -1,5 +1,5 @@
 /** How one piece of work ended, for whoever waits for several and stops for none. */
-export async function settle<Value>(
+export async function settledResult<Value>(
   work: () => Value | Promise<Value>,
 ): Promise<PromiseSettledResult<Value>> {
   try {

@@ -1,6 +1,6 @@
 import {
-  formatTaskId,
   fromNanoUsd,
+  rootTaskId,
   type EventDraft,
   type Headcount,
   type Ledger,
@@ -16,7 +16,7 @@ export function lossesOf(
   const lost = ledger.open;
   if (lost.length === 0 && ledger.waiting.length === 0 && !anyPausing(headcount)) return none;
   return [
-    { taskId: formatTaskId(0), draft: { type: "run_recover", data: { epoch } } },
+    { taskId: rootTaskId, draft: { type: "run_recover", data: { epoch } } },
     ...lost.map((each) => ({ taskId: each.taskId, draft: lossOf(each) })),
   ];
 }

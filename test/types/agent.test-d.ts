@@ -1,0 +1,85 @@
+/** Judged by the compiler; nothing here runs. Each `@ts-expect-error` stands above a line that must not compile. */
+import { z } from "zod";
+import {
+  auditLog,
+  Sequential,
+  type Agent,
+  type InvokeOptions,
+  type RunUntilOptions,
+  type StreamOptions,
+} from "../../src/index.ts";
+import type { RunHandle, Runtime, Schema, Store } from "../../src/kernel/index.ts";
+
+declare const agent: Agent;
+declare const runtime: Runtime;
+declare const run: RunHandle;
+declare const store: Store;
+const place = z.object({ town: z.string() });
+
+/** Options made apart, with the exported type: the answer is a text. */
+export async function apart(options: InvokeOptions, more?: StreamOptions): Promise<string> {
+  const made: InvokeOptions = { timeoutMs: 5, sessionId: "chat-42" };
+  const answers: readonly string[] = [
+    (await agent.invoke("x", made)).output,
+    (await agent.invoke("x", options)).output,
+    (await agent.invoke("x", { ...made, output: undefined })).output,
+    (await agent.stream("x", more).result()).output,
+  ];
+  return answers.join("");
+}
+
+/** A schema given at once, and options made apart with one. */
+export async function formed(options: InvokeOptions<typeof place> & { readonly output: typeof place }) {
+  for (const result of [
+    await agent.invoke("x", { output: place }),
+    await agent.invoke("x", options),
+    await agent.stream("x", { output: place, cancelOnBreak: true }).result(),
+  ]) {
+    const { output } = result;
+    const text: string = result.status === "completed" ? result.output.town : result.output;
+    // @ts-expect-error: only of one that completed is it the value
+    output.town satisfies string;
+    text satisfies string;
+  }
+}
+
+/** A schema that may be there: the answer is a text or a value. */
+export async function perhaps(schema: typeof place | undefined, options?: InvokeOptions<typeof place>) {
+  for (const { output } of [
+    await agent.invoke("x", { output: schema }),
+    await agent.invoke("x", options),
+    await agent.stream("x", { output: schema }).result(),
+  ]) {
+    if (typeof output === "string") output satisfies string;
+    else output.town satisfies string;
+    // @ts-expect-error: it may be a text
+    output.town satisfies string;
+  }
+}
+
+/** Any schema, for who hands options on. */
+export async function handedOn<Source extends Schema>(options: InvokeOptions<Source>): Promise<unknown> {
+  return (await agent.invoke("x", options)).output;
+}
+
+/** Ids are texts where they are given, and known for what they are where they come from. */
+export async function ids(): Promise<void> {
+  const until: RunUntilOptions = { until: () => true, runId: "run_goal", sessionId: "chat-42" };
+  const { sessionId, runId } = await agent.runUntil("x", until);
+  await agent.invoke("x", { sessionId, runId });
+  await agent.resume("run_7f");
+  await agent.signal("run_7f", "go");
+  await runtime.submit(agent, "x", { sessionId: "chat-42", runId: "run_7f" });
+  await runtime.find("run_7f");
+  await runtime.list({ sessionId: "chat-42", agentId: "lead" });
+  await run.topUp({ maxTokens: 1 }, "t1");
+  await run.fork({ at: 3, runId: "run_8a" });
+  await auditLog(store).verify("run_7f");
+  // @ts-expect-error: an id is no number
+  await agent.resume(7);
+  // @ts-expect-error: an id is no number
+  await agent.invoke("x", { sessionId: 42 });
+}
+
+/** A flow is an agent, also where its answer has a form. */
+export const flow: Agent = new Sequential({ name: "flow", steps: [agent] });
