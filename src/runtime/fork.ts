@@ -14,6 +14,7 @@ import {
   type LlmReply,
   type RunId,
   type RunRecord,
+  type SessionId,
   type StepOpening,
   type StepRecord,
   type Store,
@@ -57,7 +58,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   if (at > last) {
     throw new Fault("invalid_argument", `at is ${at}: the last event of ${origin.runId} so far is ${last}`);
   }
-  const sessionId = formatSessionId(ids.next());
+  const sessionId = await freeSession(store, runId);
   const record: RunRecord = { ...origin, runId, sessionId, createdAt: clock.now() };
   const { agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
@@ -85,6 +86,15 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   };
   const { kind } = await store.journal.create(record, first);
   return kind === "created" ? record : ((await findFork(options, runId)) ?? record);
+}
+
+/** Named after the fork, so that whoever dies and forks again under its id forks into the same; nobody else is in it. */
+async function freeSession({ sessions }: Store, runId: RunId): Promise<SessionId> {
+  const name = runId.slice("run_".length);
+  let sessionId = formatSessionId(name);
+  for (let number = 2; (await sessions.read(sessionId, { hiddenToo: true })).length > 0; number++)
+    sessionId = formatSessionId(`${name}_${number}`);
+  return sessionId;
 }
 
 /** The fork that stands under this id. Refuses when it is another run, or was made elsewhere. */

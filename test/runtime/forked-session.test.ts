@@ -114,6 +114,21 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
+  it("has a session nobody else is in, also under the id of one that was deleted", async () => {
+    const { store, runtime, model, say } = await talk(await prepare(), ["one", "two", "three"]);
+    const first = await say("first?");
+    const runId = formatRunId("fork");
+    const fork = await first.fork({ at: 0, runId });
+    await fork.result();
+    expect((await first.fork({ at: 0, runId })).sessionId).toBe(fork.sessionId);
+    await store.journal.delete(runId);
+    const again = await first.fork({ at: 0, runId });
+    await again.result();
+    expect(seen(model.calls[2])).toEqual(["first?"]);
+    expect([fork.sessionId, again.sessionId]).toEqual(["ses_fork", "ses_fork_2"]);
+    await runtime.close();
+  });
+
   it("that fails keeps what its user said pending (S2), and is resumed", async () => {
     const refused = { error: Object.assign(new Error("no such model"), { status: 400 }) };
     const { store, runtime, model, say } = await talk(await prepare(), ["one", refused, "again", "more"]);
