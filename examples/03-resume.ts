@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openRuntime } from "reeve";
-import { formatAgentId, parseRunId, type Agent } from "reeve/kernel";
+import { formatAgentId, type Agent } from "reeve/kernel";
 
 const [folder = "", runId] = process.argv.slice(2);
 
@@ -54,7 +54,7 @@ if (folder === "") {
     await run.result();
   } else {
     runtime.register(worker);
-    const run = await runtime.find(parseRunId(runId));
+    const run = await runtime.find(runId);
     console.log((await run?.result())?.output);
   }
   await runtime.close();
