@@ -7,15 +7,15 @@ import {
   waitForUpdate,
 } from "@pydantic/genai-prices";
 import { expect, it } from "vitest";
-import { priceList } from "../../../build/price-list.ts";
-import { BundledPrices } from "../../../src/capabilities/prices/bundled-prices.ts";
-import type { ModelPrice, PriceQuery } from "../../../src/kernel/index.ts";
+import { priceList } from "../../build/price-list.ts";
+import { BundledPrices } from "../../src/capabilities/prices/bundled-prices.ts";
+import type { ModelPrice, PriceQuery } from "../../src/kernel/index.ts";
 
 const providers = (await waitForUpdate()) ?? [];
 const prices = new BundledPrices();
 
 it("is made of the package that is installed: run build/price-list.ts when that has changed", async () => {
-  const file = new URL("../../../src/capabilities/prices/price-list.ts", import.meta.url);
+  const file = new URL("../../src/capabilities/prices/price-list.ts", import.meta.url);
   expect(await readFile(file, "utf8")).toBe(await priceList());
 });
 
