@@ -160,7 +160,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
     this.#tree.drain();
     const { clock } = this.#owner;
     const end = clock.now() + graceMs;
-    while (!this.#over && this.#tree.atWork && clock.now() < end)
+    while (!this.#over && this.#tree.atWork && !this.#tree.only("rests") && clock.now() < end)
       await this.#sleep(Math.min(end, clock.now() + 10));
     await this.#let({ kind: "ready" });
   }

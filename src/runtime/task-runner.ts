@@ -365,10 +365,10 @@ export class TaskRunner implements OutsideWaiter {
     this.#outside++;
     this.#noteRestSoon();
     try {
-      return await work;
+      return await this.live(unlessStopped(work, this.token));
     } finally {
       this.#outside--;
-      await this.#comeBack();
+      if (!this.token.cancelled) await this.#comeBack();
     }
   }
 
@@ -431,7 +431,7 @@ export class TaskRunner implements OutsideWaiter {
     await this.seated(strand);
     while (!this.#slot.isHeld) {
       const activated = this.#slot.take();
-      if (activated !== undefined) await activated;
+      if (activated !== undefined) await unlessStopped(activated, strand.token);
       await this.seated(strand);
     }
   }

@@ -29,6 +29,7 @@ export class TaskSlot {
 
   /** Nothing to wait for if it is held, or there is one to be had. Never settles once the task is over. */
   take(): Promise<void> | undefined {
+    if (this.#isOver) return never();
     if (!this.#isHeld && this.#coming === undefined) this.#isHeld = this.#slots.tryTake();
     return this.#isHeld ? undefined : (this.#coming ??= this.#wait());
   }

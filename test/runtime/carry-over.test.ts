@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import {
   formatRunId,
   formatSessionId,
@@ -11,10 +11,12 @@ import {
   type Runtime,
 } from "../../src/kernel/index.ts";
 import { Agent } from "../../src/index.ts";
+import { openRuntime } from "../../src/runtime/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { all } from "../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until, type Bench } from "./bench-runtime.ts";
 import { foundRun } from "./found-run.ts";
+import { removeStoresAfterEach, twoStores } from "./two-stores.ts";
 
 const sessionId = formatSessionId("talk");
 
@@ -302,3 +304,33 @@ it("S5: of all that is said in a session, whenever and however, each is heard on
     { numRuns: 200 },
   );
 }, 60_000);
+
+removeStoresAfterEach();
+
+describe.each(twoStores)(
+  "what is said too late to a run in a store of its own: %s (S5)",
+  (_name, prepare) => {
+    it.each(["steer", "submit"] as const)(
+      "starts a run, and the one that ended has ended (%s)",
+      async (how) => {
+        const runtime = await openRuntime({ store: await (await prepare())() });
+        onTestFinished(() => runtime.close());
+        const listener = agent("deaf", async (ctx) => {
+          if (ctx.input === "one") await ctx.waitForSignal("go");
+          return ctx.input;
+        });
+        const run = await runtime.submit(listener, "one", { sessionId });
+        if (how === "steer") await run.steer("two");
+        else await runtime.submit(listener, "two", { sessionId, whenBusy: "steer" });
+        await run.signal("go");
+        await run.result();
+        await until(async () => {
+          const { runs } = await runtime.list({ sessionId });
+          return runs.length === 2 && runs.every(({ status }) => status === "completed");
+        });
+        const { runs } = await runtime.list({ sessionId });
+        expect(runs.map(({ runId }) => runId)).toContain(run.runId);
+      },
+    );
+  },
+);

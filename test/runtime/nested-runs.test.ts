@@ -127,3 +127,37 @@ it("leaves the slot of a run that waits for a person free when an observer has a
   expect((await run.result()).output).toBe(1);
   await runtime.close();
 });
+
+it("a stop ends the wait at once: code that obeys comes to its finally, in a tool as outside of one", async () => {
+  const { runtime } = await setUp({ stopGraceMs: 1_000 });
+  const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+  for (const kind of ["code", "tool"]) {
+    const seen: string[] = [];
+    const wait = async (): Promise<JsonValue> => {
+      const run = await runtime.submit(patient, null);
+      try {
+        return (await run.result()).output;
+      } finally {
+        seen.push("finally");
+      }
+    };
+    const outer = kind === "code" ? agent("code", wait) : caller(wait);
+    const run = await runtime.submit(outer, null);
+    await settle();
+    await run.cancel("enough");
+    // No time passes: nobody has to be given up.
+    expect((await run.result()).status).toBe("cancelled");
+    await settle();
+    expect(seen).toEqual(["finally"]);
+  }
+});
+
+it("who closes does not wait for a call that only waits for another run", async () => {
+  const { runtime } = await setUp({ closeGraceMs: 3_000 });
+  const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+  const outer = caller(async () => (await (await runtime.submit(patient, null)).result()).output);
+  await runtime.submit(outer, null);
+  await settle();
+  // No time passes.
+  await expect(runtime.close()).resolves.toBeUndefined();
+});

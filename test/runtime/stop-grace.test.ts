@@ -311,3 +311,32 @@ describe("code that ignores that its task was told to stop", () => {
     await runtime.close();
   });
 });
+
+it("code that waits for a slot is told of the stop, and need not be given up", async () => {
+  const { runtime } = await setUp({ concurrency: 1, stopGraceMs: 300 });
+  const seen: string[] = [];
+  const obedient = agent("obedient", async (ctx) => {
+    await ctx.waitForSignal("go");
+    try {
+      return await ctx.step("work", async () => "worked");
+    } finally {
+      seen.push("finally");
+    }
+  });
+  const run = await runtime.submit(obedient, null);
+  await settle();
+  const hold = gate();
+  const hog = await runtime.submit(
+    agent("hog", async (ctx) => ctx.step("hold", () => hold.promise.then(() => null))),
+    null,
+  );
+  await settle();
+  await run.signal("go");
+  await settle();
+  await run.cancel("enough");
+  // No time passes.
+  expect((await run.result()).status).toBe("cancelled");
+  expect(seen).toEqual(["finally"]);
+  hold.resolve();
+  expect((await hog.result()).status).toBe("completed");
+});

@@ -179,7 +179,7 @@ export class LocalEngine implements Engine {
       const turn = this.#beginnings.turn();
       if (turn !== undefined) {
         await turn;
-        if (this.#wasFull && this.#beginnings.size === mostWaiting / 2) this.wake();
+        if (this.#wasFull && this.#beginnings.size <= mostWaiting / 2) this.wake();
       }
       // By `call`: compiled for one runtime's function, this would be compiled again for the next one's.
       const { rest, isReleased } = (await this.#host?.drive.call(this.#host, lease)) ?? untouched;

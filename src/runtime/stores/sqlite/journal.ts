@@ -194,7 +194,9 @@ export class SqliteJournal implements Journal {
         const run = this.#tables.owner(lease);
         draft ??= this.#draft(commit, run);
         before = run.position;
-        const standing = this.#append(lease, draft, version, rest !== undefined);
+        // Whoever begins a run here must see that this one has ended: then its end is not left to the release.
+        const isLast = rest !== undefined && runs === undefined;
+        const standing = this.#append(lease, draft, version, isLast);
         if (standing === commit)
           founded = runs?.map((each) => this.#createUnlessBusy(each.run, each.draft, each.flight));
         if (rest !== undefined) released = this.#release(lease, rest, standing);

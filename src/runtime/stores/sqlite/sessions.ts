@@ -345,16 +345,17 @@ export class SqliteSessions implements Sessions {
   }
 }
 
-/** Whether one of the strands that are to be added holds the entry. */
+/** Whether one of the strands that are to be added holds the entry: most often the last. */
 function comes(coming: readonly EntryStrand[], sessionId: SessionId, entryId: string): boolean {
   const { stem, number } = nameOf(entryId);
-  return coming.some(
+  const holder = coming.findLast(
     (strand) =>
       strand.first.sessionId === sessionId &&
       strand.stem === stem &&
       number >= strand.number &&
       number < strand.number + strand.rests.length,
   );
+  return holder !== undefined;
 }
 
 function entriesOf(row: EntryRow): SessionEntry[] {
