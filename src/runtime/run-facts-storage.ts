@@ -5,6 +5,8 @@ import type { RunFacts, TaskRecord } from "../kernel/index.ts";
 export interface OutsideWaiter {
   /** The task has no slot meanwhile: the run that is waited for may need it. It has one again when its code goes on. */
   outside<Value>(work: Promise<Value>): Promise<Value>;
+  /** The same, and a stop of the task that comes meanwhile ends the wait. */
+  outsideUnlessStopped<Value>(work: Promise<Value>): Promise<Value>;
 }
 
 /** Where code stands: whom it works for, and in which task. */

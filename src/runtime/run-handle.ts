@@ -98,7 +98,7 @@ export class StoredRunHandle implements RunHandle {
   }
 
   result(): Promise<RunResult<JsonValue>> {
-    return currentTask()?.outside(this.#result()) ?? this.#result();
+    return currentTask()?.outsideUnlessStopped(this.#result()) ?? this.#result();
   }
 
   #tail(options: TailOptions): AsyncIterable<Event | Delta> {

@@ -365,11 +365,16 @@ export class TaskRunner implements OutsideWaiter {
     this.#outside++;
     this.#noteRestSoon();
     try {
-      return await this.live(unlessStopped(work, this.token));
+      return await work;
     } finally {
       this.#outside--;
       if (!this.token.cancelled) await this.#comeBack();
     }
+  }
+
+  /** What is waited for after a stop is part of leaving, and has the time that leaving has. */
+  outsideUnlessStopped<Value>(work: Promise<Value>): Promise<Value> {
+    return this.outside(this.token.cancelled ? work : this.live(unlessStopped(work, this.token)));
   }
 
   /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
