@@ -1,6 +1,7 @@
 import {
   canonicalJson,
   Fault,
+  HistoryRetention,
   parseRunId,
   type Agent,
   type Commit,
@@ -13,6 +14,7 @@ import {
   type SingleFlight,
   type Store,
   type SubmitOptions,
+  type TaskRecord,
 } from "../kernel/index.ts";
 import { newRun, type NewRun } from "./activation.ts";
 import type { OwnerContext, RunTaker } from "./owner-context.ts";
@@ -87,7 +89,7 @@ async function standingRun(
   }
 }
 
-/** Whoever submits again is given the run it began, and never somebody else's answer. */
+/** Whoever submits again is given the run it began, and never somebody else's answer. Of words that are not kept nobody can tell. */
 async function refuseOther(
   { store }: OwnerContext,
   standing: RunRecord,
@@ -95,22 +97,24 @@ async function refuseOther(
 ): Promise<void> {
   const { runId, agentId } = standing;
   const isOther = agentId !== record.agentId;
-  if (!isOther && canonicalJson(await inputOf(store, runId)) === canonicalJson(inputIn(first))) return;
+  const root = isOther ? undefined : await rootOf(store, runId);
+  if (!isOther && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
+  if (root !== undefined && canonicalJson(root.input) === canonicalJson(rootIn(first)?.input)) return;
   const why = isOther ? `is a run of ${agentId}` : "began with another input";
   throw new Fault("already_exists", `${runId} ${why}: give this one a runId of its own, or none`, {
     details: { runId, agentId },
   });
 }
 
-async function inputOf({ journal }: Store, runId: RunId): Promise<JsonValue> {
-  for await (const commit of journal.read(runId)) return inputIn(commit);
-  return null;
+async function rootOf({ journal }: Store, runId: RunId): Promise<TaskRecord | undefined> {
+  for await (const commit of journal.read(runId)) return rootIn(commit);
+  return undefined;
 }
 
-/** Of the root, which the first commit creates. */
-function inputIn({ tasks = [] }: Commit): JsonValue {
-  for (const change of tasks) if (change.type === "create") return change.task.input;
-  return null;
+/** The first commit creates it. */
+function rootIn({ tasks = [] }: Commit): TaskRecord | undefined {
+  for (const change of tasks) if (change.type === "create") return change.task;
+  return undefined;
 }
 
 /** The id of the mail that says an input to a run instead of starting the run `runId` with it. */

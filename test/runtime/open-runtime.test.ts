@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { Fault, formatRunId, formatSessionId } from "../../src/kernel/index.ts";
+import { Fault, formatRunId, formatSessionId, HistoryRetention } from "../../src/kernel/index.ts";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { agent, gate, until } from "./bench-runtime.ts";
@@ -195,4 +195,14 @@ test("a run id is somebody's for good: another agent or input under it is refuse
     code: "invalid_argument",
     message: expect.stringContaining("run_"),
   });
+});
+
+test("a run of which no words are kept is given to whoever submits it again", async () => {
+  const runtime = await openRuntime();
+  onTestFinished(() => runtime.close());
+  const clerk = agent("clerk", async () => "done");
+  const options = { runId: formatRunId("again"), retention: HistoryRetention.NONE };
+  const first = await runtime.submit(clerk, "secret", options);
+  expect((await first.result()).status).toBe("completed");
+  expect((await runtime.submit(clerk, "secret", options)).runId).toBe(first.runId);
 });
