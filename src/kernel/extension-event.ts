@@ -38,7 +38,7 @@ export interface ExtensionEvents {
     readonly result: {
       readonly output?: ToolOutput;
       readonly isError?: boolean;
-      readonly terminate?: boolean;
+      readonly terminate?: ToolResult["terminate"];
     };
   };
   session_before_compact: {

@@ -35,8 +35,11 @@ export interface ToolResult {
   readonly isError: boolean;
   /** Kept with the event, not shown to the model. */
   readonly metadata?: JsonObject;
-  /** Ask the loop to end without another model call; it does when every call of the batch asks. */
-  readonly terminate?: boolean;
+  /**
+   * Asks the loop to end without another model call. `true`: it does when every call of the batch asks. `"always"`: whatever else was
+   * called beside it, which is done, but not gone on with.
+   */
+  readonly terminate?: boolean | "always";
 }
 
 /**

@@ -142,5 +142,5 @@ function transferTool(
 }
 
 function handedOver(target: string, message: string, input: JsonValue): ToolResult {
-  return { ...said(`handed over to ${target}`, { [key]: { target, message, input } }), terminate: true };
+  return { ...said(`handed over to ${target}`, { [key]: { target, message, input } }), terminate: "always" };
 }

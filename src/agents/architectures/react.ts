@@ -131,10 +131,14 @@ function answers(
   return toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? nothing)));
 }
 
-/** No tool was called, or each said that there is nothing to go on with. */
+/** No tool was called, or each said that there is nothing to go on with, or one for all. */
 function areLast(results: readonly ToolResult[]): boolean {
-  for (const { terminate } of results) if (terminate !== true) return false;
-  return true;
+  let doAll = true;
+  for (const { terminate } of results) {
+    if (terminate === "always") return true;
+    if (terminate !== true) doAll = false;
+  }
+  return doAll;
 }
 
 const none: readonly never[] = [];

@@ -73,9 +73,10 @@ export class Supervisor implements Architecture {
     const tools = this.#tools(dealings, deps);
     const equipped = deps.withExtraTools(tools, (result) => dealings.note(result));
     yield* this.base.run(session, equipped, prompt);
-    const worker = dealings.forwarded;
-    if (worker !== undefined && endsWithForward(session)) {
-      session.output = dealings.answers.get(worker) ?? session.output;
+    const { forwarded } = dealings;
+    if (forwarded !== undefined && endsWithForward(session)) {
+      const { worker, answer } = forwarded;
+      session.output = answer;
       session.messages = session.messages.append(assistantMessage(session.output));
       yield note(this.name, "forwarded", { worker });
     }
@@ -170,14 +171,15 @@ class Dealings {
   /** Workers that were made up, with their instructions. */
   readonly made = new Map<string, string>();
   delegations = 0;
-  /** Whose answer is to be the answer, if that is what was called last. */
-  forwarded: string | undefined;
+  /** What is to be the answer, if that is what the loop ended on: as it was said when it was forwarded. */
+  forwarded: { readonly worker: string; readonly answer: string } | undefined;
 
   note({ isError, output, metadata = {} }: ToolResult): void {
     const { delegated, spawned, instructions, forwarded } = metadata as Notable;
-    this.forwarded = isError ? undefined : forwarded;
     if (delegated !== undefined) this.delegations++;
     if (isError) return;
+    if (forwarded !== undefined)
+      this.forwarded = { worker: forwarded, answer: this.answers.get(forwarded) ?? "" };
     if (delegated !== undefined) this.answers.set(delegated, saidIn(output));
     if (spawned !== undefined) this.made.set(spawned, instructions ?? "");
   }
@@ -211,7 +213,7 @@ function forwardTool({ answers }: Dealings): Tool {
     concurrency: "sequential",
     execute: ({ worker }) =>
       answers.has(worker)
-        ? { ...said(`the answer of ${worker} is your answer`, { forwarded: worker }), terminate: true }
+        ? { ...said(`the answer of ${worker} is your answer`, { forwarded: worker }), terminate: "always" }
         : refusal(`${worker} has said nothing to forward: delegate to it first, or answer yourself`),
   });
 }

@@ -72,16 +72,41 @@ describe("a supervisor", () => {
     expect(last?.type === "message" && messageText(last.message)).toBe("  Violets,\n are *blue*.  ");
   });
 
-  test("what was to be forwarded is forgotten once something else is done", async () => {
-    const a = worker("a", ["from a"]);
-    const nothing = { name: "nothing", input: {} };
-    const model = scriptedModel([
-      { toolCalls: [{ name: "delegate", input: { worker: "a", task: "t" } }] },
-      { toolCalls: [{ name: "forward_message", input: { worker: "a" } }, nothing] },
-      { text: "Wait.", toolCalls: [nothing] },
-    ]);
-    const architecture = supervisor({ workers: { a: a.agent } });
-    const { result, notes } = await runAlone(new Agent({ name: "boss", model, maxTurns: 3, architecture }));
+  const nothing = { name: "nothing", input: {} };
+
+  test.each([
+    ["after what is delegated", [delegate("a", "t"), forward("a")], "from a"],
+    ["before another call", [delegate("a", "t"), forward("a"), nothing], "from a"],
+    ["after another call", [delegate("a", "t"), nothing, forward("a")], "from a"],
+    ["before more is delegated", [delegate("a", "t"), forward("a"), delegate("a", "u")], "from a"],
+    ["beside what cannot be forwarded", [delegate("a", "t"), forward("a"), forward("b")], "from a"],
+  ] as const)("forwards, without another call, in the same turn %s", async (_where, calls, output) => {
+    const a = worker("a", ["from a", "more from a"]);
+    const { agent, model } = office([calling(...calls), "I passed it on."], {
+      workers: { a: a.agent, b: worker("b", []).agent },
+    });
+    const { result, notes } = await runAlone(agent);
+    expect(result).toMatchObject({ output, status: "completed" });
+    expect(model.calls).toHaveLength(1);
+    expect(notes).toContain("supervisor.forwarded");
+  });
+
+  test("what was to be forwarded is forgotten once something else is said", async () => {
+    const { runtime, ended, clock } = await company();
+    const model = scriptedModel(
+      [
+        calling(delegate("a", "t")),
+        { toolCalls: [forward("a")], delayMs: 10 },
+        { text: "Wait.", toolCalls: [nothing] },
+      ],
+      { clock },
+    );
+    const architecture = supervisor({ workers: { a: worker("a", ["from a"]).agent } });
+    const run = await runtime.submit(new Agent({ name: "boss", model, maxTurns: 3, architecture }), "Go.");
+    await until(() => model.calls.length === 2);
+    await run.steer("And then?");
+    await clock.advance(10);
+    const { result, notes } = await ended(run);
     expect(result).toMatchObject({ output: "Wait.", status: "max_turns" });
     expect(notes).not.toContain("supervisor.forwarded");
   });

@@ -186,6 +186,35 @@ describe("a swarm", () => {
     expect(resultsIn(modelOf("desk"))[0]).toContain("target must be one of bank");
   });
 
+  test("hands over beside other calls too, which are done and shown to whoever goes on", async () => {
+    const look = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: () => "7 euros",
+    });
+    const over = { name: "handoff", input: { target: "bank", message: "Pay." } };
+    const calls = [
+      [{ name: "look", input: {} }, over],
+      [over, { name: "look", input: {} }],
+      [over, { name: "nothing", input: {} }],
+    ];
+    for (const toolCalls of calls) {
+      const { agent, modelOf } = band(
+        { desk: [{ toolCalls }, "You are being transferred."], bank: ["Paid."] },
+        {},
+        { tools: [look] },
+      );
+      const { result } = await runAlone(agent);
+      expect(result).toMatchObject({ status: "completed", output: "Paid." });
+      expect(modelOf("desk").calls).toHaveLength(1);
+      const done = modelOf("bank").calls[0]?.messages.find(({ role }) => role === "tool");
+      expect(done?.role === "tool" && done.content.map(({ toolName }) => toolName)).toEqual(
+        toolCalls.map(({ name }) => name),
+      );
+    }
+  });
+
   test("of several in one turn the first counts", async () => {
     const both = {
       toolCalls: ["bank", "shop"].map((target) => ({ name: "handoff", input: { target, message: "Go." } })),
