@@ -373,6 +373,7 @@ function callPathOf(
   return pipeline.callPath({ ...(gate && { gate }), ...(observer && { observer }) });
 }
 
+/** As they are now; of what comes later under one name the first counts (`ToolSpecs`). */
 function refuseTwice(agent: string, tools: readonly Tool[]): void {
   const names = new Set<string>();
   for (const { name } of tools) {

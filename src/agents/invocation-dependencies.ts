@@ -180,8 +180,13 @@ export class InvocationDependencies implements Dependencies {
   }
 
   withExtraTools(tools: readonly Tool[], onResult?: ExtraToolResult): Dependencies {
-    const extra = [...this.#scope.extra, ...tools];
-    const watchers = [...this.#scope.watchers, ...(onResult === undefined ? [] : [{ tools, onResult }])];
+    const { extra: outer, watchers: others } = this.#scope;
+    // One that is not to be found is not told of, and its results are another's.
+    const own = tools.filter(
+      ({ name }, index) => ![...outer, ...tools.slice(0, index)].some((tool) => tool.name === name),
+    );
+    const extra = [...outer, ...own];
+    const watchers = onResult === undefined ? others : [...others, { tools: own, onResult }];
     return new InvocationDependencies(this.#parts, { ...this.#scope, extra, watchers });
   }
 

@@ -61,9 +61,17 @@ export function orchestration<Options extends OrchestrationOptions>(
     keys.set(key, config);
   }
   const handoffs = [...keys].map(([key, config]) => handoffTool(key, config));
+  const isFree = ({ name }: Tool): boolean => !handoffs.some((handoff) => handoff.name === name);
+  const taken = toolsIn(options.tools).find((tool) => !isFree(tool));
+  if (taken !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `a tool of the orchestrator is named ${taken.name}, as a hand-off is: give the tool another name, or the sub-agent another key`,
+    );
   return {
     ...rest,
-    tools: () => [...toolsIn(options.tools), ...handoffs],
+    // What comes into a list later, from a server, takes no hand-off's place.
+    tools: () => [...toolsIn(options.tools).filter(isFree), ...handoffs],
     colleagues: [...new Set([...(options.colleagues ?? []), ...subAgents.map(({ agent }) => agent)])],
   };
 }

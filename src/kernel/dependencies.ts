@@ -67,7 +67,8 @@ export interface Dependencies extends FastFlags {
    */
   scopeForWorker(role: string, ctx?: RunContext): Dependencies;
   /**
-   * Tools beside the agent's own, told of after them. J7: on replay a body runs again only if it had no result, so what an architecture goes
+   * Tools beside the agent's own, told of after them. Of several of one name the first that was brought, by the outermost, is the only one;
+   * the agent's own come last. J7: on replay a body runs again only if it had no result, so what an architecture goes
    * by it takes from `onResult`, which is told of every result: in whatever session the call was made, those of one turn in their order,
    * and before a sequential call after it begins.
    */

@@ -32,3 +32,15 @@ it.each([
     changed.map(({ name, description }) => `${name}: ${description}`),
   );
 });
+
+it("tells of the first of several that have one name", () => {
+  const [look, other, write] = [named("look"), named("look", "looks otherwise"), named("write")];
+  const specs = new ToolSpecs([write]);
+  const told = specs.of([look, write, other]);
+  expect(told.map(({ name, description }) => `${name}: ${description}`)).toEqual([
+    "look: look",
+    "write: write",
+  ]);
+  expect(specs.of([look, write, other])).toBe(told);
+  expect(specs.of([look, write])).not.toBe(told);
+});

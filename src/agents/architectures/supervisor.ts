@@ -54,6 +54,13 @@ export class Supervisor implements Architecture {
     this.base = base;
     this.thinks = base.thinks ?? true;
     this.#workers = new Roster("supervisor", "workers", workers);
+    for (let inner: Architecture | undefined = base; inner !== undefined; inner = inner.base) {
+      if (inner instanceof Supervisor)
+        throw new Fault(
+          "invalid_argument",
+          `supervisor is wrapped around a supervisor, and each would bring a tool ${delegateName}: give all workers to one of them, or make an agent of the inner one and let it be a worker`,
+        );
+    }
     for (const name of Object.keys(base.declaredWorkers())) {
       if (this.#workers.find(name) !== undefined)
         throw new Fault(
@@ -97,7 +104,7 @@ export class Supervisor implements Architecture {
     const queue = new Queue();
     const more = this.#spawnable === undefined ? "" : "\nand those you make with spawn_worker";
     return ownTool({
-      name: "delegate",
+      name: delegateName,
       description: `Has a worker do a task and gives its answer. It knows nothing but what the task says. There are:\n${this.#workers.listed()}${more}`,
       input: {
         worker: { description: "Whose task it is" },
@@ -192,6 +199,7 @@ interface Notable extends JsonObject {
   readonly forwarded?: string;
 }
 
+const delegateName = "delegate";
 const forwardName = "forward_message";
 
 /** The model had no word after it. */

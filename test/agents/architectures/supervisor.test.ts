@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  deepAgent,
   reflexion,
   selfRefine,
   supervisor,
@@ -323,7 +324,7 @@ describe("a supervisor", () => {
 
   test("names its workers, and refuses what cannot be", () => {
     const { agent } = worker("a", []);
-    const inner = supervisor({ workers: { a: agent } });
+    const inner = deepAgent({ subAgents: { a: agent } });
     expect(
       Object.keys(supervisor({ workers: { b: agent }, spawnable: agent, base: inner }).declaredWorkers()),
     ).toEqual(["a", "b", "(spawned)"]);
@@ -332,5 +333,10 @@ describe("a supervisor", () => {
       "maxSpawned of supervisor is 0",
     );
     expect(() => supervisor({ workers: { a: agent }, base: inner })).toThrow("has a worker a, too");
+    const other = supervisor({ workers: { b: agent } });
+    for (const base of [other, reflexion(other), selfRefine(other)])
+      expect(() => supervisor({ workers: { a: agent }, base })).toThrow(
+        "supervisor is wrapped around a supervisor",
+      );
   });
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { planAndExecute, react } from "../../../src/agents/architectures/index.ts";
-import type { Architecture, Dependencies } from "../../../src/kernel/index.ts";
+import { tool } from "../../../src/index.ts";
+import type { Architecture, Dependencies, Tool } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { said, think } from "./thinking-run.ts";
 
@@ -32,6 +33,48 @@ test("a worker's scope hears nobody and owes no format, also in what is made of 
     },
     { steering: null, followUps: null, outputFormat: null, role: "helper" },
   ]);
+});
+
+test("of tools that are brought under one name the outermost's is told of, called and heard", async () => {
+  const asked: string[] = [];
+  const heard: string[] = [];
+  const named = (name: string, by: string): Tool =>
+    tool({
+      name,
+      description: by,
+      input: { type: "object" },
+      execute: () => {
+        asked.push(`${name} of ${by}`);
+        return "";
+      },
+    });
+  const model = scriptedModel([
+    { toolCalls: ["look", "peek", "stay"].map((name) => ({ name, input: {} })) },
+    "done",
+  ]);
+  await think({
+    model,
+    tools: [named("look", "agent"), named("stay", "agent")],
+    architecture: architecture(async function* own(session, deps, prompt) {
+      const outer = deps.withExtraTools([named("look", "outer")], (_, { toolName }) => {
+        heard.push(`outer heard of ${toolName}`);
+      });
+      const inner = outer.withExtraTools(
+        [named("look", "inner"), named("peek", "inner"), named("peek", "again")],
+        (_, { toolName }) => {
+          heard.push(`inner heard of ${toolName}`);
+        },
+      );
+      yield* react().run(session, inner, prompt);
+    }),
+  });
+  expect(model.calls[0]?.tools?.map(({ name, description }) => `${name} of ${description}`)).toEqual([
+    "stay of agent",
+    "look of outer",
+    "peek of inner",
+  ]);
+  expect(asked.toSorted()).toEqual(["look of outer", "peek of inner", "stay of agent"]);
+  expect(heard).toEqual(["outer heard of look", "inner heard of peek"]);
 });
 
 test("sessions in a role are apart, however many there are of it", async () => {
