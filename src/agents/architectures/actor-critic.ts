@@ -14,6 +14,7 @@ import { objectIn, scoreIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { formWanted, hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
+import { boundByWorkers } from "./worker-bound.ts";
 
 export interface ActorCriticOptions {
   /** Does the work. */
@@ -58,7 +59,11 @@ export class ActorCritic implements Architecture {
     this.#remember = remember;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    return boundByWorkers(session, this.#go(session, deps, prompt));
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const question = await questionOf(session, deps, prompt);
     let critique: Critique | undefined;
     for (let round = 1; round <= this.#maxRounds; round++) {
@@ -66,7 +71,9 @@ export class ActorCritic implements Architecture {
       const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
       const brief = { ...this.#brief({ ...question, prompt: task }), ...formWanted(question) };
       const end = await this.#hire(deps, "actor", brief);
-      if (!endWith(session, "actor", end)) return;
+      // B5: the work of the round before is more than what was begun of the next.
+      if (session.output === "" || end.kind === "answered") endWith(session, "actor", end);
+      else answerOf("actor", end);
       yield note("actor_critic", "actor_completed", { round, output: session.output });
       yield note("actor_critic", "critic_started", { round });
       critique = await this.#judge(deps, question, session.output);

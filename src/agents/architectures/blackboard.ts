@@ -12,6 +12,7 @@ import { objectIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
+import { boundByWorkers } from "./worker-bound.ts";
 
 export interface BlackboardOptions {
   /** Those who write on the board. */
@@ -62,7 +63,11 @@ export class Blackboard implements Architecture {
     this.thinks = coordinator === "self" || decider === "self";
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    return boundByWorkers(session, this.#go(session, deps, prompt));
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const question = await questionOf(session, deps, prompt);
     const board = new Board();
     yield note(this.name, "started", { agents: this.#agents.names });

@@ -1,10 +1,11 @@
 import type { AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf, scoreOf } from "./bound.ts";
-import { answerOf, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from "./hire.ts";
+import { answerOf, endWith, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from "./hire.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { answerWanted, hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
+import { boundByWorkers } from "./worker-bound.ts";
 
 export interface DebateOptions {
   /** At least two. Those that think by other models, or with other instructions, disagree in other ways. */
@@ -48,7 +49,11 @@ export class Debate implements Architecture {
     this.thinks = judge === "self";
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    return boundByWorkers(session, this.#go(session, deps, prompt));
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const question = await questionOf(session, deps, prompt);
     let positions: readonly Position[] = [];
     let rounds = 0;
@@ -58,6 +63,7 @@ export class Debate implements Architecture {
       for (const [debater, end] of Object.entries(ends))
         yield note(this.name, "response", { round: rounds, debater, ...said(debater, end) });
       positions = answered(ends);
+      if (positions.length === 0) endAsFirst(session, ends);
       // B5: better than nothing, should the money end here.
       session.output = vote(positions);
       stopIfSpent(deps, Object.values(ends));
@@ -126,15 +132,18 @@ function said(name: string, end: WorkerEnd): { readonly answer: string } | { rea
   return end.kind === "answered" ? { answer: end.text } : { why: whyNot(name, end) };
 }
 
-/** In the order of the debaters. If nobody answered, the first one's end is the debate's. */
+/** In the order of the debaters. */
 function answered(ends: Readonly<Record<string, WorkerEnd>>): readonly Position[] {
-  const all = Object.entries(ends);
-  const positions = all.flatMap(([name, end]) =>
+  return Object.entries(ends).flatMap(([name, end]) =>
     end.kind === "answered" ? [{ name, answer: end.text }] : [],
   );
-  const [first] = all;
-  if (positions.length === 0 && first !== undefined) answerOf(...first);
-  return positions;
+}
+
+/** Nobody answered: the first one's end is the debate's. B5: what was answered the round before is more than what it had begun to say. */
+function endAsFirst(session: AgentSession, ends: Readonly<Record<string, WorkerEnd>>): void {
+  const [first] = Object.entries(ends);
+  if (first !== undefined && session.output === "") endWith(session, ...first);
+  if (first !== undefined) answerOf(...first);
 }
 
 /** Each with each other. */

@@ -17,6 +17,7 @@ import {
   type TaskOutcome,
   type WorkerInput,
 } from "../../kernel/index.ts";
+import { WorkerBound } from "./worker-bound.ts";
 
 /** What a worker's task came to. H4: a refused seat is one of them. */
 export type WorkerEnd =
@@ -74,12 +75,18 @@ export function endOf(outcome: TaskOutcome): WorkerEnd {
     : { kind: "stopped", status, text, outcome };
 }
 
-/** What a worker said. One that did not come to an answer stops whoever needs it, as it was stopped itself. */
+/**
+ * What a worker said. One that did not come to an answer stops whoever needs it, as it was stopped itself: by a bound or a dead end
+ * (`boundByWorkers` sees to that), an exhausted budget, a guardrail; anything else is `child_failed`.
+ */
 export function answerOf(name: string, end: WorkerEnd): string {
   if (end.kind === "answered") return end.text;
   if (end.kind === "refused")
     throw new Fault("child_failed", whyNot(name, end), { details: { reason: end.reason } });
-  const { failure } = end.outcome;
+  const { failure, interruption } = end.outcome;
+  if (interruption?.status === "guardrail_tripped")
+    throw new MiddlewareTermination(interruption.reason, { by: name });
+  if (interruption !== undefined) throw new WorkerBound(name, interruption);
   if (failure?.code === "budget_exhausted" || failure?.code === "guardrail_tripped")
     throw reviveFault(failure);
   throw new Fault("child_failed", whyNot(name, end), {
@@ -108,21 +115,10 @@ function ordinal(taskId: string): number {
   return Number(parseTaskId(taskId).slice(1));
 }
 
-/**
- * What a worker came to is what its employer comes to. One that met a bound of its own, or a dead end, ends its employer the same way: then
- * `false`. B5: what it had said is there also when it stops its employer.
- */
-export function endWith(session: AgentSession, name: string, end: WorkerEnd): boolean {
+/** What a worker came to is what its employer comes to. B5: what it had said is there also when it stops its employer. */
+export function endWith(session: AgentSession, name: string, end: WorkerEnd): void {
   if (end.kind !== "refused" && end.text !== "") session.output = end.text;
-  if (end.kind === "stopped" && end.outcome.interruption !== undefined) {
-    const { status, reason } = end.outcome.interruption;
-    if (status === "guardrail_tripped") throw new MiddlewareTermination(reason, { by: name });
-    session.interrupted = true;
-    session.interruptionReason = reason;
-    return false;
-  }
   answerOf(name, end);
-  return true;
 }
 
 /** In words a model can react to. */

@@ -12,6 +12,7 @@ import { shareIn } from "./json-answer.ts";
 import { askHelper, questionOf, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { answerWanted, hiring, Roster, type Members } from "./roster.ts";
+import { boundByWorkers } from "./worker-bound.ts";
 
 export interface RouterOptions {
   /** The specialists, by the name of their route. Described well, they are chosen well. */
@@ -51,7 +52,11 @@ export class Router implements Architecture {
     this.#isShared = conversationScope === "shared";
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    return boundByWorkers(session, this.#go(session, deps, prompt));
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const question = await questionOf(session, deps, prompt);
     const { route, confidence } = await this.#choose(session, deps, question);
     yield note(this.name, "classified", { route: route ?? null, confidence });
@@ -67,7 +72,8 @@ export class Router implements Architecture {
     const member = this.#routes.get(chosen);
     const options = hiring(member, this.#isShared ? undefined : `route_${chosen}`);
     const end = await hire(deps, { worker: member.agent, input: this.#brief(question), options });
-    if (endWith(session, chosen, end)) yield note(this.name, "completed", { route: chosen });
+    endWith(session, chosen, end);
+    yield note(this.name, "completed", { route: chosen });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {

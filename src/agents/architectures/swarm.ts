@@ -19,6 +19,7 @@ import { endWith, hire } from "./hire.ts";
 import { questionOf, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
+import { boundByWorkers } from "./worker-bound.ts";
 
 /** What a hand-over is, for whoever decides what the one it goes to is told. */
 export interface SwarmHandOver {
@@ -103,7 +104,11 @@ export class Swarm implements Architecture {
     this.#detectCycles = detectCycles;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    return boundByWorkers(session, this.#go(session, deps, prompt));
+  }
+
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const question = await questionOf(session, deps, prompt);
     const path = [this.#entry];
     let input = this.#opening(question);
@@ -118,8 +123,8 @@ export class Swarm implements Architecture {
       const end = await hire(deps, { worker: member.agent, input, options: hiring(member) });
       if (end.kind !== "answered") yield note(this.name, "peer_interrupted", { agent: active });
       session.metadata["swarm"] = { path: [...path] };
-      if (!endWith(session, active, end) || end.kind !== "answered") return;
-      const over = handOverIn(end.metadata);
+      endWith(session, active, end);
+      const over = end.kind === "answered" ? handOverIn(end.metadata) : undefined;
       if (over === undefined) {
         yield note(this.name, "completed", { agent: active, handoffs: path.length - 1 });
         return;

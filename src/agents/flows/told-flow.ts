@@ -5,9 +5,10 @@ import {
   type FlowEvents,
   type RunStatus,
 } from "../../kernel/index.ts";
+import { WorkerBound, boundByWorkers } from "../architectures/worker-bound.ts";
 import { stopOf } from "../closing.ts";
 
-/** What every flow tells of itself: that it begins, and how it ends, also when it is stopped. */
+/** What every flow tells of itself: that it begins, and how it ends, also when it is stopped. It ends by a bound that a step has met. */
 export async function* toldFlow(
   flow: string,
   session: AgentSession,
@@ -15,7 +16,7 @@ export async function* toldFlow(
 ): AsyncIterable<EventDraft> {
   yield eventDraft("flow_start", { flow });
   try {
-    yield* work;
+    yield* boundByWorkers(session, work);
   } catch (error) {
     yield eventDraft("flow_end", { flow, status: statusOf(error) });
     throw error;
@@ -34,5 +35,5 @@ export function stepEnd(data: FlowEvents["flow_step_end"]): EventDraft {
 }
 
 export function statusOf(error: unknown): RunStatus {
-  return stopOf(error)?.status ?? "failed";
+  return error instanceof WorkerBound ? error.met.status : (stopOf(error)?.status ?? "failed");
 }

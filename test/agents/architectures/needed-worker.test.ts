@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import {
+  actorCritic,
+  blackboard,
+  debate,
+  router,
+  selfRefine,
+  swarm,
+} from "../../../src/agents/architectures/index.ts";
+import { Agent, Conditional, END, Parallel, Sequential, START, tool, Workflow } from "../../../src/index.ts";
+import type { Architecture } from "../../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { runAlone, worker } from "../company.ts";
+
+const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+
+/** Works on for longer than it may. */
+function tireless(name: string): Agent {
+  const turn: ScriptStep = { text: `${name} works`, toolCalls: [{ name: "look", input: {} }] };
+  return worker(name, [turn, turn], { tools: [look], maxTurns: 2 }).agent;
+}
+
+/** Comes to a dead end. */
+function lost(name: string): Agent {
+  const architecture = router({ routes: { nowhere: worker(`${name}.nowhere`, []).agent } });
+  return new Agent({ name, model: scriptedModel(["route: ?"]), architecture });
+}
+
+const says = (name: string, ...script: readonly string[]): Agent => worker(name, script).agent;
+const team = (architecture: Architecture): Agent =>
+  new Agent({ name: "team", model: scriptedModel(["route: a", "unused"]), architecture });
+
+type Needing = readonly [what: string, agent: (needed: (name: string) => Agent) => Agent, output: string];
+
+/** All who need an answer of one of those who work for them, and what there is without it. */
+const all: readonly Needing[] = [
+  ["the actor", (n) => team(actorCritic({ actor: n("a"), critic: says("c") })), "a works"],
+  ["the critic", (n) => team(actorCritic({ actor: says("a", "work"), critic: n("c") })), "work"],
+  ["all debaters", (n) => team(debate({ debaters: { a: n("a"), b: n("b") } })), "a works"],
+  [
+    "the judge",
+    (n) => team(debate({ debaters: { a: says("a", "1", "1"), b: says("b", "2", "2") }, judge: n("j") })),
+    "1",
+  ],
+  ["a specialist", (n) => team(router({ routes: { a: n("a") } })), "a works"],
+  ["a peer", (n) => team(swarm({ peers: { a: n("a"), b: says("b") } })), "a works"],
+  ["the coordinator", (n) => team(blackboard({ agents: { a: says("a") }, coordinator: n("c") })), ""],
+  [
+    "the decider",
+    (n) => team(blackboard({ agents: { a: says("a", "a note") }, decider: n("c"), maxRounds: 1 })),
+    "a note",
+  ],
+  [
+    "a step of a sequential flow",
+    (n) => new Sequential({ name: "team", steps: [says("a", "A"), n("b")] }),
+    "Go.\n\nA\n\nb works",
+  ],
+  [
+    "all branches of a parallel flow",
+    (n) => new Parallel({ name: "team", branches: [n("a"), n("b")] }),
+    "a works\n\nb works",
+  ],
+  [
+    "the branch of a conditional flow",
+    (n) => new Conditional({ name: "team", predicate: () => true, ifTrue: n("a"), ifFalse: says("b") }),
+    "a works",
+  ],
+  [
+    "a node of a workflow",
+    (n) =>
+      new Workflow({
+        name: "team",
+        nodes: { a: n("a") },
+        edges: [
+          [START, "a"],
+          ["a", END],
+        ],
+      }),
+    "a works",
+  ],
+];
+
+describe("one that is needed", () => {
+  test.each(all)("and is out of turns ends it as max_turns: %s", async (_what, agent, output) => {
+    const { result, events } = await runAlone(agent(tireless));
+    expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_turns_exceeded", output });
+    expect(result.failure).toBeNull();
+    const ends = events.flatMap((event) =>
+      event.type === "flow_end" || event.type === "flow_step_end" ? [event.data.status] : [],
+    );
+    expect(ends.every((status) => status === "max_turns" || status === "completed")).toBe(true);
+  });
+
+  test.each(all)("and comes to a dead end is its dead end: %s", async (_what, agent) => {
+    const { result } = await runAlone(agent(lost));
+    expect(result).toMatchObject({ status: "failed", interruptionReason: "router_unresolved" });
+    expect(result.failure).toBeNull();
+  });
+
+  test("is a bound to what is wrapped around it, too", async () => {
+    const base = debate({ debaters: { a: tireless("a"), b: tireless("b") } });
+    const { result } = await runAlone(team(selfRefine(base)));
+    expect(result).toMatchObject({ status: "max_turns", output: "a works" });
+  });
+
+  test("keeps what was whole before: an actor's work, the answers of a round", async () => {
+    const turn = { text: "hm", toolCalls: [{ name: "look", input: {} }] };
+    const once = (name: string): Agent =>
+      worker(name, [`${name} 1`, turn, turn], { tools: [look], maxTurns: 2 }).agent;
+    const acted = team(actorCritic({ actor: once("a"), critic: says("c", "score: 0", "score: 0") }));
+    expect((await runAlone(acted)).result).toMatchObject({ status: "max_turns", output: "a 1" });
+    const debated = team(debate({ debaters: { a: once("a"), b: once("b") } }));
+    expect((await runAlone(debated)).result).toMatchObject({ status: "max_turns", output: "a 1" });
+  });
+});
