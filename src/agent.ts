@@ -61,7 +61,7 @@ const checks = new WeakMap<JsonSchema, JsonSchemaCheck>();
 function checkFor(schema: JsonSchema): JsonSchemaCheck {
   const known = checks.get(schema);
   if (known !== undefined) return known;
-  const check = new JsonSchemaCheck("the schema of the output", schema);
+  const check = new JsonSchemaCheck("the schema that was given", schema);
   checks.set(schema, check);
   return check;
 }

@@ -48,6 +48,7 @@ import { withGuardrailModels } from "./guardrails/guarded-run.ts";
 import { invokeIn, type InvocationPlan } from "./invocation.ts";
 import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import { refuseNamesakesBelow } from "./namesakes.ts";
 import { runUntil, type RunUntilOptions } from "./run-until.ts";
 import type { StopHook } from "./stop-hook.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
@@ -117,8 +118,8 @@ export interface AgentHome {
 }
 
 export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
-  /** Of the whole run: tightens the deadline. */
-  readonly timeoutMs?: number;
+  /** Of the whole run: tightens the deadline. `null`: it does not. */
+  readonly timeoutMs?: number | null;
   /** Where it is to run; the default runtime unless told. */
   readonly runtime?: Runtime;
   /** The answer is to be JSON that fits. */
@@ -176,6 +177,7 @@ export class Agent implements HostedAgent {
         `maxTurns of agent ${name} is ${maxTurns}: it must be an integer from 1`,
       );
     this.colleagues = colleaguesOf(this.architecture, options.colleagues ?? []);
+    if (this.colleagues.length > 0) refuseNamesakesBelow(this);
     this.models = modelsOf(this.architecture, options);
     const tools = toolsIn(options.tools);
     refuseTwice(name, tools);
@@ -288,7 +290,7 @@ export class Agent implements HostedAgent {
     const at = runtime ?? (await this.#runtime());
     const { budget = {} } = options;
     const deadlineMs =
-      timeoutMs === undefined ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
+      timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
     if (read === undefined) throw refusedInput(this.name);
     const schema = output ?? read.output;

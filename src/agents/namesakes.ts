@@ -13,3 +13,15 @@ export function refuseNamesakes(where: string, agents: readonly Agent[]): void {
     known.set(id, agent);
   }
 }
+
+/** The same of an agent, all it may hire, and all they may: a run of it is refused for that, so it is when it is made. */
+export function refuseNamesakesBelow(agent: Agent): void {
+  const known = new Set<Agent>();
+  const look = (at: Agent): void => {
+    if (known.has(at)) return;
+    known.add(at);
+    for (const colleague of at.colleagues ?? []) look(colleague);
+  };
+  look(agent);
+  refuseNamesakes(`agent ${agent.id}, with all it may hire,`, [...known]);
+}

@@ -239,15 +239,15 @@ describe("an invocation that is stopped before its output was looked at", () => 
 
 describe("the default runtime", () => {
   test("refuses a team in which two have one name, rather than hire one for the other", async () => {
-    const [first, second] = [scriptedModel(["first"]), scriptedModel(["second"])];
+    const twin = (): Agent => new Agent({ name: "twin", model: scriptedModel([]) });
+    // One of your own that hires others later.
+    const late = { id: formatAgentId({ name: "late" }), colleagues: [] as Agent[], run: async () => null };
     const lead = new OrchestratorAgent({
       name: "twins",
       model: scriptedModel(handsTo("b")),
-      subAgents: [
-        { agent: new Agent({ name: "twin", model: first }), key: "a" },
-        { agent: new Agent({ name: "twin", model: second }), key: "b" },
-      ],
+      subAgents: [{ agent: late }, { agent: twin() }],
     });
+    late.colleagues.push(twin());
     await expect(lead.invoke("Go")).rejects.toMatchObject({
       code: "already_exists",
       message: expect.stringContaining("two agents of one run are both twin"),

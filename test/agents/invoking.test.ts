@@ -1,12 +1,20 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { registerArchitecture } from "../../src/agents/architectures/index.ts";
+import {
+  blackboard,
+  debate,
+  deepAgent,
+  registerArchitecture,
+  supervisor,
+} from "../../src/agents/architectures/index.ts";
 import {
   Agent,
   HookEvent,
   HookManager,
   memoryStore,
   openRuntime,
+  OrchestratorAgent,
   PromptHistory,
+  Sequential,
   sha256,
   tool,
 } from "../../src/index.ts";
@@ -93,6 +101,20 @@ describe("invoke", () => {
     const coming = agent.invoke("Now", { runtime, timeoutMs: 1_000 });
     await clock.advance(1_500);
     expect(await coming).toMatchObject({ status: "deadline_exceeded" });
+    await runtime.close();
+  });
+
+  test("timeoutMs: null is none, as for every bound (B2)", async () => {
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ clock });
+    const late = { text: "late", delayMs: 60_000 };
+    const agent = new Agent({ name: "slow", model: scriptedModel([late, late], { clock }) });
+    const unbounded = agent.invoke("Now", { runtime, timeoutMs: null });
+    await clock.advance(60_000);
+    expect(await unbounded).toMatchObject({ status: "completed" });
+    const bounded = agent.invoke("Now", { runtime, timeoutMs: null, budget: { deadlineMs: 1_000 } });
+    await clock.advance(1_500);
+    expect(await bounded).toMatchObject({ status: "deadline_exceeded" });
     await runtime.close();
   });
 
@@ -219,6 +241,35 @@ describe("what an agent is made of", () => {
   test("two tools of one name are refused, and turns below one", () => {
     expect(() => scout([], { tools: [look, look] })).toThrow("agent scout has two tools named look");
     expect(() => scout([], { maxTurns: 0 })).toThrow("maxTurns of agent scout is 0");
+  });
+
+  test("two agents of one name are refused wherever it could hire them", () => {
+    const twin = (): Agent => new Agent({ name: "twin", model: scriptedModel([]) });
+    const model = scriptedModel([]);
+    const by = (architecture: Architecture) => () => new Agent({ name: "lead", model, architecture });
+    const other = new Agent({ name: "other", model });
+    const one = twin();
+    const within = new Sequential({ name: "within", steps: [twin()] });
+    const made = [
+      () =>
+        new OrchestratorAgent({
+          name: "lead",
+          model,
+          subAgents: [
+            { agent: one, key: "one" },
+            { agent: twin(), key: "two" },
+          ],
+        }),
+      () => new OrchestratorAgent({ name: "twin", model, subAgents: [{ agent: one }] }),
+      () => new Agent({ name: "lead", model, colleagues: [one, twin()] }),
+      () => new Sequential({ name: "lead", steps: [within, one] }),
+      by(debate({ debaters: { one, other }, judge: twin() })),
+      by(blackboard({ agents: { one }, decider: twin() })),
+      by(supervisor({ workers: { one }, spawnable: twin() })),
+      by(deepAgent({ subAgents: { one, two: twin() } })),
+    ];
+    for (const make of made) expect(make).toThrow("with all it may hire, has two agents named twin");
+    expect(by(supervisor({ workers: { one }, spawnable: one }))).not.toThrow();
   });
 
   test("an architecture by its name; an unknown one says which there are", async () => {

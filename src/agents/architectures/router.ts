@@ -1,4 +1,5 @@
 import {
+  describeValue,
   Fault,
   type AgentSession,
   type Architecture,
@@ -47,6 +48,11 @@ export class Router implements Architecture {
       throw new Fault(
         "invalid_argument",
         `fallbackRoute of router is ${fallbackRoute}, which is no route; there are: ${this.#routes.names.join(", ")}`,
+      );
+    if (conversationScope !== "per_route" && conversationScope !== "shared")
+      throw new Fault(
+        "invalid_argument",
+        `conversationScope of router is ${describeValue(conversationScope)}: it must be per_route or shared`,
       );
     this.#fallback = fallbackRoute;
     this.#isShared = conversationScope === "shared";

@@ -1,4 +1,5 @@
 import {
+  describeValue,
   Fault,
   textOf,
   type AgentSession,
@@ -11,7 +12,7 @@ import {
   type WorkerBrief,
 } from "../../kernel/index.ts";
 import type { Agent } from "../agent.ts";
-import { opening } from "../agent-input.ts";
+import { opening, readInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
 import { countOf } from "./bound.ts";
 import { HandingOver, handOverIn, type HandOver } from "./hand-over.ts";
@@ -64,6 +65,7 @@ export class Swarm implements Architecture {
   readonly thinks = false;
   readonly #peers: Roster;
   readonly #filters: ReadonlyMap<string, NonNullable<SwarmPeer["inputFilter"]>>;
+  readonly #schemas: readonly (readonly [peer: string, schema: JsonSchema])[];
   readonly #entry: string;
   readonly #maxHandoffs: number;
   readonly #detectCycles: boolean;
@@ -76,6 +78,19 @@ export class Swarm implements Architecture {
       "agent" in peer ? peer : { agent: peer },
     ]);
     const plain = new Roster("swarm", "peers", Object.fromEntries(given), 2);
+    for (const [name, { input, inputFilter }] of given) {
+      if (input !== undefined && !isRecord(input))
+        throw new Fault(
+          "invalid_argument",
+          `input of peer ${name} of swarm is ${describeValue(input)}: it must be a JSON Schema, as an object`,
+        );
+      if (inputFilter !== undefined && typeof inputFilter !== "function")
+        throw new Fault(
+          "invalid_argument",
+          `inputFilter of peer ${name} of swarm is ${describeValue(inputFilter)}: it must be a function`,
+        );
+    }
+    this.#schemas = given.flatMap(([name, { input }]) => (input === undefined ? [] : [[name, input]]));
     const of = options.name ?? plain.names.join(".");
     this.#passesOn = passFullHistory;
     const derived = given.map(([name, { input: _input, inputFilter: _filter, ...peer }]) => {
@@ -109,6 +124,7 @@ export class Swarm implements Architecture {
   }
 
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+    await this.#acceptSchemas(deps);
     const question = await questionOf(session, deps, prompt);
     const path = [this.#entry];
     let input = this.#opening(question);
@@ -154,6 +170,18 @@ export class Swarm implements Architecture {
     return this.#peers.agents;
   }
 
+  /** Before anything is paid: nobody could ever be handed over to by a schema that is none. */
+  async #acceptSchemas(deps: Dependencies): Promise<void> {
+    for (const [name, schema] of this.#schemas) {
+      try {
+        await deps.problemsOf(schema, null);
+      } catch (error) {
+        const { message } = Fault.from(error);
+        throw new Fault("invalid_argument", `input of peer ${name} of swarm: ${message}`, { cause: error });
+      }
+    }
+  }
+
   #opening(question: Question): WorkerBrief {
     const { format } = question;
     const schema = format?.type === "json" ? format.schema : undefined;
@@ -175,8 +203,12 @@ export class Swarm implements Architecture {
     const shown = this.#passesOn ? history : [];
     if (filter !== undefined) {
       const told = await ctx.step(`input of ${to}`, async () => {
-        const brief = await filter({ from, to, message, input, history: shown });
-        return brief as unknown as JsonValue;
+        const brief = (await filter({ from, to, message, input, history: shown })) as unknown as JsonValue;
+        if (isRecord(brief) && readInput(brief) !== undefined) return brief;
+        throw new Fault(
+          "invalid_argument",
+          `inputFilter of peer ${to} of swarm gave ${describeValue(brief)}: it must give { prompt, instructions?, history? }, the prompt a text or a list of parts`,
+        );
       });
       return told as unknown as WorkerBrief;
     }
@@ -188,6 +220,10 @@ export class Swarm implements Architecture {
 function stop(session: AgentSession, reason: string): void {
   session.interrupted = true;
   session.interruptionReason = reason;
+}
+
+function isRecord(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** There and back and there again. */

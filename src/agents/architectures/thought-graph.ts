@@ -1,4 +1,4 @@
-import { Fault } from "../../kernel/index.ts";
+import { describeValue, Fault } from "../../kernel/index.ts";
 import { countOf, scoreOf } from "./bound.ts";
 
 interface OperationBase {
@@ -97,8 +97,15 @@ function bounded(name: string, operation: ThoughtOperation): Bounded<PlacedOpera
         maxRounds: countOf(at, "maxRounds", operation.maxRounds ?? 1),
         threshold: scoreOf(at, "threshold", operation.threshold ?? 0.9),
       };
-    default:
+    case "score":
+    case "aggregate":
       return { do: operation.do };
+    default: {
+      const { do: unknown } = operation as { readonly do: unknown };
+      throw refused(
+        `operation ${name} is to do ${describeValue(unknown)}: it must be generate, score, keep_best, aggregate or refine`,
+      );
+    }
   }
 }
 

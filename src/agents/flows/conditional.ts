@@ -1,4 +1,5 @@
 import {
+  describeValue,
   eventDraft,
   Fault,
   type Agent,
@@ -14,7 +15,7 @@ import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 export interface ConditionalFlowOptions {
-  /** Of the input. Journaled, so asked once. One that throws is recorded, and counts as `false`. */
+  /** Of the input. Journaled, so asked once. What it gives counts as JavaScript has it; one that throws is recorded, and counts as `false`. */
   readonly predicate: (text: string) => boolean | Promise<boolean>;
   readonly ifTrue: Agent;
   readonly ifFalse: Agent;
@@ -27,6 +28,11 @@ export class ConditionalFlow implements Architecture {
   readonly #options: ConditionalFlowOptions;
 
   constructor(options: ConditionalFlowOptions) {
+    if (typeof options.predicate !== "function")
+      throw new Fault(
+        "invalid_argument",
+        `predicate of a ${this.name} flow is ${describeValue(options.predicate)}: it must be a function of the input`,
+      );
     refuseNamesakes(`a ${this.name} flow`, [options.ifTrue, options.ifFalse]);
     this.#options = options;
   }
@@ -56,7 +62,9 @@ export class ConditionalFlow implements Architecture {
   #holds({ ctx }: Dependencies, prompt: string): Promise<boolean> {
     return ctx.step("predicate", async (step) => {
       try {
-        return await this.#options.predicate(prompt);
+        // What a match or a find gives is a yes or a no as well, and no JSON (J10).
+        const given: unknown = await this.#options.predicate(prompt);
+        return Boolean(given);
       } catch (error) {
         step.ctx.tell(eventDraft("hook_error", { hook: "predicate", failure: Fault.from(error).toJSON() }));
         return false;

@@ -203,6 +203,10 @@ describe("Graph of Thoughts", () => {
       [{ do: "generate" }, { do: "refine", threshold: 2 }],
       "threshold of operation op_2 of graphOfThoughts is 2: it must be a number from 0 to 1",
     ],
+    [
+      [{ do: "generate" }, { do: "guess" as "score" }],
+      'operation op_2 is to do "guess": it must be generate, score, keep_best, aggregate or refine',
+    ],
   ] as const)("refuses the operations %j", ([operations, message]) => {
     expect(() => graphOfThoughts({ operations })).toThrow(message);
   });

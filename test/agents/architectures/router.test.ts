@@ -214,6 +214,11 @@ describe("a router", () => {
     ["a name that is none", { routes: { "a b": worker("a", []).agent } }, "in routes of router is no name"],
     ["a fallback that is no route", { fallbackRoute: "garden" }, "fallbackRoute of router is garden"],
     ["a confidence beyond all", { requireConfidence: 2 }, "requireConfidence of router is 2"],
+    [
+      "a scope that is none",
+      { conversationScope: "mine" as never },
+      'conversationScope of router is "mine": it must be per_route or shared',
+    ],
   ])("refuses %s", (_what, more, message) => {
     expect(() => desk([], more)).toThrow(message);
   });

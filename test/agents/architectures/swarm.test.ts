@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { reflexion, selfRefine, swarm, type SwarmOptions } from "../../../src/agents/architectures/index.ts";
 import { Agent, tool } from "../../../src/index.ts";
-import { parseSessionId } from "../../../src/kernel/index.ts";
+import { parseSessionId, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/bench-runtime.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
@@ -283,6 +283,40 @@ describe("a swarm", () => {
     await clock.advance(1_000);
     expect(bank.model.calls).toHaveLength(1);
   });
+
+  test("a schema that is none is refused before anything is paid", async () => {
+    const [desk, bank] = [worker("desk", ["Hello."]), worker("bank", [])];
+    const make = (input: JsonObject): Agent =>
+      new Agent({
+        name: "band",
+        architecture: swarm({ peers: { desk: desk.agent, bank: { agent: bank.agent, input } } }),
+      });
+    const { result } = await runAlone(make({ type: "nonsense" }));
+    expect(result).toMatchObject({ status: "failed", turns: 0, failure: { code: "invalid_argument" } });
+    expect(result.failure?.message).toContain(
+      "input of peer bank of swarm: the schema that was given is not a JSON Schema",
+    );
+    expect(desk.model.calls).toEqual([]);
+    expect(() => make([] as never)).toThrow(
+      "input of peer bank of swarm is an array: it must be a JSON Schema",
+    );
+  });
+
+  test.each([undefined, null, "Pay.", {}, { prompt: 7 }, { prompt: "Pay.", history: "none" }])(
+    "a filter that gives %j is told what it must give",
+    async (given) => {
+      const [desk, bank] = [worker("desk", [to("bank")]), worker("bank", [])];
+      const peers = {
+        desk: desk.agent,
+        bank: { agent: bank.agent, inputFilter: () => given as never },
+      };
+      const { result } = await runAlone(new Agent({ name: "band", architecture: swarm({ peers }) }));
+      expect(result).toMatchObject({ status: "failed", failure: { code: "invalid_argument" } });
+      expect(result.failure?.message).toContain("inputFilter of peer bank of swarm gave");
+      const wrong = { ...peers, bank: { agent: bank.agent, inputFilter: {} as never } };
+      expect(() => swarm({ peers: wrong })).toThrow("inputFilter of peer bank of swarm is an object");
+    },
+  );
 
   test("refuses what cannot be; two swarms may share an agent", async () => {
     expect(() => band({ desk: [] })).toThrow("swarm needs at least 2 agents: peers has 1");

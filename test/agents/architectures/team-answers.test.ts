@@ -142,10 +142,11 @@ test("agents of one name cannot be told apart, so no team takes two of them", ()
   expect(() => debate({ debaters: { a: one, b: one } })).not.toThrow();
 });
 
-test("nor is a worker taken for its boss", async () => {
-  const boss = supervisor({ workers: { a: worker("bot", []).agent } });
-  const agent = new Agent({ name: "bot", model: scriptedModel([]), architecture: boss });
-  await expect(agent.invoke("Go.")).rejects.toThrow("two agents of one run are both bot");
+test("nor is a worker taken for its boss", () => {
+  const architecture = supervisor({ workers: { a: worker("bot", []).agent } });
+  expect(() => new Agent({ name: "bot", model: scriptedModel([]), architecture })).toThrow(
+    "agent bot, with all it may hire, has two agents named bot: give one of them another name",
+  );
 });
 
 test("names that objects have of themselves, and numbers, are names like any other", async () => {

@@ -295,6 +295,23 @@ describe("a conditional flow", () => {
     expect(toldBy(events)).toHaveLength(4);
   });
 
+  test("one that gives no boolean counts as JavaScript has it", async () => {
+    const flow = (predicate: (text: string) => unknown): Conditional =>
+      new Conditional({
+        name: "c",
+        predicate: predicate as typeof isYes,
+        ifTrue: speaker("yes", "told yes").agent,
+        ifFalse: speaker("no", "told no").agent,
+      });
+    for (const truthy of [(text: string) => text.match(/yes/u), async () => new Map(), () => 1])
+      expect((await ran(flow(truthy), "yes")).result.output).toBe("told yes");
+    for (const falsy of [(text: string) => text.match(/no/u), async () => undefined, () => 0])
+      expect((await ran(flow(falsy), "yes")).result.output).toBe("told no");
+    expect(() => flow(undefined as never)).toThrow(
+      "predicate of a conditional flow is undefined: it must be a function of the input",
+    );
+  });
+
   test("one that throws takes the false branch, and is recorded", async () => {
     const flow = new Conditional({
       name: "c",
