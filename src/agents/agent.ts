@@ -38,7 +38,7 @@ import {
 } from "../kernel/index.ts";
 import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { AgentStream } from "./agent-stream.ts";
-import { acceptSchema, type SchemaCheck } from "./answer-format.ts";
+import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { architectureNamed } from "./architectures/registry.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 import type { Summarizer } from "./compaction/summarizer.ts";
@@ -294,7 +294,10 @@ export class Agent implements HostedAgent {
     const read = readInput(input as JsonValue);
     if (read === undefined) throw refusedInput(this.name);
     const schema = output ?? read.output;
-    if (schema !== undefined) await acceptSchema(this.#plan.check, schema);
+    if (schema !== undefined) {
+      acceptForm(this, this.architecture);
+      await acceptSchema(this.#plan.check, schema);
+    }
     const asked = output === undefined ? input : { ...requestOf(input), output };
     return at.submit(this, asked as JsonValue, {
       ...options,

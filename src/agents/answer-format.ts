@@ -4,9 +4,12 @@ import {
   eventDraft,
   Fault,
   messageText,
+  modelFor,
   toolCallsOf,
   userMessage,
+  type Agent,
   type AgentSession,
+  type Architecture,
   type Dependencies,
   type JsonSchema,
   type JsonValue,
@@ -24,6 +27,15 @@ export type SchemaCheck = (
 export function acceptSchema(check: SchemaCheck, schema: JsonSchema): void | Promise<void> {
   const problems = check(schema, null);
   if (problems instanceof Promise) return problems.then(() => undefined);
+}
+
+/** Throws if nobody could give an answer in a form, before anything is paid for it. */
+export function acceptForm(agent: Agent, { name, formless = false }: Architecture): void {
+  if (formless && modelFor(agent, "main") === undefined)
+    throw new Fault(
+      "invalid_argument",
+      `the answer of ${agent.id}, by ${name}, is all that was said, which fits no schema: give it a model to put that into the form, or ask the agent that gives the last answer for it`,
+    );
 }
 
 /** How often the model is asked again when its answer does not fit; each is a call that is paid. */

@@ -20,7 +20,7 @@ import {
   type Turn,
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
-import { acceptSchema, fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
+import { acceptForm, acceptSchema, fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
@@ -176,7 +176,10 @@ class Invocation {
     const session = this.#session;
     const ctx = this.#ctx;
     const { output: schema } = this.#given;
-    if (schema !== undefined) await acceptSchema(check, schema);
+    if (schema !== undefined) {
+      acceptForm(agent, architecture);
+      await acceptSchema(check, schema);
+    }
     this.#prompt = this.#given.prompt;
     for (let continued = 0; ; continued++) {
       this.#roundFrom = session.messages.length;

@@ -15,6 +15,11 @@ export interface Architecture {
   readonly name: string;
   /** `false`: all it does is set others to work, and its agent needs no model. */
   readonly thinks?: boolean;
+  /**
+   * `true`: what it answers is never JSON of a form that is wanted, whoever works for it. Then only a model of its agent's can put it into
+   * one; without a model such a wish is refused before anything is paid.
+   */
+  readonly formless?: boolean;
   /** The architecture it is wrapped around. */
   readonly base?: Architecture;
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft>;

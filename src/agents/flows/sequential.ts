@@ -11,6 +11,8 @@ import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 export class SequentialFlow implements Architecture {
   readonly name = "sequential";
   readonly thinks = false;
+  /** It begins with the input. */
+  readonly formless = true;
   readonly #steps: readonly FlowStep[];
 
   constructor(steps: readonly Agent[]) {

@@ -118,6 +118,27 @@ describe("a sequential flow", () => {
     expect(toldBy(events).at(-1)).toBe("end budget_exhausted");
   });
 
+  test("an answer in a form is its model's to give; without one it is refused before anything is paid", async () => {
+    const output = { type: "object", required: ["n"] } as const;
+    const one = speaker("one", '{"n":1}', '{"n":2}');
+    const flow = new Sequential({ name: "s", steps: [one.agent] });
+    const said = "the answer of s, by sequential, is all that was said, which fits no schema";
+    await expect(flow.invoke("x", { output })).rejects.toThrow(said);
+    const around = new Conditional({
+      name: "c",
+      predicate: () => true,
+      ifTrue: flow,
+      ifFalse: speaker("no").agent,
+    });
+    const inside = await around.invoke("x", { output });
+    expect(inside).toMatchObject({ status: "failed", turns: 0, failure: { code: "child_failed" } });
+    expect(inside.failure?.message).toContain(said);
+    expect(one.model.calls).toEqual([]);
+    const model = scriptedModel(['{"n":7}']);
+    const able = new Sequential({ name: "s", steps: [one.agent], model });
+    expect(await able.invoke("x", { output })).toMatchObject({ status: "completed", output: { n: 7 } });
+  });
+
   test("H4: without a seat for a step it stops and says who holds them", async () => {
     const flow = new Sequential({
       name: "s",
