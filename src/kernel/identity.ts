@@ -106,9 +106,15 @@ export function formatSessionId(id: string): SessionId {
   return parseSessionId(`ses_${id}`);
 }
 
-/** That of a run which was given none: whoever comes back to it has to be told its name. */
-export function unnamedSessionId(runId: RunId): SessionId {
-  return `ses_${runId}` as SessionId;
+/** That of a run which was given none: whoever comes back to it has to be told its name. `number`: where those below it are others' (from 1). */
+export function unnamedSessionId(runId: RunId, number = 1): SessionId {
+  return (number === 1 ? `ses_${runId}` : `ses_${runId}.${number}`) as SessionId;
+}
+
+/** Whether it is one of those; no id of a run has a dot. */
+export function isUnnamedSession(sessionId: SessionId, runId: RunId): boolean {
+  const first = unnamedSessionId(runId);
+  return sessionId === first || sessionId.startsWith(`${first}.`);
 }
 
 export function parseSessionId(text: string): SessionId {

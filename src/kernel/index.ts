@@ -140,6 +140,7 @@ export {
   formatSessionId,
   formatTaskId,
   formatTopicId,
+  isUnnamedSession,
   parseAgentId,
   parseRunId,
   parseSessionId,

@@ -55,6 +55,7 @@ export interface SessionSummary {
   readonly sessionId: SessionId;
   readonly agentId: AgentId;
   readonly entries: number;
+  /** When its last entry was said, or when a commit began it, whichever is later: a fork's is a copy of what was said before. */
   readonly updatedAt: number;
 }
 
@@ -81,7 +82,7 @@ export interface Sessions {
   /** With those of the workers in it (`<session>/…`). */
   delete(sessionId: SessionId): Promise<void>;
   /**
-   * Deletes those that nobody named and nobody came back to (`unnamedSessionId`), whose last entry is older than this (epoch milliseconds) and
+   * Deletes those that nobody named and nobody came back to (`isUnnamedSession`), whose `updatedAt` is before this (epoch milliseconds) and
    * whose run is gone. How many. A store that keeps what it was given until it is told otherwise has none.
    */
   collect?(options: { readonly unnamedBefore: number }): Promise<number>;

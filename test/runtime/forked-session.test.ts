@@ -5,6 +5,7 @@ import {
   HistoryRetention,
   messageText,
   parseSessionId,
+  unnamedSessionId,
   userMessage,
   type Event,
   type ModelRequest,
@@ -126,6 +127,23 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await again.result();
     expect(seen(model.calls[2])).toEqual(["first?"]);
     expect([fork.sessionId, again.sessionId]).toEqual(["ses_fork", "ses_fork_2"]);
+    await runtime.close();
+  });
+
+  it("of a run whose session nobody named has one that nobody named", async () => {
+    const store = await (await prepare())();
+    const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+    const origin = await runtime.submit(
+      new Agent({ name: "scout", model: scriptedModel(["one", "two"]) }),
+      "?",
+    );
+    await origin.result();
+    const fork = await origin.fork({ at: 0 });
+    await fork.result();
+    expect(fork.sessionId).toBe(unnamedSessionId(fork.runId));
+    const entries = await store.sessions.read(fork.sessionId);
+    expect(new Set(entries.map(({ entry }) => entry.runId))).toEqual(new Set([fork.runId]));
+    expect((await store.sessions.list())[0]?.sessionId).toBe(fork.sessionId);
     await runtime.close();
   });
 

@@ -69,6 +69,52 @@ describe("a session that nobody named", () => {
     await runtime.close();
   });
 
+  test("is let go of when it is a fork's, as its origin's is", async () => {
+    const { runtime, clock, store } = await setUp(options);
+    const origin = await runtime.submit(listener, "hello");
+    await origin.result();
+    const forks = [await origin.fork({ at: 0 }), await origin.fork({ at: 0, runId: "run_again" })];
+    for (const fork of forks) await fork.result();
+    const { sessionId } = await forks[1]!.fork({ at: await store.events.lastSeq(forks[1]!.runId) });
+    expect(await sessionsIn(store)).toEqual(expect.arrayContaining([sessionId, forks[0]?.sessionId]));
+    await store.journal.delete(forks[1]!.runId);
+    const second = await origin.fork({ at: 0, runId: "run_again" });
+    await second.result();
+    expect(second.sessionId).toBe("ses_run_again.2");
+    await clock.advance(30_000);
+    expect(await sessionsIn(store)).toEqual([]);
+    await runtime.close();
+  });
+
+  test("and is a fork's is kept for so long after the fork was made", async () => {
+    const { runtime, clock, store } = await setUp({ ...options, keepEndedRunsMs: 20_000 });
+    const origin = await runtime.submit(listener, "hello");
+    await origin.result();
+    await clock.advance(19_000);
+    const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId) });
+    await fork.result();
+    await store.journal.delete(fork.runId);
+    await clock.advance(9_000);
+    expect(await sessionsIn(store)).toContain(fork.sessionId);
+    await clock.advance(30_000);
+    expect(await sessionsIn(store)).toEqual([]);
+    await runtime.close();
+  });
+
+  test("stays when it is a fork's to which somebody came back, or of a session with a name", async () => {
+    const { runtime, clock, store } = await setUp(options);
+    const origin = await runtime.submit(listener, "hello");
+    const named = await runtime.submit(listener, "hello", { sessionId: "mine" });
+    for (const run of [origin, named]) await run.result();
+    const forks = [await origin.fork({ at: 0 }), await named.fork({ at: 0 })];
+    for (const fork of forks) await fork.result();
+    const [first, second] = forks.map(({ sessionId }) => sessionId);
+    await (await runtime.submit(listener, "again", { sessionId: first! })).result();
+    await clock.advance(60_000);
+    expect(new Set(await sessionsIn(store))).toEqual(new Set(["mine", first, second]));
+    await runtime.close();
+  });
+
   test.for([-1, Number.NaN, Infinity])("is not kept for %d milliseconds", async (keepUnnamedSessionsMs) => {
     await expect(openRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
       code: "invalid_argument",

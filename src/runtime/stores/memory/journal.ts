@@ -210,7 +210,7 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) steps.forEach(sealOutcome);
     if (events !== undefined) refuseGap(events, row.events.length);
-    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
+    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions, commit.at);
     row.commits.push(commit);
     if (events !== undefined)
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);

@@ -34,14 +34,16 @@ type Writer = { readonly runId: RunId; readonly taskId?: TaskId };
 /** One session. */
 export class SessionRow {
   readonly agentId: AgentId;
-  updatedAt = 0;
+  updatedAt: number;
   size = 0;
   /** In the order of appending. */
   #placed: Placed[] = [];
   readonly #ids = new Set<string>();
 
-  constructor(agentId: AgentId) {
+  /** `at`: when it was begun. */
+  constructor(agentId: AgentId, at: number) {
     this.agentId = agentId;
+    this.updatedAt = at;
   }
 
   has(id: string): boolean {

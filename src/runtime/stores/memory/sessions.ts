@@ -1,5 +1,5 @@
 import {
-  unnamedSessionId,
+  isUnnamedSession,
   type AgentId,
   type PlacedEntry,
   type RunId,
@@ -69,9 +69,9 @@ export class MemorySessions implements Sessions {
   }
 
   /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
-  applyNow(changes: readonly SessionChange[]): void {
+  applyNow(changes: readonly SessionChange[], at = 0): void {
     refuseOrphans(changes, (sessionId, entryId) => this.#rows.get(sessionId)?.has(entryId) ?? false);
-    for (const change of changes) this.#apply(change);
+    for (const change of changes) this.#apply(change, at);
   }
 
   /** What a run wrote that never became visible. For those who delete it. */
@@ -93,18 +93,18 @@ export class MemorySessions implements Sessions {
     const runId = row.onlyRunId;
     return (
       runId !== undefined &&
-      unnamedSessionId(runId) === conversation &&
-      !this.#tables.ofSession.has(unnamedSessionId(runId))
+      isUnnamedSession(conversation as SessionId, runId) &&
+      !this.#tables.ofSession.has(conversation as SessionId)
     );
   }
 
-  #apply(change: SessionChange): void {
+  #apply(change: SessionChange, at: number): void {
     switch (change.type) {
       case "append":
-        this.#row(change).append(change);
+        this.#row(change, at).append(change);
         return;
       case "say":
-        this.#row(change).say(change);
+        this.#row(change, at).say(change);
         return;
       case "reveal":
         this.#rows.get(change.sessionId)?.reveal(change);
@@ -114,9 +114,10 @@ export class MemorySessions implements Sessions {
     }
   }
 
-  #row({ sessionId, agentId }: { readonly sessionId: SessionId; readonly agentId: AgentId }): SessionRow {
+  #row(where: { readonly sessionId: SessionId; readonly agentId: AgentId }, at: number): SessionRow {
+    const { sessionId, agentId } = where;
     let row = this.#rows.get(sessionId);
-    if (row === undefined) this.#rows.set(sessionId, (row = new SessionRow(agentId)));
+    if (row === undefined) this.#rows.set(sessionId, (row = new SessionRow(agentId, at)));
     return row;
   }
 }

@@ -192,8 +192,8 @@ export class SqliteSessions implements Sessions {
     return footing;
   }
 
-  /** For the journal, inside its transaction. */
-  applyNow(changes: readonly StrandedChange[], footing?: Footing): void {
+  /** For the journal, inside its transaction. `at`: the commit's time. */
+  applyNow(changes: readonly StrandedChange[], footing?: Footing, at = 0): void {
     const { database } = this.#tables;
     const open: OpenSession[] = [];
     for (const change of changes) {
@@ -204,7 +204,7 @@ export class SqliteSessions implements Sessions {
       if (session === undefined) {
         const row = isFree ? footing?.session : this.#find(sessionId);
         isNew = row === undefined;
-        const opened = row ?? this.#create(change);
+        const opened = row ?? this.#create(change, at);
         if (opened === undefined) continue;
         session = { ...opened, sessionId, latest: opened.updatedAt };
         open.push(session);
@@ -214,8 +214,8 @@ export class SqliteSessions implements Sessions {
         const strands = isNew || say === undefined ? [change] : this.#placed(session.id, change, say);
         for (const strand of strands) {
           const isKnown = strand === change && (isNew || isFree);
-          const at = isKnown ? this.#insert(session.id, strand, isNew) : this.#append(session.id, strand);
-          if (at !== undefined && at > session.latest) session.latest = at;
+          const saidAt = isKnown ? this.#insert(session.id, strand, isNew) : this.#append(session.id, strand);
+          if (saidAt !== undefined && saidAt > session.latest) session.latest = saidAt;
         }
         continue;
       }
@@ -317,10 +317,10 @@ export class SqliteSessions implements Sessions {
   }
 
   /** With its first entry. */
-  #create(change: StrandedChange): SessionRow | undefined {
+  #create(change: StrandedChange, at: number): SessionRow | undefined {
     if (!isStrand(change)) return undefined;
     const { sessionId, agentId } = change.first;
-    const updatedAt = latestOf(change);
+    const updatedAt = Math.max(latestOf(change), at);
     const id = this.#tables.database.insert(
       "INSERT INTO sessions (session_id, agent_id, updated_at) VALUES (?, ?, ?)",
       sessionId,
