@@ -1,4 +1,5 @@
 import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
+import type { RunSummary } from "./run-summary.ts";
 import type { Said } from "./said.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
@@ -79,8 +80,11 @@ export interface Sessions {
   readNow?(sessionId: SessionId): readonly PlacedEntry[] | undefined;
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
-  /** With those of the workers in it (`<session>/…`). */
-  delete(sessionId: SessionId): Promise<void>;
+  /**
+   * With those of the workers in it (`<session>/…`). S5: while a run is under way in one of them nothing is, and that run is the answer; no
+   * run can begin between the look and the deletion.
+   */
+  delete(sessionId: SessionId): Promise<RunSummary | undefined>;
   /**
    * Deletes those that nobody named and nobody came back to (`isUnnamedSession`), whose `updatedAt` is before this (epoch milliseconds) and
    * whose run is gone. How many. A store that keeps what it was given until it is told otherwise has none.

@@ -47,7 +47,7 @@ import { runRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
 import { submitRun } from "./submission.ts";
-import { inUse, underWay } from "./session-in-use.ts";
+import { inUse } from "./session-in-use.ts";
 import { unnamedSessions } from "./unnamed-sessions.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
@@ -309,9 +309,8 @@ class LocalRuntime implements Runtime {
   async deleteSession(text: string): Promise<void> {
     this.#life.check();
     const sessionId = parseSessionId(text);
-    const { runs } = await this.#store.journal.list({ sessionId, status: underWay, limit: 1 });
-    if (runs[0] !== undefined) throw inUse(runs[0]);
-    await this.#store.sessions.delete(sessionId);
+    const run = await this.#store.sessions.delete(sessionId);
+    if (run !== undefined) throw inUse(run);
   }
 
   close(): Promise<void> {

@@ -13,11 +13,12 @@ import {
   toolResultPart,
   userMessage,
   type ChatMessage,
+  type RunId,
   type SessionChange,
   type SessionEntry,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { agentId, rootTask, sessionId } from "./store-fixtures.ts";
+import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId } from "./store-fixtures.ts";
 
 /** What every `Sessions` must do. */
 export function sessionContract({ test, expect, open }: ContractHarness): void {
@@ -260,6 +261,45 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     const entries = (await sessions.read(sessionId)).map((each) => each.entry);
     expect(pathTo(entries, leafOf(entries))).toEqual(entries);
     expect(entries.length).toBe(4);
+  });
+
+  test("S5: a session in which a run is under way is not deleted, and the run says so", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const worker = parseSessionId(`${sessionId}/worker`);
+    await store.sessions.apply([append(entry("a", null)), append(entry("a", null), "visible", worker)]);
+    const below = { ...runRecord("b"), sessionId: worker };
+    await store.journal.create(below, { number: 0, at: 1 });
+    const inTheWay = async (): Promise<unknown> => {
+      const run = await store.sessions.delete(sessionId);
+      return run && [run.runId, run.sessionId, run.status];
+    };
+    expect(await inTheWay()).toEqual([lease.runId, sessionId, "running"]);
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    expect(await inTheWay()).toEqual([below.runId, worker, "pending"]);
+    expect((await store.sessions.list()).length).toBe(2);
+    await store.journal.delete(below.runId);
+    expect(await inTheWay()).toBeUndefined();
+    expect(await store.sessions.list()).toEqual([]);
+  });
+
+  test("S5: whoever begins a run while its session is deleted is refused or comes after it, and keeps what was said", async () => {
+    const store = await open();
+    const record = runRecord("b");
+    for (const first of ["delete", "create"]) {
+      await store.sessions.apply([append(entry("a", null))]);
+      const create = (): Promise<unknown> =>
+        store.journal.create(record, { number: 0, at: 1, sessions: [append(entry("b", null), "pending")] });
+      const remove = (): Promise<unknown> => store.sessions.delete(sessionId);
+      const [one, other] = first === "delete" ? [remove(), create()] : [create(), remove()];
+      await Promise.all([one, other]);
+      const run = (await (first === "delete" ? one : other)) as { readonly runId: RunId } | undefined;
+      const left = (await store.sessions.read(sessionId, { hiddenToo: true })).map(({ entry: { id } }) => id);
+      // Never with its session gone under it.
+      expect(left).toEqual(run === undefined ? ["b"] : ["a", "b"]);
+      await store.journal.delete(record.runId);
+      await store.sessions.delete(sessionId);
+    }
   });
 
   test("sessions are listed newest first, and a deleted one is gone", async () => {

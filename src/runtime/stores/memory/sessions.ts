@@ -3,6 +3,7 @@ import {
   type AgentId,
   type PlacedEntry,
   type RunId,
+  type RunSummary,
   type SessionChange,
   type SessionId,
   type SessionQuery,
@@ -11,6 +12,7 @@ import {
 } from "../../../kernel/index.ts";
 import { PassingMap } from "../../passing-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
+import { summaryOf } from "./run-standing.ts";
 import { SessionRow } from "./session-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -53,11 +55,17 @@ export class MemorySessions implements Sessions {
       .slice(0, limit);
   }
 
-  async delete(sessionId: SessionId): Promise<void> {
-    this.#rows.delete(sessionId);
+  async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
     const below = `${sessionId}/`;
-    const workers = [...this.#rows].filter(([each]) => each.startsWith(below));
-    for (const [each] of workers) this.#rows.delete(each);
+    const isMeant = ([each]: readonly [SessionId, unknown]): boolean =>
+      each === sessionId || each.startsWith(below);
+    const run = [...this.#tables.ofSession]
+      .filter(isMeant)
+      .flatMap(([, runs]) => runs)
+      .find(({ end }) => end === null);
+    if (run !== undefined) return summaryOf(run);
+    for (const [each] of [...this.#rows].filter(isMeant)) this.#rows.delete(each);
+    return undefined;
   }
 
   async collect({ unnamedBefore }: { readonly unnamedBefore: number }): Promise<number> {

@@ -6,6 +6,7 @@ import {
   type EntryVisibility,
   type PlacedEntry,
   type RunId,
+  type RunSummary,
   type SessionChange,
   type SessionEntry,
   type SessionId,
@@ -30,6 +31,7 @@ import {
   type StrandedChange,
 } from "./entry-strand.ts";
 import { mostStrands } from "./migrations.ts";
+import type { RunList } from "./run-list.ts";
 import type { Tables } from "./tables.ts";
 
 /** As they are stored: their place in this list. */
@@ -60,6 +62,9 @@ const listAll = `${listed} ${newest}`;
 const listOfAgent = `${listed} AND agent_id = ? ${newest}`;
 /** "0" is the sign after the slash. */
 const listUnder = `${listed} AND session_id > ?1 || '/' AND session_id < ?1 || '0' AND (?2 IS NULL OR agent_id = ?2) ${newest}3`;
+/** What begins with it and / stands between it with / and it with 0. */
+const deleteWithWorkers = `UPDATE sessions SET session_id = NULL
+  WHERE session_id = ?1 OR (session_id > ?1 || '/' AND session_id < ?1 || '0')`;
 const ofRun = `${within("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
 const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < ${visible}`;
 /** Those that are pending, where the conversation has gone on since. */
@@ -109,10 +114,12 @@ export interface Footing {
 export class SqliteSessions implements Sessions {
   readonly #tables: Tables;
   readonly #collector: Collector;
+  readonly #runs: RunList;
 
-  constructor(tables: Tables, collector: Collector) {
+  constructor(tables: Tables, collector: Collector, runs: RunList) {
     this.#tables = tables;
     this.#collector = collector;
+    this.#runs = runs;
   }
 
   apply(changes: readonly SessionChange[]): Promise<void> {
@@ -152,17 +159,16 @@ export class SqliteSessions implements Sessions {
     return this.#tables.read(() => rows().map((row) => ({ ...row })));
   }
 
-  async delete(sessionId: SessionId): Promise<void> {
-    await this.#tables.write({
-      apply: () =>
-        // What begins with it and / stands between it with / and it with 0.
-        this.#tables.database.run(
-          `UPDATE sessions SET session_id = NULL
-           WHERE session_id = ?1 OR (session_id > ?1 || '/' AND session_id < ?1 || '0')`,
-          sessionId,
-        ),
+  async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
+    const inTheWay = await this.#tables.write({
+      apply: () => {
+        const run = this.#runs.findUnderWay(sessionId);
+        if (run === undefined) this.#tables.database.run(deleteWithWorkers, sessionId);
+        return run;
+      },
     });
-    await this.#collector.collect();
+    if (inTheWay === undefined) await this.#collector.collect();
+    return inTheWay;
   }
 
   /** For those who read the journal: so many from this one on, but for those that were removed since. */

@@ -19,6 +19,7 @@ import { SqliteMailbox } from "./mailbox.ts";
 import { migrate } from "./migrate.ts";
 import { storeSchema } from "./migrations.ts";
 import { RunFeeds } from "./run-feed.ts";
+import { RunList } from "./run-list.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { Tables } from "./tables.ts";
 import { SqliteTopics } from "./topics.ts";
@@ -81,7 +82,8 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
   const locks = new WorkerLocks(database.path);
-  const sessions = new SqliteSessions(tables, collector);
+  const list = new RunList(tables, rows);
+  const sessions = new SqliteSessions(tables, collector, list);
   const blobs = new SqliteBlobs(tables, collector, hash);
   const mailbox = new SqliteMailbox(tables);
   const inbox = new SqliteInbox(tables, maxDeliveries);
@@ -115,7 +117,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database.close();
   };
   return {
-    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, neighbours }),
+    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, list, neighbours }),
     events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
     mailbox,
     inbox,

@@ -126,6 +126,7 @@ async function doEverything(store: Store): Promise<void> {
   await store.journal.collect({ endedBefore: 5 });
   await store.sessions.delete(sessionId);
   await store.journal.delete(runId);
+  await store.sessions.delete(sessionId);
   await createRun(store, "b");
 }
 
