@@ -33,13 +33,13 @@ import {
 import { CallTimers } from "./call-timers.ts";
 import { castOf, Casts } from "./casts.ts";
 import { ContentNames } from "./content-names.ts";
-import { EndedRuns } from "./ended-runs.ts";
 import { IdleWrites } from "./idle-writes.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import { Mailroom } from "./mailroom.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
 import { PassingMap } from "./passing-map.ts";
+import { RetentionSweep } from "./retention-sweep.ts";
 import { StoredRunHandle } from "./run-handle.ts";
 import { RuntimeLifetime } from "./runtime-lifetime.ts";
 import { RunOwner } from "./run-owner.ts";
@@ -132,6 +132,9 @@ function openOwn({ store = "memory:", auditKey }: RuntimeOptions, hash: Hash, cl
   );
 }
 
+/** How long something is kept. */
+type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
+
 class LocalRuntime implements Runtime {
   readonly #owner: OwnerContext;
   readonly #store: Store;
@@ -148,8 +151,9 @@ class LocalRuntime implements Runtime {
   /** Runs of which the store would not take something; driven again, they fail by it. */
   readonly #refused = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
-  readonly #endedRuns: EndedRuns | undefined;
-  readonly #unnamedSessions: EndedRuns | undefined;
+  readonly #endedRuns: RetentionSweep | undefined;
+  /** That one among them. */
+  readonly #sweeps: readonly RetentionSweep[];
   readonly #closeGraceMs: number;
   readonly #closeOn: readonly NodeJS.Signals[];
   readonly #onSignal = (): void => {
@@ -166,16 +170,15 @@ class LocalRuntime implements Runtime {
     this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
     this.#closeOn = options.closeOn ?? [];
     this.#sameName = options.sameName ?? "refuse";
-    const { keepEndedRunsMs: keepMs } = options;
     const onError = (error: unknown): void => this.#report(error);
-    const collect = this.collect.bind(this);
-    if (keepMs !== undefined) this.#endedRuns = new EndedRuns({ collect, clock, keepMs, onError });
-    if (options.keepUnnamedSessionsMs !== undefined)
-      this.#unnamedSessions = unnamedSessions(store, {
-        clock,
-        keepMs: options.keepUnnamedSessionsMs,
-        onError,
-      });
+    const sweep = (option: RetentionOption, letGo: () => (before: number) => Promise<unknown>) => {
+      const keepMs = options[option];
+      if (keepMs === undefined) return undefined;
+      return new RetentionSweep({ option, keepMs, letGo: letGo(), clock, onError });
+    };
+    this.#endedRuns = sweep("keepEndedRunsMs", () => (endedBefore) => this.collect({ endedBefore }));
+    const sessions = sweep("keepUnnamedSessionsMs", () => unnamedSessions(store));
+    this.#sweeps = [this.#endedRuns, sessions].filter((each) => each !== undefined);
     this.#store = store;
     this.#owner = {
       store: this.#store,
@@ -222,8 +225,7 @@ class LocalRuntime implements Runtime {
       throw error;
     }
     for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
-    this.#endedRuns?.start();
-    this.#unnamedSessions?.start();
+    for (const each of this.#sweeps) each.start();
   }
 
   register(agent: Agent): void {
@@ -325,8 +327,7 @@ class LocalRuntime implements Runtime {
     const stopped = this.#engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
-    await this.#endedRuns?.stop();
-    await this.#unnamedSessions?.stop();
+    for (const each of this.#sweeps) await each.stop();
     await Promise.all(this.#settling.values());
     this.#life.end();
     await this.#store.close();
