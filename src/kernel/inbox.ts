@@ -1,4 +1,5 @@
 import type { AgentId, RunId } from "./identity.ts";
+import type { MailSettings } from "./mail-settings.ts";
 import type { Message } from "./message.ts";
 
 /** A message, with how often it was handed back. */
@@ -60,7 +61,8 @@ export interface NextMail {
  * - I6 Handed back by a commit, or at a given time, a message is left alone, the longer the more often it was (`redeliveryDelayMs`).
  */
 export interface Inbox {
-  readonly maxDeliveries: number;
+  /** Of whoever hands back. */
+  readonly settings: MailSettings;
   /** False: it was here before. */
   deliver(message: Message): Promise<boolean>;
   /** What is not acknowledged, in the order in which it came. 100 unless told. */
@@ -83,11 +85,6 @@ export interface Inbox {
 /** Which line of its agent's inbox a message stands in. */
 export function lineOf({ from, sender }: Pick<Message, "from" | "sender">): string {
   return `${from ?? ""} ${sender?.runId ?? ""}`;
-}
-
-/** So long is a message left alone that was handed back so often: a second, then each time four times as long, five minutes at most. */
-export function redeliveryDelayMs(deliveries: number): number {
-  return Math.min(1_000 * 4 ** (deliveries - 1), 300_000);
 }
 
 /** One activation's view of its inbox. */

@@ -156,7 +156,6 @@ export {
 } from "./identity.ts";
 export {
   lineOf,
-  redeliveryDelayMs,
   type Delivery,
   type Inbox,
   type InboxChange,
@@ -204,6 +203,7 @@ export {
   type TopUp,
   type UnknownPrice,
 } from "./ledger.ts";
+export { mailSettings, redeliveryDelayMs, type MailSettings } from "./mail-settings.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./mailbox.ts";
 export type {
   Episode,

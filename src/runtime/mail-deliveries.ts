@@ -32,7 +32,7 @@ export class MailDeliveries {
   handBack(messageIds: readonly string[]): readonly EventDraft[] {
     return messageIds.flatMap((messageId): EventDraft[] => {
       const deliveries = (this.#counts?.get(messageId) ?? 0) + 1;
-      if (deliveries < this.#inbox.maxDeliveries) return [];
+      if (deliveries < this.#inbox.settings.maxDeliveries) return [];
       return [{ type: "mail_dead_letter", data: { messageId, deliveries } }];
     });
   }

@@ -17,6 +17,7 @@ import {
   type JsonValue,
   type Lease,
   type LeftRun,
+  type MailSettings,
   type PriceTable,
   type Random,
   type RetrySettings,
@@ -58,6 +59,11 @@ export interface RuntimeOptions {
   readonly store?: StoreAddress | Store;
   /** E1: keys the event chain of a store that is named by its address. */
   readonly auditKey?: string;
+  /**
+   * Of a store that is named by its address: how often a message is tried that was handed back (`maxDeliveries`, 5 unless told), and how long
+   * it is left alone before (`baseDelayMs`, 1,000, then four times as long each time, `maxDelayMs`, 300,000, at most).
+   */
+  readonly mail?: Partial<MailSettings>;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly hash?: Hash;
@@ -122,14 +128,18 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
   }
 }
 
-function openOwn({ store = "memory:", auditKey }: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
+function openOwn(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
+  const { store = "memory:", auditKey, mail } = options;
   if (typeof store === "string")
-    return openStore(store, { hash, clock, ...(auditKey === undefined ? {} : { auditKey }) });
-  if (auditKey === undefined) return Promise.resolve(store);
-  throw new Fault(
-    "invalid_argument",
-    "an auditKey is for a store named by its address: give this store its own",
-  );
+    return openStore(store, {
+      hash,
+      clock,
+      ...(auditKey === undefined ? {} : { auditKey }),
+      ...(mail === undefined ? {} : { mail }),
+    });
+  const [own] = Object.entries({ auditKey, mail }).find(([, value]) => value !== undefined) ?? [];
+  if (own === undefined) return Promise.resolve(store);
+  throw new Fault("invalid_argument", `${own} is for a store named by its address: give this store its own`);
 }
 
 /** How long something is kept. */

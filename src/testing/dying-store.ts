@@ -67,7 +67,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       read: (runId) => mailbox.read(runId),
     },
     inbox: {
-      maxDeliveries: inbox.maxDeliveries,
+      settings: inbox.settings,
       deliver: (message) => counted(`inbox.deliver ${message.id}`, () => inbox.deliver(message)),
       ack: (agentId, ids) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids)),
       nack: (agentId, ids, time) => counted(`inbox.nack ${agentId}`, () => inbox.nack(agentId, ids, time)),

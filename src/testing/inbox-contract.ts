@@ -93,7 +93,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     const { inbox } = await open();
     for (const id of ["a", "b", "c", "d"]) await inbox.deliver(message(id));
     for (const dying of [["c"], ["d", "b"], ["a"]])
-      for (let round = 0; round < inbox.maxDeliveries; round++) await inbox.nack(to, dying);
+      for (let round = 0; round < inbox.settings.maxDeliveries; round++) await inbox.nack(to, dying);
     expect(ids(await inbox.deadLetters(to))).toEqual(["c", "b", "d", "a"]);
   });
 
@@ -117,11 +117,11 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     for (const id of ["a", "b", "c", "d"]) await inbox.deliver(message(id));
     await inbox.ack(to, ["b"]);
     await inbox.nack(to, ["c"]);
-    for (let round = 0; round < inbox.maxDeliveries; round++) await inbox.nack(to, ["d"]);
+    for (let round = 0; round < inbox.settings.maxDeliveries; round++) await inbox.nack(to, ["d"]);
     expect(await inbox.find(to, ["c", "b", "a", "d", "unknown"])).toEqual([
       { message: message("c"), deliveries: 1 },
       { message: message("a"), deliveries: 0 },
-      { message: message("d"), deliveries: inbox.maxDeliveries },
+      { message: message("d"), deliveries: inbox.settings.maxDeliveries },
     ]);
   });
 
@@ -190,7 +190,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   test("I4: dead letters of all agents are found, and redelivered as if they came now", async () => {
     const { inbox } = await open();
     const kill = async (agentId: AgentId, id: string): Promise<void> => {
-      for (let round = 0; round < inbox.maxDeliveries; round++) await inbox.nack(agentId, [id], 5);
+      for (let round = 0; round < inbox.settings.maxDeliveries; round++) await inbox.nack(agentId, [id], 5);
     };
     for (const id of ["a", "b", "c"]) await inbox.deliver(message(id));
     await inbox.deliver({ ...message("d"), to: bob });
@@ -252,7 +252,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     const ack = { type: "ack", agentId: to, messageIds: ["b"] } as const;
     await journal.append(lease, { number: 2, at: 7, inbox: [ack, nack, nack] });
     const { runId } = lease;
-    const notBefore = 7 + redeliveryDelayMs(1);
+    const notBefore = 7 + redeliveryDelayMs(1, inbox.settings);
     expect(await inbox.peek(to)).toEqual([{ message: message("a"), deliveries: 1, notBefore, runId }]);
   });
 
@@ -263,7 +263,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     const lease = await ownRun(store, "r");
     const other = await ownRun(store, "s");
     await journal.append(lease, { number: 1, at: 1, inbox: [takes(["a"])] });
-    for (let round = 0; round < inbox.maxDeliveries; round++) await inbox.nack(to, ["a"]);
+    for (let round = 0; round < inbox.settings.maxDeliveries; round++) await inbox.nack(to, ["a"]);
     await journal.append(other, { number: 1, at: 1, inbox: [takes(["a"])] });
     expect((await inbox.deadLetters(to)).map(({ runId }) => runId)).toEqual([lease.runId]);
     await journal.append(lease, { number: 2, at: 1, inbox: [takes(["a"])] });

@@ -33,7 +33,8 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
       throw new Error("broken");
     });
     // One short of the last.
-    for (let count = 1; count < store.inbox.maxDeliveries; count++) await store.inbox.nack(worker.id, ["m"]);
+    for (let count = 1; count < store.inbox.settings.maxDeliveries; count++)
+      await store.inbox.nack(worker.id, ["m"]);
     const fork = await origin.fork({ at: 2 });
     await fork.signal("go");
     expect((await fork.result()).status).toBe("failed");

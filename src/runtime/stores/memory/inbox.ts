@@ -6,6 +6,7 @@ import {
   type Inbox,
   type InboxChange,
   type MailQuery,
+  type MailSettings,
   type Message,
   type NextMail,
   type RunId,
@@ -38,15 +39,15 @@ interface Box {
 }
 
 export class MemoryInbox implements Inbox {
-  readonly maxDeliveries: number;
+  readonly settings: MailSettings;
   readonly #boxes = new Map<AgentId, Box>();
   readonly #taken = new Map<RunId, Set<Letter>>();
   readonly #tables: Tables;
   #places = 0;
 
-  constructor(tables: Tables, maxDeliveries: number) {
+  constructor(tables: Tables, settings: MailSettings) {
     this.#tables = tables;
-    this.maxDeliveries = maxDeliveries;
+    this.settings = settings;
   }
 
   async deliver(message: Message): Promise<boolean> {
@@ -216,8 +217,8 @@ export class MemoryInbox implements Inbox {
   #handBack(box: Box, letter: Letter, at: number | undefined): void {
     letter.deliveries++;
     letter.notBefore = 0;
-    if (letter.deliveries < this.maxDeliveries) {
-      if (at !== undefined) letter.notBefore = at + redeliveryDelayMs(letter.deliveries);
+    if (letter.deliveries < this.settings.maxDeliveries) {
+      if (at !== undefined) letter.notBefore = at + redeliveryDelayMs(letter.deliveries, this.settings);
       return;
     }
     this.#remove(box, letter);

@@ -6,6 +6,7 @@ import {
   type Inbox,
   type InboxChange,
   type MailQuery,
+  type MailSettings,
   type Message,
   type NextMail,
   type RunId,
@@ -82,12 +83,12 @@ const freeTaken = `UPDATE messages SET state = ${BEHIND} WHERE run_id = ? AND st
   RETURNING agent_id AS agentId, line`;
 
 export class SqliteInbox implements Inbox {
-  readonly maxDeliveries: number;
+  readonly settings: MailSettings;
   readonly #tables: Tables;
 
-  constructor(tables: Tables, maxDeliveries: number) {
+  constructor(tables: Tables, settings: MailSettings) {
     this.#tables = tables;
-    this.maxDeliveries = maxDeliveries;
+    this.settings = settings;
   }
 
   deliver(message: Message): Promise<boolean> {
@@ -225,8 +226,8 @@ export class SqliteInbox implements Inbox {
       const row = database.get<PlacedRow>(findHandedBack, agentId, messageId, runId);
       if (row === undefined) continue;
       const deliveries = row.deliveries + 1;
-      const isDead = deliveries >= this.maxDeliveries;
-      const notBefore = isDead || at === undefined ? 0 : at + redeliveryDelayMs(deliveries);
+      const isDead = deliveries >= this.settings.maxDeliveries;
+      const notBefore = isDead || at === undefined ? 0 : at + redeliveryDelayMs(deliveries, this.settings);
       database.run(handBack, isDead ? DEAD : BEHIND, deliveries, notBefore, isDead ? died : null, row.id);
       this.#straighten(agentId, row.line);
     }

@@ -1,4 +1,11 @@
-import { Fault, type Clock, type Hash, type Store } from "../../../kernel/index.ts";
+import {
+  Fault,
+  mailSettings,
+  type Clock,
+  type Hash,
+  type MailSettings,
+  type Store,
+} from "../../../kernel/index.ts";
 import { systemClock } from "../../system-clock.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { Chain } from "./chain.ts";
@@ -35,8 +42,8 @@ export interface SqliteStoreOptions {
    * on each commit.
    */
   readonly durability?: Durability;
-  /** After so many hand-backs a message is a dead letter. 5 unless told. */
-  readonly maxDeliveries?: number;
+  /** What becomes of messages that are handed back through this store. */
+  readonly mail?: Partial<MailSettings>;
   /** Says since when a run is ready. */
   readonly clock?: Clock;
   /** E1: with it the events' chain is keyed; the same one is needed to verify it. */
@@ -66,7 +73,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 
 /** The store on a database that is open. */
 export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
-  const { hash, maxDeliveries = 5, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
+  const { hash, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
+  const mail = mailSettings(options.mail);
   const checkpointer = new Checkpointer(database.path);
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });
@@ -86,7 +94,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const sessions = new SqliteSessions(tables, collector, list);
   const blobs = new SqliteBlobs(tables, collector, hash);
   const mailbox = new SqliteMailbox(tables);
-  const inbox = new SqliteInbox(tables, maxDeliveries);
+  const inbox = new SqliteInbox(tables, mail);
   const topics = new SqliteTopics(tables);
   const leases = new SqliteLeases(tables, locks, deltas);
   const watch = new ChangeWatch({

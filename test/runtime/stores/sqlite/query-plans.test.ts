@@ -79,7 +79,8 @@ async function doEverything(store: Store): Promise<void> {
   await store.inbox.deadLetters(reader);
   await store.inbox.deadLetters();
   await store.inbox.deliver({ ...message, id: "dead" });
-  for (let round = 0; round < store.inbox.maxDeliveries; round++) await store.inbox.nack(reader, ["dead"]);
+  for (let round = 0; round < store.inbox.settings.maxDeliveries; round++)
+    await store.inbox.nack(reader, ["dead"]);
   await store.inbox.redeliver(reader);
   await store.inbox.ack(reader, ["m"]);
   await store.topics.followers(topicId);

@@ -43,13 +43,23 @@ function forkOf({ count, copy, look = () => undefined }: Turns): Commit {
   const events: Event[] = [];
   const tell = (type: Event["type"], data: object): void =>
     void events.push({
-      ...{ seq: events.length, runId: run.runId, taskId, agentId: run.agentId, parentId: null, at: 1 },
-      ...({ type, data } as Pick<Event, "type" | "data">),
+      seq: events.length,
+      runId: run.runId,
+      taskId,
+      agentId: run.agentId,
+      parentId: null,
+      at: 1,
+      type,
+      data,
     } as Event);
   const record = (kind: "llm" | "tool", name: string, value: JsonValue): void => {
     const outcome = { kind: "ok", value } as const;
     steps.push({
-      ...{ taskId, address: stepAt("", steps.length), kind, name, digest: "d" },
+      taskId,
+      address: stepAt("", steps.length),
+      kind,
+      name,
+      digest: "d",
       get outcome() {
         look();
         return outcome;
