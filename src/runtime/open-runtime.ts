@@ -109,6 +109,11 @@ export interface RuntimeOptions {
    * unless told; a store in memory alone lets go of any.
    */
   readonly keepUnnamedSessionsMs?: number;
+  /**
+   * How long the id of a message between agents is remembered after the message was acknowledged: within that time it is not delivered twice,
+   * however often it is sent. For ever unless told.
+   */
+  readonly keepMessageIdsMs?: number;
   /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
 }
@@ -143,7 +148,7 @@ function openOwn(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Sto
 }
 
 /** How long something is kept. */
-type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
+type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs" | "keepMessageIdsMs";
 
 class LocalRuntime implements Runtime {
   readonly #owner: OwnerContext;
@@ -188,7 +193,11 @@ class LocalRuntime implements Runtime {
     };
     this.#endedRuns = sweep("keepEndedRunsMs", () => (endedBefore) => this.collect({ endedBefore }));
     const sessions = sweep("keepUnnamedSessionsMs", () => unnamedSessions(store));
-    this.#sweeps = [this.#endedRuns, sessions].filter((each) => each !== undefined);
+    const messageIds = sweep(
+      "keepMessageIdsMs",
+      () => (acknowledgedBefore) => store.inbox.collect({ acknowledgedBefore }),
+    );
+    this.#sweeps = [this.#endedRuns, sessions, messageIds].filter((each) => each !== undefined);
     this.#store = store;
     this.#owner = {
       store: this.#store,
