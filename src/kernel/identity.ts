@@ -34,6 +34,8 @@ const anySession = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/;
 /** Most sessions have one segment: then there is nothing to look for. */
 const oneSegment = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,255}$/;
 const anyRun = /^run_[A-Za-z0-9_-]{1,64}$/;
+/** Of a run that was given none. */
+const unnamed = /^ses_(run_[A-Za-z0-9_-]{1,64})(?:\.[0-9]+)?$/;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
 
 export function formatAgentId({ name, key }: AgentAddress): AgentId {
@@ -111,10 +113,20 @@ export function unnamedSessionId(runId: RunId, number = 1): SessionId {
   return (number === 1 ? `ses_${runId}` : `ses_${runId}.${number}`) as SessionId;
 }
 
-/** Whether it is one of those; no id of a run has a dot. */
+/** Whether it is one of those. */
 export function isUnnamedSession(sessionId: SessionId, runId: RunId): boolean {
-  const first = unnamedSessionId(runId);
-  return sessionId === first || sessionId.startsWith(`${first}.`);
+  return unnamedBy(sessionId) === runId;
+}
+
+/** The run whose session it is, if it is that of a run which was given none; no id of a run has a dot. */
+export function unnamedBy(sessionId: SessionId): RunId | undefined {
+  return unnamed.exec(sessionId)?.[1] as RunId | undefined;
+}
+
+/** That of a worker (`<session>/…`) is part of a conversation. */
+export function conversationOf(sessionId: SessionId): SessionId {
+  const end = sessionId.indexOf("/");
+  return end === -1 ? sessionId : (sessionId.slice(0, end) as SessionId);
 }
 
 export function parseSessionId(text: string): SessionId {

@@ -135,6 +135,7 @@ export {
   type AgentAddress,
   type AgentId,
   agentNameOf,
+  conversationOf,
   formatAgentId,
   formatRunId,
   formatSessionId,
@@ -152,6 +153,7 @@ export {
   type TaskId,
   type TopicAddress,
   type TopicId,
+  unnamedBy,
   unnamedSessionId,
 } from "./identity.ts";
 export {

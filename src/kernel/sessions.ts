@@ -86,8 +86,8 @@ export interface Sessions {
    */
   delete(sessionId: SessionId): Promise<RunSummary | undefined>;
   /**
-   * Deletes those that nobody named and nobody came back to (`isUnnamedSession`), whose `updatedAt` is before this (epoch milliseconds) and
-   * whose run is gone. How many. A store that keeps what it was given until it is told otherwise has none.
+   * Deletes those that nobody named (`isUnnamedSession`) and nobody came back to: one run alone wrote to them, which is gone by now, and their
+   * `updatedAt` is before this (epoch milliseconds). With them those of the workers in them, each by the same rule. How many.
    */
-  collect?(options: { readonly unnamedBefore: number }): Promise<number>;
+  collect(options: { readonly unnamedBefore: number }): Promise<number>;
 }

@@ -49,7 +49,6 @@ import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
 import { submitRun } from "./submission.ts";
 import { inUse } from "./session-in-use.ts";
-import { unnamedSessions } from "./unnamed-sessions.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 import { uuidSource } from "./uuid-source.ts";
@@ -106,7 +105,7 @@ export interface RuntimeOptions {
   readonly keepEndedRunsMs?: number;
   /**
    * How long a session is kept that nobody named and nobody came back to, after what was last said in it and when its run is gone. For ever
-   * unless told; a store in memory alone lets go of any.
+   * unless told.
    */
   readonly keepUnnamedSessionsMs?: number;
   /**
@@ -186,18 +185,16 @@ class LocalRuntime implements Runtime {
     this.#closeOn = options.closeOn ?? [];
     this.#sameName = options.sameName ?? "refuse";
     const onError = (error: unknown): void => this.#report(error);
-    const sweep = (option: RetentionOption, letGo: () => (before: number) => Promise<unknown>) => {
+    const sweep = (option: RetentionOption, letGo: (before: number) => Promise<unknown>) => {
       const keepMs = options[option];
-      if (keepMs === undefined) return undefined;
-      return new RetentionSweep({ option, keepMs, letGo: letGo(), clock, onError });
+      return keepMs === undefined ? undefined : new RetentionSweep({ option, keepMs, letGo, clock, onError });
     };
-    this.#endedRuns = sweep("keepEndedRunsMs", () => (endedBefore) => this.collect({ endedBefore }));
-    const sessions = sweep("keepUnnamedSessionsMs", () => unnamedSessions(store));
-    const messageIds = sweep(
-      "keepMessageIdsMs",
-      () => (acknowledgedBefore) => store.inbox.collect({ acknowledgedBefore }),
-    );
-    this.#sweeps = [this.#endedRuns, sessions, messageIds].filter((each) => each !== undefined);
+    this.#endedRuns = sweep("keepEndedRunsMs", (endedBefore) => this.collect({ endedBefore }));
+    this.#sweeps = [
+      this.#endedRuns,
+      sweep("keepUnnamedSessionsMs", (unnamedBefore) => store.sessions.collect({ unnamedBefore })),
+      sweep("keepMessageIdsMs", (acknowledgedBefore) => store.inbox.collect({ acknowledgedBefore })),
+    ].filter((each) => each !== undefined);
     this.#store = store;
     this.#owner = {
       store: this.#store,

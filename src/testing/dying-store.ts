@@ -82,6 +82,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     sessions: {
       apply: (changes) => counted("sessions.apply", () => sessions.apply(changes)),
       delete: (sessionId) => counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId)),
+      collect: (options) => counted("sessions.collect", () => sessions.collect(options)),
       read: (sessionId, options) => sessions.read(sessionId, options),
       list: (options) => sessions.list(options),
     },

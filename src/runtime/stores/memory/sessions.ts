@@ -1,4 +1,5 @@
 import {
+  conversationOf,
   isUnnamedSession,
   type AgentId,
   type PlacedEntry,
@@ -97,12 +98,12 @@ export class MemorySessions implements Sessions {
 
   /** Nobody named it, one run alone wrote to it, and that is gone. */
   #isForgotten(sessionId: SessionId, row: SessionRow): boolean {
-    const [conversation] = sessionId.split("/");
+    const conversation = conversationOf(sessionId);
     const runId = row.onlyRunId;
     return (
       runId !== undefined &&
-      isUnnamedSession(conversation as SessionId, runId) &&
-      !this.#tables.ofSession.has(conversation as SessionId)
+      isUnnamedSession(conversation, runId) &&
+      !this.#tables.ofSession.has(conversation)
     );
   }
 

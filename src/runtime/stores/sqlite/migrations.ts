@@ -7,6 +7,11 @@ const applicationId = 0x52656576;
 /** A session has room for so many rows of entries. */
 export const mostStrands = 4_194_304;
 
+/** The condition that rows of `entries` are those of a session: they lie together. */
+export function entriesOfSession(session: string): string {
+  return `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
+}
+
 /**
  * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed. None has been
  * yet: until then, whoever changes what a file holds counts `unreleased` up.

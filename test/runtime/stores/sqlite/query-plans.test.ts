@@ -1,5 +1,11 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { formatAgentId, formatTopicId, userMessage, type Store } from "../../../../src/kernel/index.ts";
+import {
+  formatAgentId,
+  formatTopicId,
+  unnamedSessionId,
+  userMessage,
+  type Store,
+} from "../../../../src/kernel/index.ts";
 import { sha256 } from "../../../../src/runtime/sha256.ts";
 import { Database } from "../../../../src/runtime/stores/sqlite/database.ts";
 import { storeOn } from "../../../../src/runtime/stores/sqlite/store.ts";
@@ -126,6 +132,9 @@ async function doEverything(store: Store): Promise<void> {
   await store.journal.find(runId);
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
+  const unnamed = unnamedSessionId(runId);
+  await store.sessions.apply([{ type: "append", sessionId: unnamed, agentId, entry, visibility: "visible" }]);
+  await store.sessions.collect({ unnamedBefore: 9 });
   await store.sessions.delete(sessionId);
   await store.journal.delete(runId);
   await store.sessions.delete(sessionId);
