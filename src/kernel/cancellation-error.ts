@@ -1,4 +1,5 @@
 import { Fault, hasCode } from "./fault.ts";
+import type { JsonValue } from "./json.ts";
 
 /** Why a run was told to stop: by someone, or by its deadline (B5). The two end in different statuses. */
 export type CancellationStatus = "cancelled" | "deadline_exceeded";
@@ -7,6 +8,7 @@ export interface CancellationOptions {
   readonly status?: CancellationStatus;
   readonly cause?: unknown;
   readonly partial?: string;
+  readonly childOutput?: JsonValue;
 }
 
 /** Thrown by `check()` (C2). `reason` travels from whoever cancelled down to every descendant (C1). */
@@ -16,12 +18,18 @@ export class CancellationError extends Fault {
   readonly status: CancellationStatus;
   /** What watchers had been shown of the answer that the stop broke off. For whoever catches it: it is not kept with the error. */
   readonly partial: string;
+  /** What a child that was waited for had to show when it was stopped as well. Not kept either. */
+  readonly childOutput: JsonValue;
 
-  constructor(reason: string, { status = "cancelled", partial = "", ...options }: CancellationOptions = {}) {
+  constructor(
+    reason: string,
+    { status = "cancelled", partial = "", childOutput = null, ...options }: CancellationOptions = {},
+  ) {
     super("cancelled", reason, { ...options, details: { reason, status } }, true);
     this.reason = reason;
     this.status = status;
     this.partial = partial;
+    this.childOutput = childOutput;
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {

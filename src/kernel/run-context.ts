@@ -203,6 +203,7 @@ export interface RunContext {
 
   /** Hires an agent for a task of its own; does not wait for it. H6: not checked again on replay. */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;
+  /** A stop ends it when it has ended the child as well, and then says what that had to show (`CancellationError.childOutput`). */
   join(handle: TaskHandle): Promise<TaskOutcome>;
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]>;
   /** C1: the task and everything below it. */

@@ -1,6 +1,7 @@
 import {
   assertJson,
   branchScope,
+  CancellationError,
   Fault,
   modelFor,
   sealMadeJson,
@@ -47,6 +48,7 @@ import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import type { CallingScope } from "./gated-call.ts";
+import { stopWithWordsOf } from "./last-words.ts";
 import { callModel, ModelCall, type SentPrefix } from "./model-call.ts";
 import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
@@ -211,9 +213,13 @@ export class TaskContext implements RunContext {
     });
   }
 
-  join(handle: TaskHandle): Promise<TaskOutcome> {
-    const { taskId } = handle;
-    return this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.tree.whenEnded(taskId));
+  async join({ taskId }: TaskHandle): Promise<TaskOutcome> {
+    try {
+      return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.tree.whenEnded(taskId));
+    } catch (error) {
+      if (!(error instanceof CancellationError)) throw error;
+      throw await stopWithWordsOf(taskId, error, this.#runner, this.#steps.strand);
+    }
   }
 
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {

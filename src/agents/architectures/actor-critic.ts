@@ -9,7 +9,7 @@ import {
   type WorkerBrief,
 } from "../../kernel/index.ts";
 import { countOf, scoreOf } from "./bound.ts";
-import { answerOf, endWith, hire } from "./hire.ts";
+import { answerOf, endWith, hire, saidFor, type Job } from "./hire.ts";
 import { objectIn, scoreIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
@@ -70,10 +70,11 @@ export class ActorCritic implements Architecture {
       yield note("actor_critic", "actor_started", { round });
       const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
       const brief = { ...this.#brief({ ...question, prompt: task }), ...formWanted(question) };
-      const end = await this.#hire(deps, "actor", brief);
       // B5: the work of the round before is more than what was begun of the next.
-      if (session.output === "" || end.kind === "answered") endWith(session, "actor", end);
-      else answerOf("actor", end);
+      const isFirst = critique === undefined;
+      const end = await this.#hire(deps, "actor", brief, isFirst ? saidFor(session) : undefined);
+      if (isFirst || end.kind === "answered") endWith(session, deps, "actor", end);
+      else answerOf(deps, "actor", end);
       yield note("actor_critic", "actor_completed", { round, output: session.output });
       yield note("actor_critic", "critic_started", { round });
       critique = await this.#judge(deps, question, session.output);
@@ -96,7 +97,7 @@ export class ActorCritic implements Architecture {
   async #judge(deps: Dependencies, question: Question, answer: string): Promise<Critique> {
     const task = titled({ Task: question.prompt, Answer: answer });
     const brief = this.#brief({ ...question, prompt: task }, duty);
-    return critiqueIn(answerOf("critic", await this.#hire(deps, "critic", brief)));
+    return critiqueIn(answerOf(deps, "critic", await this.#hire(deps, "critic", brief)));
   }
 
   #brief(question: Question, told?: string): WorkerBrief {
@@ -104,10 +105,15 @@ export class ActorCritic implements Architecture {
     return { ...brief, ...(history && !this.#remember && { history }) };
   }
 
-  #hire(deps: Dependencies, role: "actor" | "critic", input: WorkerBrief): ReturnType<typeof hire> {
+  #hire(
+    deps: Dependencies,
+    role: "actor" | "critic",
+    input: WorkerBrief,
+    heard?: Job["heard"],
+  ): ReturnType<typeof hire> {
     const member = this.#team.get(role);
     const options = hiring(member, this.#remember ? role : undefined);
-    return hire(deps, { worker: member.agent, input, options });
+    return hire(deps, { worker: member.agent, input, options, ...(heard && { heard }) });
   }
 }
 

@@ -22,7 +22,7 @@ export async function advised(
   if (by === "self") return (answers ? askAnswerer : askHelper)(session, deps, question, call);
   const { role, duty, prompt } = call;
   const input = { ...wholeQuestion({ ...question, prompt }, duty), ...(answers && formWanted(question)) };
-  return answerOf(role, await hire(deps, { worker: by, input }));
+  return answerOf(deps, role, await hire(deps, { worker: by, input }));
 }
 
 /** All who may be hired, as `Architecture.declaredWorkers` gives them. */

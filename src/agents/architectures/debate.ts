@@ -59,11 +59,14 @@ export class Debate implements Architecture {
     let rounds = 0;
     for (; rounds < this.#rounds; rounds++) {
       yield note(this.name, "round_started", { round: rounds });
-      const ends = await hireAll(deps, this.#jobs(question, rounds, positions));
+      const heard = (text: string): void => {
+        if (session.output === "") session.output = text;
+      };
+      const ends = await hireAll(deps, this.#jobs(question, rounds, positions, heard));
       for (const [debater, end] of Object.entries(ends))
         yield note(this.name, "response", { round: rounds, debater, ...said(debater, end) });
       positions = answered(ends);
-      if (positions.length === 0) endAsFirst(session, ends);
+      if (positions.length === 0) endAsFirst(session, deps, ends);
       // B5: better than nothing, should the money end here.
       session.output = vote(positions);
       stopIfSpent(deps, Object.values(ends));
@@ -92,13 +95,18 @@ export class Debate implements Architecture {
     return this.#workers;
   }
 
-  #jobs(question: Question, round: number, positions: readonly Position[]): Readonly<Record<string, Job>> {
+  #jobs(
+    question: Question,
+    round: number,
+    positions: readonly Position[],
+    heard: NonNullable<Job["heard"]>,
+  ): Readonly<Record<string, Job>> {
     const whole = this.#judge === undefined ? answerWanted(question) : wholeQuestion(question);
     const taking = round === 0 ? this.#debaters.names : positions.map(({ name }) => name);
     const jobs = taking.map((name): [string, Job] => {
       const member = this.#debaters.get(name);
       const input = round === 0 ? whole : { ...whole, prompt: rebuttal(question, name, positions) };
-      return [name, { worker: member.agent, input, options: hiring(member) }];
+      return [name, { worker: member.agent, input, options: hiring(member), heard }];
     });
     return Object.fromEntries(jobs);
   }
@@ -140,10 +148,14 @@ function answered(ends: Readonly<Record<string, WorkerEnd>>): readonly Position[
 }
 
 /** Nobody answered: the first one's end is the debate's. B5: what was answered the round before is more than what it had begun to say. */
-function endAsFirst(session: AgentSession, ends: Readonly<Record<string, WorkerEnd>>): void {
+function endAsFirst(
+  session: AgentSession,
+  deps: Dependencies,
+  ends: Readonly<Record<string, WorkerEnd>>,
+): void {
   const [first] = Object.entries(ends);
-  if (first !== undefined && session.output === "") endWith(session, ...first);
-  if (first !== undefined) answerOf(...first);
+  if (first !== undefined && session.output === "") endWith(session, deps, ...first);
+  if (first !== undefined) answerOf(deps, ...first);
 }
 
 /** Each with each other. */

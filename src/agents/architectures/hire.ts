@@ -1,4 +1,5 @@
 import {
+  CancellationError,
   describeRefusal,
   Fault,
   jsonText,
@@ -39,14 +40,22 @@ export interface Job {
   readonly worker: Agent;
   readonly input: WorkerInput;
   readonly options?: SpawnOptions;
+  /** B5: what the worker had said when it was stopped together with whoever hired it. Not asked of one that had said nothing. */
+  readonly heard?: (text: string) => void;
 }
 
 /** Hires a worker and waits for its end. H4: where every seat is taken it waits for one, unless whoever asked for it can do something else. */
-export async function hire(deps: Dependencies, { worker, input, options }: Job): Promise<WorkerEnd> {
+export async function hire(deps: Dependencies, { worker, input, options, heard }: Job): Promise<WorkerEnd> {
   deps.ctx.check();
   const spawned = await deps.spawnChild(worker, input, { onFull: "wait", ...options });
   if (spawned.kind === "refused") return spawned;
-  return endOf(await deps.ctx.join(spawned.handle));
+  try {
+    return endOf(await deps.ctx.join(spawned.handle));
+  } catch (error) {
+    const text = error instanceof CancellationError ? jsonText(error.childOutput ?? "") : "";
+    if (text !== "") heard?.(text);
+    throw error;
+  }
 }
 
 /** Several side by side, by name. */
@@ -76,11 +85,12 @@ export function endOf(outcome: TaskOutcome): WorkerEnd {
 }
 
 /**
- * What a worker said. One that did not come to an answer stops whoever needs it, as it was stopped itself: by a bound or a dead end
- * (`boundByWorkers` sees to that), an exhausted budget, a guardrail; anything else is `child_failed`.
+ * What a worker said. One that did not come to an answer stops whoever needs it: by a stop of its own, if there is one, or as it was stopped
+ * itself, by a bound or a dead end (`boundByWorkers` sees to that), an exhausted budget, a guardrail; anything else is `child_failed`.
  */
-export function answerOf(name: string, end: WorkerEnd): string {
+export function answerOf({ ctx }: Pick<Dependencies, "ctx">, name: string, end: WorkerEnd): string {
   if (end.kind === "answered") return end.text;
+  ctx.check();
   if (end.kind === "refused")
     throw new Fault("child_failed", whyNot(name, end), { details: { reason: end.reason } });
   const { failure, interruption } = end.outcome;
@@ -116,9 +126,16 @@ function ordinal(taskId: string): number {
 }
 
 /** What a worker came to is what its employer comes to. B5: what it had said is there also when it stops its employer. */
-export function endWith(session: AgentSession, name: string, end: WorkerEnd): void {
-  if (end.kind !== "refused" && end.text !== "") session.output = end.text;
-  answerOf(name, end);
+export function endWith(session: AgentSession, deps: Dependencies, name: string, end: WorkerEnd): void {
+  if (end.kind !== "refused") saidFor(session)(end.text);
+  answerOf(deps, name, end);
+}
+
+/** For a worker whose words are its employer's. */
+export function saidFor(session: AgentSession): NonNullable<Job["heard"]> {
+  return (text) => {
+    if (text !== "") session.output = text;
+  };
 }
 
 /** In words a model can react to. */

@@ -8,7 +8,7 @@ import {
   type WorkerInput,
 } from "../../kernel/index.ts";
 import { scoreOf } from "./bound.ts";
-import { endWith, hire } from "./hire.ts";
+import { endWith, hire, saidFor } from "./hire.ts";
 import { shareIn } from "./json-answer.ts";
 import { askHelper, questionOf, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
@@ -77,8 +77,9 @@ export class Router implements Architecture {
     yield note(this.name, "dispatched", { route: chosen, fallback: chosen !== route });
     const member = this.#routes.get(chosen);
     const options = hiring(member, this.#isShared ? undefined : `route_${chosen}`);
-    const end = await hire(deps, { worker: member.agent, input: this.#brief(question), options });
-    endWith(session, chosen, end);
+    const heard = saidFor(session);
+    const end = await hire(deps, { worker: member.agent, input: this.#brief(question), options, heard });
+    endWith(session, deps, chosen, end);
     yield note(this.name, "completed", { route: chosen });
   }
 

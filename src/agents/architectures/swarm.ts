@@ -16,7 +16,7 @@ import { opening, readInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
 import { countOf } from "./bound.ts";
 import { HandingOver, handOverIn, type HandOver } from "./hand-over.ts";
-import { endWith, hire } from "./hire.ts";
+import { endWith, hire, saidFor } from "./hire.ts";
 import { questionOf, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
@@ -136,10 +136,11 @@ export class Swarm implements Architecture {
       const active = path.at(-1) ?? this.#entry;
       yield note(this.name, "active", { agent: active });
       const member = this.#peers.get(active);
-      const end = await hire(deps, { worker: member.agent, input, options: hiring(member) });
+      const heard = saidFor(session);
+      const end = await hire(deps, { worker: member.agent, input, options: hiring(member), heard });
       if (end.kind !== "answered") yield note(this.name, "peer_interrupted", { agent: active });
       session.metadata["swarm"] = { path: [...path] };
-      endWith(session, active, end);
+      endWith(session, deps, active, end);
       const over = end.kind === "answered" ? handOverIn(end.metadata) : undefined;
       if (over === undefined) {
         yield note(this.name, "completed", { agent: active, handoffs: path.length - 1 });

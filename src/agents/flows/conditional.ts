@@ -8,7 +8,7 @@ import {
   type Dependencies,
   type EventDraft,
 } from "../../kernel/index.ts";
-import { endWith, hire } from "../architectures/hire.ts";
+import { endWith, hire, saidFor } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
 import { refuseNamesakes } from "../namesakes.ts";
 import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
@@ -53,10 +53,10 @@ export class ConditionalFlow implements Architecture {
     const worker = (await this.#holds(deps, prompt)) ? ifTrue : ifFalse;
     const step = worker.id;
     yield stepStart({ flow, step });
-    const end = await hire(deps, { worker, input: inFormWanted(briefOf(prompt, question), question) });
+    const input = inFormWanted(briefOf(prompt, question), question);
+    const end = await hire(deps, { worker, input, heard: saidFor(session) });
     yield stepEnd({ flow, step, status: endStatus(end) });
-    if (end.kind !== "answered") deps.ctx.check();
-    endWith(session, step, end);
+    endWith(session, deps, step, end);
   }
 
   #holds({ ctx }: Dependencies, prompt: string): Promise<boolean> {

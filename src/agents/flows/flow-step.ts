@@ -1,11 +1,5 @@
-import {
-  Fault,
-  type Agent,
-  type Dependencies,
-  type RunStatus,
-  type WorkerInput,
-} from "../../kernel/index.ts";
-import { answerOf, type WorkerEnd } from "../architectures/hire.ts";
+import { Fault, type Agent, type RunStatus, type WorkerInput } from "../../kernel/index.ts";
+import type { WorkerEnd } from "../architectures/hire.ts";
 import type { Question } from "../architectures/question.ts";
 import { formWanted, wholeQuestion } from "../architectures/roster.ts";
 import { refuseNamesakes } from "../namesakes.ts";
@@ -47,12 +41,6 @@ export function inFormWanted(brief: WorkerInput, question: Question): WorkerInpu
   const form = formWanted(question);
   if (form.output === undefined) return brief;
   return { ...(typeof brief === "string" ? { prompt: brief } : brief), ...form };
-}
-
-/** What a step said. One that did not answer stops the flow: by the flow's own stop, if there is one, or as it was stopped itself. */
-export function saidBy({ ctx }: Dependencies, name: string, end: WorkerEnd): string {
-  if (end.kind !== "answered") ctx.check();
-  return answerOf(name, end);
 }
 
 export function endStatus(end: WorkerEnd | undefined): RunStatus {

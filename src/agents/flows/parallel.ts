@@ -7,7 +7,7 @@ import {
   type EventDraft,
   type RunContext,
 } from "../../kernel/index.ts";
-import { hire, stopIfSpent, type WorkerEnd } from "../architectures/hire.ts";
+import { answerOf, hire, stopIfSpent, type WorkerEnd } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
 import {
   briefOf,
@@ -15,7 +15,6 @@ import {
   flowSteps,
   inFormWanted,
   joined,
-  saidBy,
   workersOf,
   type FlowStep,
 } from "./flow-step.ts";
@@ -66,12 +65,15 @@ export class ParallelFlow implements Architecture {
     const input = this.#merge === "vote" ? inFormWanted(told, question) : told;
     const texts = this.#branches.map(() => "");
     const branches = this.#branches.map(({ name: step, worker }, index) => {
+      const heard = (text: string): void => {
+        texts[index] = text;
+        session.output = joined(texts);
+      };
       const branch = async (ctx: RunContext): Promise<WorkerEnd> => {
         ctx.tell(stepStart({ flow, step }));
         const own = deps.scopeForWorker(deps.role, ctx);
-        const end = await hire(own, { worker, input });
-        texts[index] = end.kind === "refused" ? "" : end.text;
-        session.output = joined(texts);
+        const end = await hire(own, { worker, input, heard });
+        if (end.kind !== "refused") heard(end.text);
         return end;
       };
       return [`branch_${index + 1}`, branch] as const;
@@ -82,7 +84,7 @@ export class ParallelFlow implements Architecture {
     stopIfSpent(deps, ends);
     const [first] = ends;
     if (first !== undefined && !ends.some(({ kind }) => kind === "answered"))
-      saidBy(deps, this.#branches[0]?.name ?? "", first);
+      answerOf(deps, this.#branches[0]?.name ?? "", first);
     session.output = await this.#merged(
       deps,
       ends.map((end) => (end.kind === "answered" ? end.text : "")),

@@ -1,7 +1,7 @@
 import type { Agent, AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
-import { hire } from "../architectures/hire.ts";
+import { answerOf, hire } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
-import { briefOf, endStatus, flowSteps, joined, saidBy, workersOf, type FlowStep } from "./flow-step.ts";
+import { briefOf, endStatus, flowSteps, joined, workersOf, type FlowStep } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 /**
@@ -33,11 +33,13 @@ export class SequentialFlow implements Architecture {
     const said = [prompt];
     for (const { name: step, worker } of this.#steps) {
       yield stepStart({ flow, step });
-      const end = await hire(deps, { worker, input: briefOf(joined(said), question) });
-      const text = end.kind === "refused" ? "" : end.text;
-      if (text !== "") session.output = joined([...said, text]);
+      const heard = (text: string): void => {
+        if (text !== "") session.output = joined([...said, text]);
+      };
+      const end = await hire(deps, { worker, input: briefOf(joined(said), question), heard });
+      if (end.kind !== "refused") heard(end.text);
       yield stepEnd({ flow, step, status: endStatus(end) });
-      said.push(saidBy(deps, step, end));
+      said.push(answerOf(deps, step, end));
     }
     session.output = joined(said);
   }

@@ -8,9 +8,9 @@ import {
   type RunContext,
   type StepContext,
 } from "../../kernel/index.ts";
-import { hire } from "../architectures/hire.ts";
+import { answerOf, hire } from "../architectures/hire.ts";
 import { questionOf, type Question } from "../architectures/question.ts";
-import { briefOf, inFormWanted, joined, saidBy } from "./flow-step.ts";
+import { briefOf, inFormWanted, joined } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
 import { START, type NodeFunction, type WorkflowGraph } from "./workflow-graph.ts";
 import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
@@ -110,9 +110,13 @@ export class WorkflowWalk {
     const question = this.#question;
     const told = isFirst && question !== undefined ? briefOf(prompt, question) : prompt;
     const input = question !== undefined && this.#graph.answers(node) ? inFormWanted(told, question) : told;
-    const end = await hire(deps, { worker, input });
-    if (end.kind === "stopped" && this.#session.output === "") this.#session.output = end.text;
-    const text = saidBy(deps, node, end);
+    // B5: better than nothing, where nothing has come to its end.
+    const heard = (words: string): void => {
+      if (this.#session.output === "") this.#session.output = words;
+    };
+    const end = await hire(deps, { worker, input, heard });
+    if (end.kind === "stopped") heard(end.text);
+    const text = answerOf(deps, node, end);
     return end.kind === "answered" ? end.output : text;
   }
 

@@ -8,7 +8,7 @@ import {
   supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, Conditional, END, Parallel, Sequential, START, Workflow } from "../../../src/index.ts";
+import { Agent, Conditional, END, Parallel, START, Workflow } from "../../../src/index.ts";
 import type { ModelRequest } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { company, runAlone, seen, worker, type Worker } from "../company.ts";
@@ -63,11 +63,11 @@ test.for(Object.entries(kinds))(
 
 test("where nobody can be asked again, an answer that does not fit says so", async () => {
   const { runtime } = await company();
-  const line = new Sequential({ name: "line", steps: [counting("a").agent] });
-  const result = await line.invoke("Count.", { runtime, output: schema });
+  const panel = new Parallel({ name: "panel", branches: [counting("a").agent] });
+  const result = await panel.invoke("Count.", { runtime, output: schema });
   expect(result).toMatchObject({
     status: "failed",
-    output: "Count.\n\none",
+    output: "one",
     failure: { code: "model_format_error" },
   });
 });

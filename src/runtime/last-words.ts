@@ -1,0 +1,29 @@
+import { CancellationError, type TaskId } from "../kernel/index.ts";
+import { never } from "./never.ts";
+import type { Strand } from "./strand.ts";
+import type { TaskRunner } from "./task-runner.ts";
+
+/**
+ * C1, B5: a task that is stopped while it waits for a child leaves when the child has left, which was stopped with it. Then the stop says what
+ * the child had to show. Part of leaving: not journaled, and for no longer than the child is given.
+ */
+export async function stopWithWordsOf(
+  child: TaskId,
+  stop: CancellationError,
+  runner: TaskRunner,
+  strand: Strand,
+): Promise<CancellationError> {
+  // Past its deadline, and nobody was told so far: the child goes on until then.
+  if (!runner.token.cancelled) return stop;
+  const left = Promise.withResolvers<undefined>();
+  const call = runner.beginCall();
+  // What the child has open is left when this is, so that it comes to its end then, or after as long again.
+  call.body = { leave: () => (call.body = { leave: () => left.resolve(undefined) }) };
+  const outcome = await Promise.race([runner.tree.whenEnded(child), left.promise]);
+  runner.endCall(call);
+  if (runner.dropped || strand.givenUp) return never();
+  if (outcome === undefined) return stop;
+  const { reason, status, cause } = stop;
+  const { output: childOutput } = outcome;
+  return new CancellationError(reason, { status, childOutput, ...(cause !== undefined && { cause }) });
+}

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "vitest";
+import { actorCritic, debate, router, supervisor, swarm } from "../../../src/agents/architectures/index.ts";
+import { Agent, Conditional, END, Parallel, Sequential, START, tool, Workflow } from "../../../src/index.ts";
+import type { Architecture, Model } from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { until } from "../../runtime/bench-runtime.ts";
+import { company, worker, type Company } from "../company.ts";
+
+const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+const ask = tool({
+  name: "ask",
+  description: "Asks",
+  input: { type: "object" },
+  needsApproval: true,
+  execute: () => "yes",
+});
+
+type Made = (name: string) => Agent;
+type Team = readonly [what: string, agent: (slow: Made, quick: Made) => Agent, output: string];
+
+const team = (architecture: Architecture): Agent =>
+  new Agent({ name: "team", model: scriptedModel(["route: a"]), architecture });
+
+/** Those of whom one is at work when they are stopped, and has said something by then. */
+const teams: readonly Team[] = [
+  ["a router", (slow) => team(router({ routes: { a: slow("a") } })), "a looks"],
+  ["a swarm", (slow, quick) => team(swarm({ peers: { a: slow("a"), b: quick("b") } })), "a looks"],
+  ["an actor", (slow, quick) => team(actorCritic({ actor: slow("a"), critic: quick("c") })), "a looks"],
+  ["a critic", (slow, quick) => team(actorCritic({ actor: quick("a"), critic: slow("c") })), "a said"],
+  ["a debate", (slow) => team(debate({ debaters: { a: slow("a"), b: slow("b") } })), "a looks"],
+  [
+    "a sequential flow",
+    (slow, quick) => new Sequential({ name: "team", steps: [quick("a"), slow("b")] }),
+    "Go.\n\na said\n\nb looks",
+  ],
+  [
+    "a parallel flow",
+    (slow, quick) => new Parallel({ name: "team", branches: [slow("a"), quick("b"), slow("c")] }),
+    "a looks\n\nb said\n\nc looks",
+  ],
+  [
+    "a conditional flow",
+    (slow, quick) =>
+      new Conditional({ name: "team", predicate: () => true, ifTrue: slow("a"), ifFalse: quick("b") }),
+    "a looks",
+  ],
+  [
+    "a workflow",
+    (slow) =>
+      new Workflow({
+        name: "team",
+        nodes: { a: slow("a") },
+        edges: [
+          [START, "a"],
+          ["a", END],
+        ],
+      }),
+    "a looks",
+  ],
+  [
+    "flows within flows",
+    (slow, quick) => {
+      const inner = new Sequential({ name: "inner", steps: [quick("a"), slow("b")] });
+      return new Conditional({ name: "team", predicate: () => true, ifTrue: inner, ifFalse: quick("c") });
+    },
+    "Go.\n\na said\n\nb looks",
+  ],
+];
+
+const quick: Made = (name) => worker(name, [`${name} said`]).agent;
+
+/** Says something, looks, and thinks for a minute. */
+function thinkers({ clock }: Pick<Company, "clock">): {
+  readonly slow: Made;
+  readonly areThinking: () => boolean;
+} {
+  const models: { readonly calls: readonly unknown[] }[] = [];
+  const slow: Made = (name) => {
+    const script = [
+      { text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] },
+      { text: "late", delayMs: 60_000 },
+    ];
+    const { agent, model } = worker(name, script, { tools: [look] }, { clock });
+    models.push(model);
+    return agent;
+  };
+  const areThinking = (): boolean => models.length > 0 && models.every(({ calls }) => calls.length === 2);
+  return { slow, areThinking };
+}
+
+describe("B5: what a worker had said when its team was stopped is in the output", () => {
+  test.each(teams)("cancelled: %s", async (_what, agent, output) => {
+    const { runtime, ended, clock } = await company();
+    const { slow, areThinking } = thinkers({ clock });
+    const run = await runtime.submit(agent(slow, quick), "Go.");
+    await until(areThinking);
+    await run.cancel("enough");
+    expect((await ended(run)).result).toMatchObject({
+      status: "cancelled",
+      interruptionReason: "enough",
+      output,
+    });
+  });
+
+  test.each(teams)("past its deadline: %s", async (_what, agent, output) => {
+    const { runtime, ended, clock } = await company();
+    const { slow, areThinking } = thinkers({ clock });
+    const run = await runtime.submit(agent(slow, quick), "Go.", { budget: { deadlineMs: 1_000 } });
+    await until(areThinking);
+    await clock.advance(1_500);
+    expect((await ended(run)).result).toMatchObject({
+      status: "deadline_exceeded",
+      output,
+    });
+  });
+
+  test("also of an answer that was being shown", async () => {
+    const { runtime, ended } = await company();
+    const begun = Promise.withResolvers<void>();
+    const model: Model = {
+      provider: "own",
+      modelId: "own",
+      generate: () => Promise.reject(new Error("it is streamed")),
+      stream: async function* (_request, { signal } = {}) {
+        yield { type: "text_delta", text: "half an answer" } as const;
+        await new Promise((_resolve, reject) => {
+          signal?.addEventListener("abort", () => reject(new Error("aborted")), { once: true });
+          begun.resolve();
+        });
+      },
+    };
+    const inner = new Sequential({ name: "inner", steps: [quick("a"), new Agent({ name: "b", model })] });
+    const agent = team(router({ routes: { a: inner } }));
+    const run = await runtime.submit(agent, "Go.", { streaming: true });
+    await begun.promise;
+    await run.cancel("enough");
+    expect((await ended(run)).result).toMatchObject({
+      status: "cancelled",
+      output: "Go.\n\na said\n\nhalf an answer",
+    });
+  });
+
+  test("also of one that was put to sleep while it waited for a person", async () => {
+    const { runtime, ended, clock } = await company({ suspendAfterMs: 10 });
+    const script = [{ text: "a asks", toolCalls: [{ name: "ask", input: {} }] }, "late"];
+    const { agent } = worker("a", script, { tools: [ask] });
+    const run = await runtime.submit(new Sequential({ name: "team", steps: [quick("b"), agent] }), "Go.");
+    for await (const event of run.events()) if (event.type === "approval_request") break;
+    await clock.advance(1_000);
+    await run.cancel("enough");
+    expect((await ended(run)).result).toMatchObject({
+      status: "cancelled",
+      output: "Go.\n\nb said\n\na asks",
+    });
+  });
+
+  test.each(["model", "tool"])("also where its %s ignores the stop, after the grace", async (where) => {
+    const { runtime, ended, clock } = await company({ stopGraceMs: 100 });
+    let begun = 0;
+    const forever = (): Promise<never> => {
+      begun++;
+      return new Promise(() => {});
+    };
+    const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
+    const { agent, model } = worker("a", [looks], {
+      tools: [where === "model" ? look : tool({ ...look, input: { type: "object" }, execute: forever })],
+    });
+    const generate = model.generate.bind(model);
+    model.generate = (...args) => (model.calls.length === 0 ? generate(...args) : forever());
+    const run = await runtime.submit(team(router({ routes: { a: agent } })), "Go.");
+    await until(() => begun === 1);
+    await run.cancel("enough");
+    await clock.advance(100);
+    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "a looks" });
+  });
+
+  test("but a boss's words are its own: what it had others do is not its answer", async () => {
+    const { runtime, ended, clock } = await company();
+    const { slow, areThinking } = thinkers({ clock });
+    const delegate = { name: "delegate", input: { worker: "a", task: "Look." } };
+    const model = scriptedModel([{ text: "I have it looked at.", toolCalls: [delegate] }]);
+    const architecture = supervisor({ workers: { a: slow("a") } });
+    const run = await runtime.submit(new Agent({ name: "boss", model, architecture }), "Go.");
+    await until(areThinking);
+    await run.cancel("enough");
+    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "I have it looked at." });
+  });
+});
