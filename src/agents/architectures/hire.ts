@@ -109,11 +109,12 @@ export function answerOf({ ctx }: Pick<Dependencies, "ctx">, name: string, end: 
 }
 
 /**
- * B5: what stopped a worker is that its employer's own budget, or one above it, is spent: then the employer stops too, also one that goes on
- * without a worker's answer. Whoever was hired is younger than whoever hired it, so the number of the task whose budget it was tells.
+ * B5: what stopped a worker is that its employer's own budget or time, or one above it, is spent: then the employer stops too, also one that
+ * goes on without a worker's answer. Whoever was hired is younger than whoever hired it, so the number of the task whose budget it was tells.
  */
 export function stopIfSpent({ ctx }: Pick<Dependencies, "ctx">, ends: Iterable<WorkerEnd>): void {
   for (const end of ends) {
+    if (end.kind === "stopped") ctx.check();
     const failure = end.kind === "stopped" ? end.outcome.failure : null;
     const whose = failure?.code === "budget_exhausted" ? failure.details?.["taskId"] : undefined;
     if (failure && typeof whose === "string" && ordinal(whose) <= ordinal(ctx.taskId))

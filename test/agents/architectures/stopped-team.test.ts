@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { actorCritic, debate, router, supervisor, swarm } from "../../../src/agents/architectures/index.ts";
 import { Agent, Conditional, END, Parallel, Sequential, START, tool, Workflow } from "../../../src/index.ts";
-import type { Architecture, Model } from "../../../src/kernel/index.ts";
-import { scriptedModel } from "../../../src/testing/index.ts";
+import type { Architecture, Clock, Model } from "../../../src/kernel/index.ts";
+import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/bench-runtime.ts";
 import { company, worker, type Company } from "../company.ts";
 
@@ -112,6 +112,30 @@ describe("B5: what a worker had said when its team was stopped is in the output"
       status: "deadline_exceeded",
       output,
     });
+  });
+
+  test.each(teams)("past its deadline, which the worker noticed first: %s", async (_what, agent, output) => {
+    // The time goes on, and no timer says so.
+    const still = new FakeClock();
+    let passed = 0;
+    const clock: Clock = {
+      now: () => still.now() + passed,
+      schedule: (atMs, callback) => still.schedule(atMs, callback),
+    };
+    const { runtime, ended } = await company({ clock });
+    const looks = (name: string) => ({ text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] });
+    const late = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: () => {
+        passed = 1_500;
+        return "seen";
+      },
+    });
+    const slow: Made = (name) => worker(name, [looks(name)], { tools: [late] }).agent;
+    const run = await runtime.submit(agent(slow, quick), "Go.", { budget: { deadlineMs: 1_000 } });
+    expect((await ended(run)).result).toMatchObject({ status: "deadline_exceeded", output });
   });
 
   test("also of an answer that was being shown", async () => {
