@@ -74,6 +74,8 @@ export class Reflexion implements Architecture {
       inner.attachments = question.attachments;
       yield* this.#try(session, inner, deps, task);
       task = [task, ...addedBy(inner, before.length)].join("\n\n");
+      // B5: better than nothing, should the money end at the evaluator.
+      if (best === undefined) adopt(session, inner);
       const said = await evaluate(session, deps, question, task, inner);
       const score = scoreIn(said) ?? 0;
       scores.push(score);

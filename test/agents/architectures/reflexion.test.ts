@@ -257,6 +257,23 @@ describe("Reflexion", () => {
     expect(said(later.conversation)).toEqual(["user: What is it?", "assistant: Lyon."]);
   });
 
+  test("B5: out of money at the evaluator, it keeps the attempt that came to its end", async () => {
+    const stopped = (script: Parameters<typeof scriptedModel>[0], maxTurns: number) =>
+      think({
+        architecture: reflexion(),
+        model: scriptedModel(script),
+        tools: [look],
+        models: { evaluator: scriptedModel([score(0.5)]), reflector: scriptedModel(["Be brief."]) },
+        budget: { maxTurns },
+      });
+    const first = await stopped([calls, "Lyon."], 2);
+    expect(first.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
+    expect(said(first.conversation).at(-1)).toBe("assistant: Lyon.");
+    // Of two, the one that was judged.
+    const both = await stopped(["Lyon.", "Turin."], 4);
+    expect(both.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
+  });
+
   test("C2: cancelled in an attempt, it judges nothing", async () => {
     let handle: RunHandle | undefined;
     const stop = tool({
