@@ -45,7 +45,7 @@ const planning: Thinker = {
     if (asked.role === "planner") return { text: '["dig", "measure"]' };
     if (asked.role === "synthesizer") return { text: "Dug and measured." };
     if (asked.last.includes("Your step: number 2")) return { text: "measured" };
-    return hasResults(asked) ? { text: "dug" } : { calls: [{ name: "dig", input: {} }] };
+    return hasResults(asked) ? { text: "dug" } : { text: "Let me dig.", calls: [{ name: "dig", input: {} }] };
   },
   output: "Dug and measured.",
 };
