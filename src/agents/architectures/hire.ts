@@ -17,6 +17,7 @@ import {
   type TaskOutcome,
   type WorkerInput,
 } from "../../kernel/index.ts";
+import { takeAnswer } from "./spoken-answer.ts";
 
 /** What a worker's task came to. H4: a refused seat is one of them. */
 export type WorkerEnd =
@@ -114,7 +115,7 @@ function ordinal(taskId: string): number {
  */
 export function endWith(session: AgentSession, name: string, end: WorkerEnd, whole = false): boolean {
   const isKept = end.kind === "answered" || (end.kind === "stopped" && !whole);
-  if (isKept && end.text.trim() !== "") session.output = end.text;
+  if (isKept) takeAnswer(session, end.text);
   if (end.kind === "stopped" && end.outcome.interruption !== undefined) {
     const { status, reason } = end.outcome.interruption;
     if (status === "guardrail_tripped") throw new MiddlewareTermination(reason, { by: name });

@@ -5,6 +5,7 @@ import { listedIn } from "./listed-text.ts";
 import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
 import { react, shownInput } from "./react.ts";
 import { note } from "./role-call.ts";
+import { takeAnswer } from "./spoken-answer.ts";
 
 export interface PlanAndExecuteOptions {
   /** Those of a longer plan that come after are not carried out, and the answer is written knowing it. 8 unless told. */
@@ -70,7 +71,7 @@ export class PlanAndExecute implements Architecture {
       : note("plan", "created", { steps, left: plan.left });
     for (const number of steps.keys()) yield* this.#carryOut(session, deps, question, plan, number + 1);
     yield note("plan", "synthesizer_started");
-    session.output = await askAnswerer(session, deps, question, {
+    const answer = await askAnswerer(session, deps, question, {
       role: "synthesizer",
       duty: "Answer the task from the results of the work that was done for it. Say what is missing, if anything is; do not mention the plan.",
       prompt: titled({
@@ -80,6 +81,7 @@ export class PlanAndExecute implements Architecture {
         "Not done": plan.left.join("\n"),
       }),
     });
+    if (!takeAnswer(session, answer)) yield note("plan", "empty_answer");
     yield note("plan", "completed", { steps: steps.length });
   }
 

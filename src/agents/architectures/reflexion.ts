@@ -13,6 +13,7 @@ import { scoreIn } from "./json-answer.ts";
 import { askHelper, questionOf, titled, type Question } from "./question.ts";
 import { react } from "./react.ts";
 import { note } from "./role-call.ts";
+import { isSilent } from "./spoken-answer.ts";
 import { addedBy } from "./user-additions.ts";
 
 export interface ReflexionOptions {
@@ -75,15 +76,16 @@ export class Reflexion implements Architecture {
       yield* this.#try(session, inner, deps, task);
       task = [task, ...addedBy(inner, before.length)].join("\n\n");
       // B5: better than nothing, should the money end at the evaluator.
-      if (best === undefined) adopt(session, inner);
+      if (best === undefined || isSilent(best.inner.output)) adopt(session, inner);
       const said = await evaluate(session, deps, question, task, inner);
       const score = scoreIn(said) ?? 0;
       scores.push(score);
-      if (best === undefined || score >= best.score) best = { inner, score };
+      const judged: Attempt = { inner, score };
+      if (best === undefined || isBetter(judged, best)) best = judged;
       adopt(session, best.inner);
       session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
       yield note("reflexion", "evaluated", { attempt, score, said });
-      if (score >= this.#threshold) {
+      if (best.score >= this.#threshold) {
         // One that ended early and is good enough all the same is an answer.
         session.interrupted = false;
         session.interruptionReason = null;
@@ -129,6 +131,12 @@ export class Reflexion implements Architecture {
 /** Attempts, each knowing the lessons of those before: `reflexion(planAndExecute())`. */
 export function reflexion(base?: Architecture, options?: ReflexionOptions): Reflexion {
   return new Reflexion(base, options);
+}
+
+/** The later among equals. One that says nothing is not better than one that says something, whatever its score. */
+function isBetter(one: Attempt, other: Attempt): boolean {
+  const [hasWords, hadWords] = [!isSilent(one.inner.output), !isSilent(other.inner.output)];
+  return hasWords === hadWords ? one.score >= other.score : hasWords;
 }
 
 function withLessons(instructions: string, lessons: readonly string[]): string {

@@ -12,6 +12,7 @@ import {
 import { countOf } from "./bound.ts";
 import { askAnswerer, askHelper, questionOf, titled } from "./question.ts";
 import { note } from "./role-call.ts";
+import { takeAnswer } from "./spoken-answer.ts";
 import { filledIn, levelsOf, toolPlanIn, type PlannedCall } from "./tool-plan.ts";
 
 export interface ReWooOptions {
@@ -76,7 +77,7 @@ export class ReWoo implements Architecture {
       }
     }
     yield note("rewoo", "solver_started");
-    session.output = await askAnswerer(session, deps, question, {
+    const answer = await askAnswerer(session, deps, question, {
       role: "solver",
       duty: "Answer the task from what the tools gave. A tool that failed gave nothing: say what is missing, if anything is.",
       prompt: titled({
@@ -85,6 +86,7 @@ export class ReWoo implements Architecture {
         "Planned, and not done": left.map((call) => canonicalJson(shown(call))).join("\n"),
       }),
     });
+    if (!takeAnswer(session, answer)) yield note("rewoo", "empty_answer");
     yield note("rewoo", "completed", { steps: calls.length });
   }
 
