@@ -13,7 +13,7 @@ import { countOf } from "./bound.ts";
 import { askAnswerer, askHelper, questionOf, titled } from "./question.ts";
 import { note } from "./role-call.ts";
 import { takeAnswer } from "./spoken-answer.ts";
-import { filledIn, levelsOf, toolPlanIn, type PlannedCall } from "./tool-plan.ts";
+import { filledIn, levelsOf, toolPlanIn, unknownIn, type PlannedCall } from "./tool-plan.ts";
 
 export interface ReWooOptions {
   /** Calls of a longer plan that come after are not made. 8 unless told. */
@@ -65,10 +65,11 @@ export class ReWoo implements Architecture {
     }
     yield calls.length === 0 ? note("rewoo", "empty_plan") : note("rewoo", "plan_created", planned);
     const evidence: Evidence[] = [];
+    const known = new Map<string, string>();
     for (const [index, level] of levels.entries()) {
       yield note("rewoo", "level_started", { level: index + 1, steps: level.map(({ id }) => id) });
       for (const batch of this.#parallel ? [level] : level.map((call) => [call])) {
-        const made = await makeCalls(deps, batch, evidence);
+        const made = await makeCalls(deps, batch, known);
         evidence.push(...made);
         session.metadata["evidence"] = evidence.map(shown);
         session.output = evidenceText(evidence);
@@ -100,18 +101,41 @@ export function rewoo(options?: ReWooOptions): ReWoo {
   return new ReWoo(options);
 }
 
+/** `known`: what the calls before gave, by id; these are added to it. A call that cannot be made gives nothing that others could use. */
 async function makeCalls(
   { ctx, tools }: Dependencies,
   calls: readonly PlannedCall[],
-  before: readonly Evidence[],
+  known: Map<string, string>,
 ): Promise<readonly Evidence[]> {
   ctx.check();
-  const known = new Map(before.map(({ id, output }) => [id, output]));
-  const filled = calls.map((call) => ({ ...call, args: filledIn(call.args, known) }));
-  const results = await tools.callAll(
-    filled.map(({ id, tool, args }) => ({ callId: id, toolName: tool, input: args })),
+  const looked = calls.map((call) => ({ call, problem: problemOf(call, known) }));
+  const ready = looked.flatMap(({ call, problem }) =>
+    problem === undefined ? [{ ...call, args: filledIn(call.args, known) }] : [],
   );
-  return filled.map((call, index) => ({ ...call, ...outcomeOf(results[index]) }));
+  const inputs = ready.map(({ id, tool, args }) => ({ callId: id, toolName: tool, input: args }));
+  const results = inputs.length === 0 ? [] : await tools.callAll(inputs);
+  const made = new Map(
+    ready.map((call, index) => [call.id, evidenceOf(call, outcomeOf(results[index]))] as const),
+  );
+  for (const { id, output } of made.values()) known.set(id, output);
+  return looked.map(
+    ({ call, problem = "" }) =>
+      made.get(call.id) ?? evidenceOf(call, { output: `It was not called: ${problem}.`, isError: true }),
+  );
+}
+
+function evidenceOf(
+  { id, tool, args }: PlannedCall,
+  outcome: Pick<Evidence, "output" | "isError">,
+): Evidence {
+  return { id, tool, args, ...outcome };
+}
+
+function problemOf({ args, problem }: PlannedCall, known: ReadonlyMap<string, string>): string | undefined {
+  if (problem !== undefined) return problem;
+  const unknown = unknownIn(args, known);
+  if (unknown.length === 0) return undefined;
+  return `nothing is known for ${unknown.map((name) => `{{${name}}}`).join(", ")} in its args`;
 }
 
 function outcomeOf(result: ToolResult | undefined): Pick<Evidence, "output" | "isError"> {
