@@ -37,6 +37,9 @@ function lineItem(line: string): readonly string[] {
 /** What models call the list they were asked for, as they do not call what they write beside it. */
 const listNames = new Set(["actions", "calls", "plan", "steps", "tasks", "thoughts", "todos", "tool_calls"]);
 
+/** What stands under `1`, `2` or `step 1` is listed, too. */
+const number = /^(?:step[\s_-]*)?\d+$/iu;
+
 /**
  * A list; of an object's lists the one whose name says so, or else the first in which something `fits`; an object that has none by itself,
  * as a list of one. Empty only where the list that is meant is empty, or all are. `undefined`: no list that is meant.
@@ -48,11 +51,16 @@ export function listIn(
   if (isList(value)) return value;
   if (!isJsonObject(value)) return undefined;
   const lists = listsIn(value);
-  if (lists.length === 0) return [value];
+  if (lists.length === 0) return isNumbered(value) ? Object.values(value) : [value];
   const named = lists.filter(({ name }) => isListName(name));
   const isFit = ({ list }: NamedList): boolean => list.some(fits);
   const meant = named.find(isFit) ?? named.find(hasNothing) ?? lists.find(isFit);
   return meant?.list ?? (lists.every(hasNothing) ? [] : undefined);
+}
+
+function isNumbered(value: JsonObject): boolean {
+  const keys = Object.keys(value);
+  return keys.length > 0 && keys.every((key) => number.test(key));
 }
 
 function hasNothing({ list }: NamedList): boolean {
