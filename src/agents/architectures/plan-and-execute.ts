@@ -6,6 +6,7 @@ import { askAnswerer, askHelper, questionOf, titled, type Question } from "./que
 import { react, shownInput } from "./react.ts";
 import { note } from "./role-call.ts";
 import { takeAnswer } from "./spoken-answer.ts";
+import { hear } from "./user-additions.ts";
 
 export interface PlanAndExecuteOptions {
   /** Those of a longer plan that come after are not carried out, and the answer is written knowing it. 8 unless told. */
@@ -24,6 +25,8 @@ interface DoneStep {
 }
 
 interface Plan {
+  /** How much had been said when it was made. */
+  readonly from: number;
   readonly steps: readonly string[];
   /** Beyond the bound. */
   readonly left: readonly string[];
@@ -50,6 +53,7 @@ export class PlanAndExecute implements Architecture {
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const question = await questionOf(session, deps, prompt);
+    const from = session.messages.length;
     yield note("plan", "planner_started");
     const words = await askHelper(session, deps, question, {
       role: "planner",
@@ -64,7 +68,7 @@ export class PlanAndExecute implements Architecture {
       return;
     }
     const steps = listed.slice(0, this.#maxSteps);
-    const plan: Plan = { steps, left: listed.slice(this.#maxSteps), done: [], heard: [] };
+    const plan: Plan = { from, steps, left: listed.slice(this.#maxSteps), done: [], heard: [] };
     session.metadata["plan"] = shown(plan);
     yield steps.length === 0
       ? note("plan", "empty_plan")
@@ -122,6 +126,7 @@ export class PlanAndExecute implements Architecture {
     yield note("plan", "step_completed", { number, ...done });
     const inputs = steering === null ? [] : await ctx.steering({ mode: steering });
     if (inputs.length > 0) yield note("plan", "steering_injected", { inputs });
+    hear(session, { ...question, from: plan.from }, inputs);
     plan.heard.push(...inputs.map(shownInput));
   }
 }
