@@ -135,11 +135,13 @@ export {
   type AgentAddress,
   type AgentId,
   agentNameOf,
+  conversationOf,
   formatAgentId,
   formatRunId,
   formatSessionId,
   formatTaskId,
   formatTopicId,
+  isUnnamedSession,
   parseAgentId,
   parseRunId,
   parseSessionId,
@@ -151,11 +153,11 @@ export {
   type TaskId,
   type TopicAddress,
   type TopicId,
+  unnamedBy,
   unnamedSessionId,
 } from "./identity.ts";
 export {
   lineOf,
-  redeliveryDelayMs,
   type Delivery,
   type Inbox,
   type InboxChange,
@@ -203,6 +205,7 @@ export {
   type TopUp,
   type UnknownPrice,
 } from "./ledger.ts";
+export { mailSettings, redeliveryDelayMs, type MailSettings } from "./mail-settings.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./mailbox.ts";
 export type {
   Episode,

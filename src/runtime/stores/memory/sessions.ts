@@ -1,8 +1,10 @@
 import {
-  unnamedSessionId,
+  conversationOf,
+  isUnnamedSession,
   type AgentId,
   type PlacedEntry,
   type RunId,
+  type RunSummary,
   type SessionChange,
   type SessionId,
   type SessionQuery,
@@ -11,6 +13,7 @@ import {
 } from "../../../kernel/index.ts";
 import { PassingMap } from "../../passing-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
+import { summaryOf } from "./run-standing.ts";
 import { SessionRow } from "./session-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -53,11 +56,17 @@ export class MemorySessions implements Sessions {
       .slice(0, limit);
   }
 
-  async delete(sessionId: SessionId): Promise<void> {
-    this.#rows.delete(sessionId);
+  async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
     const below = `${sessionId}/`;
-    const workers = [...this.#rows].filter(([each]) => each.startsWith(below));
-    for (const [each] of workers) this.#rows.delete(each);
+    const isMeant = ([each]: readonly [SessionId, unknown]): boolean =>
+      each === sessionId || each.startsWith(below);
+    const run = [...this.#tables.ofSession]
+      .filter(isMeant)
+      .flatMap(([, runs]) => runs)
+      .find(({ end }) => end === null);
+    if (run !== undefined) return summaryOf(run);
+    for (const [each] of [...this.#rows].filter(isMeant)) this.#rows.delete(each);
+    return undefined;
   }
 
   async collect({ unnamedBefore }: { readonly unnamedBefore: number }): Promise<number> {
@@ -69,9 +78,9 @@ export class MemorySessions implements Sessions {
   }
 
   /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
-  applyNow(changes: readonly SessionChange[]): void {
+  applyNow(changes: readonly SessionChange[], at = 0): void {
     refuseOrphans(changes, (sessionId, entryId) => this.#rows.get(sessionId)?.has(entryId) ?? false);
-    for (const change of changes) this.#apply(change);
+    for (const change of changes) this.#apply(change, at);
   }
 
   /** What a run wrote that never became visible. For those who delete it. */
@@ -89,22 +98,22 @@ export class MemorySessions implements Sessions {
 
   /** Nobody named it, one run alone wrote to it, and that is gone. */
   #isForgotten(sessionId: SessionId, row: SessionRow): boolean {
-    const [conversation] = sessionId.split("/");
+    const conversation = conversationOf(sessionId);
     const runId = row.onlyRunId;
     return (
       runId !== undefined &&
-      unnamedSessionId(runId) === conversation &&
-      !this.#tables.ofSession.has(unnamedSessionId(runId))
+      isUnnamedSession(conversation, runId) &&
+      !this.#tables.ofSession.has(conversation)
     );
   }
 
-  #apply(change: SessionChange): void {
+  #apply(change: SessionChange, at: number): void {
     switch (change.type) {
       case "append":
-        this.#row(change).append(change);
+        this.#row(change, at).append(change);
         return;
       case "say":
-        this.#row(change).say(change);
+        this.#row(change, at).say(change);
         return;
       case "reveal":
         this.#rows.get(change.sessionId)?.reveal(change);
@@ -114,9 +123,10 @@ export class MemorySessions implements Sessions {
     }
   }
 
-  #row({ sessionId, agentId }: { readonly sessionId: SessionId; readonly agentId: AgentId }): SessionRow {
+  #row(where: { readonly sessionId: SessionId; readonly agentId: AgentId }, at: number): SessionRow {
+    const { sessionId, agentId } = where;
     let row = this.#rows.get(sessionId);
-    if (row === undefined) this.#rows.set(sessionId, (row = new SessionRow(agentId)));
+    if (row === undefined) this.#rows.set(sessionId, (row = new SessionRow(agentId, at)));
     return row;
   }
 }

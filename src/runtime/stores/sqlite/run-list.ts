@@ -5,6 +5,7 @@ import {
   type RunRecord,
   type RunStanding,
   type RunSummary,
+  type SessionId,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import type { CommitRows } from "./commit-rows.ts";
@@ -19,6 +20,11 @@ interface ListedRow extends RunRow {
 }
 
 const listedColumns = `id AS place, ${runColumns}, state, ended, ended_at AS endedAt`;
+
+const underWay = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session WHERE ended IS NULL AND run_id IS NOT NULL`;
+const underWayIn = `${underWay} AND session_id = ? LIMIT 1`;
+/** "0" is the sign after the slash. */
+const underWayBelow = `${underWay} AND session_id > ?1 || '/' AND session_id < ?1 || '0' LIMIT 1`;
 
 /** A condition, and what it is compared with. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
@@ -60,6 +66,14 @@ export class RunList {
       sessionId,
       agentId,
     );
+    return row === undefined ? undefined : this.#summaries([row])[0];
+  }
+
+  /** A run that has not ended in this session, or in one of its workers. Inside a transaction. */
+  findUnderWay(sessionId: SessionId): RunSummary | undefined {
+    const { database } = this.#tables;
+    const row =
+      database.get<ListedRow>(underWayIn, sessionId) ?? database.get<ListedRow>(underWayBelow, sessionId);
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 
