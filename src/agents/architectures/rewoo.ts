@@ -13,7 +13,7 @@ import { countOf } from "./bound.ts";
 import { askAnswerer, askHelper, questionOf, titled } from "./question.ts";
 import { note } from "./role-call.ts";
 import { takeAnswer } from "./spoken-answer.ts";
-import { filledIn, levelsOf, toolPlanIn, unknownIn, type PlannedCall } from "./tool-plan.ts";
+import { filledIn, levelsOf, toolPlanIn, unknownIn, type Known, type PlannedCall } from "./tool-plan.ts";
 
 export interface ReWooOptions {
   /** Calls of a longer plan that come after are not made. 8 unless told. */
@@ -65,7 +65,7 @@ export class ReWoo implements Architecture {
     }
     yield calls.length === 0 ? note("rewoo", "empty_plan") : note("rewoo", "plan_created", planned);
     const evidence: Evidence[] = [];
-    const known = new Map<string, string>();
+    const known = new Map<string, string | undefined>();
     for (const [index, level] of levels.entries()) {
       yield note("rewoo", "level_started", { level: index + 1, steps: level.map(({ id }) => id) });
       for (const batch of this.#parallel ? [level] : level.map((call) => [call])) {
@@ -105,7 +105,7 @@ export function rewoo(options?: ReWooOptions): ReWoo {
 async function makeCalls(
   { ctx, tools }: Dependencies,
   calls: readonly PlannedCall[],
-  known: Map<string, string>,
+  known: Map<string, string | undefined>,
 ): Promise<readonly Evidence[]> {
   ctx.check();
   const looked = calls.map((call) => ({ call, problem: problemOf(call, known) }));
@@ -117,7 +117,7 @@ async function makeCalls(
   const made = new Map(
     ready.map((call, index) => [call.id, evidenceOf(call, outcomeOf(results[index]))] as const),
   );
-  for (const { id, output } of made.values()) known.set(id, output);
+  for (const { id } of calls) known.set(id, made.get(id)?.output);
   return looked.map(
     ({ call, problem = "" }) =>
       made.get(call.id) ?? evidenceOf(call, { output: `It was not called: ${problem}.`, isError: true }),
@@ -131,7 +131,7 @@ function evidenceOf(
   return { id, tool, args, ...outcome };
 }
 
-function problemOf({ args, problem }: PlannedCall, known: ReadonlyMap<string, string>): string | undefined {
+function problemOf({ args, problem }: PlannedCall, known: Known): string | undefined {
   if (problem !== undefined) return problem;
   const unknown = unknownIn(args, known);
   if (unknown.length === 0) return undefined;

@@ -89,25 +89,30 @@ export function levelsOf(calls: readonly PlannedCall[]): readonly (readonly Plan
   return levels;
 }
 
+/** What calls gave, by id. `undefined`: one that was not made. */
+export type Known = ReadonlyMap<string, string | undefined>;
+
 /** The arguments with what is known in place of its placeholder, anywhere in them; what is not known stays as it is written. */
-export function filledIn<Value extends JsonValue>(value: Value, known: ReadonlyMap<string, string>): Value {
+export function filledIn<Value extends JsonValue>(value: Value, known: Known): Value {
   return filled(value, known) as Value;
 }
 
 /** Placeholders for which nothing is known. */
-export function unknownIn(args: JsonObject, known: ReadonlyMap<string, string>): readonly string[] {
-  return [...new Set(namesIn(args))].filter((name) => idOf(known, name) === undefined);
+export function unknownIn(args: JsonObject, known: Known): readonly string[] {
+  return [...new Set(namesIn(args))].filter((name) => givenFor(name, known) === undefined);
 }
 
-function filled(value: JsonValue, known: ReadonlyMap<string, string>): JsonValue {
+function filled(value: JsonValue, known: Known): JsonValue {
   if (typeof value === "string")
-    return value.replaceAll(
-      placeholder,
-      (written, name: string) => known.get(idOf(known, name.trim()) ?? "") ?? written,
-    );
+    return value.replaceAll(placeholder, (written, name: string) => givenFor(name.trim(), known) ?? written);
   if (Array.isArray(value)) return value.map((each: JsonValue) => filled(each, known));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, known)]));
+}
+
+function givenFor(name: string, known: Known): string | undefined {
+  const id = idOf(known, name);
+  return id === undefined ? undefined : known.get(id);
 }
 
 /** Models that number their calls 1 and 2 write `{{E1}}`, as they were shown, and the other way round. */

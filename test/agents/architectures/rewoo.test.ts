@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { rewoo } from "../../../src/agents/architectures/index.ts";
-import { filledIn, levelsOf, toolPlanIn } from "../../../src/agents/architectures/tool-plan.ts";
+import { filledIn, levelsOf, toolPlanIn, unknownIn } from "../../../src/agents/architectures/tool-plan.ts";
 import { permissions, tool } from "../../../src/index.ts";
 import type { JsonObject, RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -340,6 +340,13 @@ describe("a plan of tool calls", () => {
       ["E1", "another"],
     ]);
     expect(filledIn({ x: "{{1}} {{E1}}" }, both)).toEqual({ x: "one another" });
+    // Of two, each stands for itself, also where one was not made.
+    const one = new Map([
+      ["1", undefined],
+      ["E1", "another"],
+    ]);
+    expect(filledIn({ x: "{{1}} {{E1}}" }, one)).toEqual({ x: "{{1}} another" });
+    expect(unknownIn({ x: "{{1}} {{E1}} {{2}}" }, one)).toEqual(["1", "2"]);
   });
 
   test("has levels by what calls need of each other; an unknown need is none", () => {
