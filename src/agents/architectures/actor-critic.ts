@@ -70,11 +70,9 @@ export class ActorCritic implements Architecture {
       yield note("actor_critic", "actor_started", { round });
       const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
       const brief = { ...this.#brief({ ...question, prompt: task }), ...formWanted(question) };
-      // B5: the work of the round before is more than what was begun of the next.
-      const isFirst = critique === undefined;
-      const end = await this.#hire(deps, "actor", brief, isFirst ? saidFor(session) : undefined);
-      if (isFirst || end.kind === "answered") endWith(session, deps, "actor", end);
-      else answerOf(deps, "actor", end);
+      const isRevision = critique !== undefined;
+      const end = await this.#hire(deps, "actor", brief, isRevision ? undefined : saidFor(session));
+      endWith(session, deps, "actor", end, isRevision);
       yield note("actor_critic", "actor_completed", { round, output: session.output });
       yield note("actor_critic", "critic_started", { round });
       critique = await this.#judge(deps, question, session.output);

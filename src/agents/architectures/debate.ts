@@ -1,10 +1,11 @@
 import type { AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf, scoreOf } from "./bound.ts";
-import { answerOf, endWith, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from "./hire.ts";
+import { endWith, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from "./hire.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { answerWanted, hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
+import { isSilent, takeAnswer } from "./spoken-answer.ts";
 import { boundByWorkers } from "./worker-bound.ts";
 
 export interface DebateOptions {
@@ -65,10 +66,11 @@ export class Debate implements Architecture {
       const ends = await hireAll(deps, this.#jobs(question, rounds, positions, heard));
       for (const [debater, end] of Object.entries(ends))
         yield note(this.name, "response", { round: rounds, debater, ...said(debater, end) });
-      positions = answered(ends);
-      if (positions.length === 0) endAsFirst(session, deps, ends);
+      const spoken = answered(ends);
+      if (spoken.length > 0) positions = spoken;
+      else endAsFirst(session, deps, ends);
       // B5: better than nothing, should the money end here.
-      session.output = vote(positions);
+      takeAnswer(session, vote(positions));
       stopIfSpent(deps, Object.values(ends));
       if (positions.length < 2) break;
       if (this.#alike === undefined || !agree(positions, this.#alike)) continue;
@@ -80,13 +82,14 @@ export class Debate implements Architecture {
     const by = this.#judge === undefined || positions.length < 2 ? "vote" : "judge";
     if (this.#judge !== undefined && by === "judge") {
       yield note(this.name, "judging", { answers: positions.length });
-      session.output = await advised(session, deps, question, {
+      const judged = await advised(session, deps, question, {
         by: this.#judge,
         role: "judge",
         answers: true,
         duty: "Several answers to one question were given. Say which is right and why the others are not, to yourself; reply with the best answer and nothing else, taking from each what is good.",
         prompt: titled({ Question: prompt, Answers: listed(positions) }),
       });
+      if (!takeAnswer(session, judged)) yield note(this.name, "empty_answer");
     }
     yield note(this.name, "synthesized", { by });
   }
@@ -137,25 +140,25 @@ function byName({ name, answer }: Position): [string, string] {
 }
 
 function said(name: string, end: WorkerEnd): { readonly answer: string } | { readonly why: string } {
-  return end.kind === "answered" ? { answer: end.text } : { why: whyNot(name, end) };
+  if (end.kind !== "answered") return { why: whyNot(name, end) };
+  return isSilent(end.text) ? { why: `${name} said nothing` } : { answer: end.text };
 }
 
 /** In the order of the debaters. */
 function answered(ends: Readonly<Record<string, WorkerEnd>>): readonly Position[] {
   return Object.entries(ends).flatMap(([name, end]) =>
-    end.kind === "answered" ? [{ name, answer: end.text }] : [],
+    end.kind === "answered" && !isSilent(end.text) ? [{ name, answer: end.text }] : [],
   );
 }
 
-/** Nobody answered: the first one's end is the debate's. B5: what was answered the round before is more than what it had begun to say. */
+/** Nobody answered: the first one's end is the debate's; where that had nothing to say, what was said before holds. */
 function endAsFirst(
   session: AgentSession,
   deps: Dependencies,
   ends: Readonly<Record<string, WorkerEnd>>,
 ): void {
   const [first] = Object.entries(ends);
-  if (first !== undefined && session.output === "") endWith(session, deps, ...first);
-  if (first !== undefined) answerOf(deps, ...first);
+  if (first !== undefined) endWith(session, deps, ...first, session.output !== "");
 }
 
 /** Each with each other. */

@@ -18,6 +18,7 @@ import {
   type TaskOutcome,
   type WorkerInput,
 } from "../../kernel/index.ts";
+import { takeAnswer } from "./spoken-answer.ts";
 import { WorkerBound } from "./worker-bound.ts";
 
 /** What a worker's task came to. H4: a refused seat is one of them. */
@@ -126,16 +127,25 @@ function ordinal(taskId: string): number {
   return Number(parseTaskId(taskId).slice(1));
 }
 
-/** What a worker came to is what its employer comes to. B5: what it had said is there also when it stops its employer. */
-export function endWith(session: AgentSession, deps: Dependencies, name: string, end: WorkerEnd): void {
-  if (end.kind !== "refused") saidFor(session)(end.text);
+/**
+ * What a worker came to is what its employer comes to. B5: what it had said is there also when it stops its employer, unless that has
+ * something `whole` already.
+ */
+export function endWith(
+  session: AgentSession,
+  deps: Dependencies,
+  name: string,
+  end: WorkerEnd,
+  whole = false,
+): void {
+  if (end.kind === "answered" || (end.kind === "stopped" && !whole)) takeAnswer(session, end.text);
   answerOf(deps, name, end);
 }
 
 /** For a worker whose words are its employer's. */
 export function saidFor(session: AgentSession): NonNullable<Job["heard"]> {
   return (text) => {
-    if (text !== "") session.output = text;
+    takeAnswer(session, text);
   };
 }
 
