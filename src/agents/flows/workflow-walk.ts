@@ -1,4 +1,5 @@
 import {
+  CancellationError,
   Fault,
   jsonText,
   type Agent,
@@ -8,7 +9,7 @@ import {
   type RunContext,
   type StepContext,
 } from "../../kernel/index.ts";
-import { answerOf, hire } from "../architectures/hire.ts";
+import { answerOf, hire, type WorkerEnd } from "../architectures/hire.ts";
 import { questionOf, type Question } from "../architectures/question.ts";
 import { briefOf, inFormWanted, joined } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
@@ -24,7 +25,8 @@ export class WorkflowWalk {
   readonly #session: AgentSession;
   readonly #deps: Dependencies;
   readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
-
+  /** At work. */
+  readonly #hired = new Set<Promise<WorkerEnd>>();
   #question: Question | undefined;
 
   constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
@@ -114,10 +116,23 @@ export class WorkflowWalk {
     const heard = (words: string): void => {
       if (this.#session.output === "") this.#session.output = words;
     };
-    const end = await hire(deps, { worker, input, heard });
+    const end = await this.#ended(hire(deps, { worker, input, heard }));
     if (end.kind === "stopped") heard(end.text);
     const text = answerOf(deps, node, end);
     return end.kind === "answered" ? end.output : text;
+  }
+
+  /** B5: who is stopped leaves together with the others, who are stopped as well: given up, they would not be heard. */
+  async #ended(hired: Promise<WorkerEnd>): Promise<WorkerEnd> {
+    this.#hired.add(hired);
+    try {
+      return await hired;
+    } catch (error) {
+      if (error instanceof CancellationError) await Promise.allSettled(this.#hired);
+      throw error;
+    } finally {
+      this.#hired.delete(hired);
+    }
   }
 
   async #choose(ctx: RunContext, from: string, value: JsonValue): Promise<readonly string[]> {

@@ -138,6 +138,40 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     expect((await ended(run)).result).toMatchObject({ status: "deadline_exceeded", output });
   });
 
+  test("also where others, who had said nothing, left before it", async () => {
+    const { runtime, ended, clock } = await company();
+    const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
+    const a = worker("a", [looks, looks], { tools: [look] });
+    const generate = a.model.generate.bind(a.model);
+    // Takes a moment to stop.
+    a.model.generate = async (...args) => {
+      const reply = await generate(...args);
+      if (a.model.calls.length === 1) return reply;
+      return new Promise((_resolve, reject) => {
+        clock.schedule(clock.now() + 50, () => reject(new Error("stopped")));
+      });
+    };
+    const mute = (name: string) => worker(name, [{ text: "late", delayMs: 60_000 }], {}, { clock });
+    const [one, two] = [mute("one"), mute("two")];
+    const agent = new Workflow({
+      name: "team",
+      nodes: { one: one.agent, a: a.agent, two: two.agent },
+      edges: [
+        [START, "one"],
+        [START, "a"],
+        [START, "two"],
+        ["one", END],
+        ["a", END],
+        ["two", END],
+      ],
+    });
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => [a, one, two].flatMap(({ model }) => model.calls).length === 4);
+    await run.cancel("enough");
+    await clock.advance(50);
+    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "a looks" });
+  });
+
   test("also of an answer that was being shown", async () => {
     const { runtime, ended } = await company();
     const begun = Promise.withResolvers<void>();
