@@ -45,7 +45,7 @@ export interface PlacedEntry {
 /** Which sessions; all that is given must fit. */
 export interface SessionQuery {
   readonly agentId?: AgentId;
-  /** Those whose ids are this one's, a slash and more: its children's. */
+  /** Those within this one (`sessionWithin`): its children's. */
   readonly under?: SessionId;
   /** 50 unless told. */
   readonly limit?: number;
@@ -78,7 +78,7 @@ export interface Sessions {
   readNow?(sessionId: SessionId): readonly PlacedEntry[] | undefined;
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
-  /** With those of the workers in it (`<session>/…`). */
+  /** With those within it (`sessionWithin`). */
   delete(sessionId: SessionId): Promise<void>;
   /**
    * Deletes those that nobody named and nobody came back to (`unnamedSessionId`), whose last entry is older than this (epoch milliseconds) and

@@ -2,7 +2,7 @@ import {
   Fault,
   HistoryRetention,
   leafOf,
-  parseSessionId,
+  sessionWithin,
   rootLeafOf,
   contextMessages,
   pathTo,
@@ -207,19 +207,19 @@ function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
 
 /**
  * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
- * it did for another employer, in another role or for another user.
+ * it did for another employer, in another role, or for another user or tenant.
  */
-function historySession({ task, facts, agentId, owner }: TaskRunner): SessionId | null {
+function historySession({ task, tree, facts, agentId, owner }: TaskRunner): SessionId | null {
   const { parentId, supervision, role, userId } = task.record;
   if (parentId === null) return facts.sessionId;
   if (supervision.retention !== HistoryRetention.PERMANENT) return null;
-  const place = role === undefined ? agentId : `${supervision.parentId}/${role}`;
-  const whose = userId === null ? "" : `/@${owner.hash(userId).slice(0, digitsOfUser)}`;
-  return parseSessionId(`${facts.sessionId}/${place}${whose}`);
+  const place = role === undefined ? [agentId] : [supervision.parentId, role];
+  const whose = owner.hash(JSON.stringify([place, tree.tenantId, userId]));
+  return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
 }
 
-/** Of the hash of a user's name, which itself may be no part of an id: enough that nobody meets two that share them. */
-const digitsOfUser = 22;
+/** Of a hash: enough that nobody meets two that share them. */
+const digitsOfWorker = 22;
 
 function isErasedAtEnd({ task }: TaskRunner): boolean {
   return task.record.supervision.retention === HistoryRetention.NONE;

@@ -9,12 +9,14 @@ import {
   parseSessionId,
   pathTo,
   rootLeafOf,
+  sessionWithin,
   toolMessage,
   toolResultPart,
   userMessage,
   type ChatMessage,
   type SessionChange,
   type SessionEntry,
+  type SessionQuery,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, rootTask, sessionId } from "./store-fixtures.ts";
@@ -270,14 +272,23 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     await sessions.apply([append(entry("a", null, 5), "visible", newer)]);
     expect((await sessions.list({ agentId })).map((each) => each.sessionId)).toEqual([newer, older]);
     expect((await sessions.list({ limit: 1 })).length).toBe(1);
-    const child = parseSessionId(`${older}/child`);
-    await sessions.apply([append(entry("a", null, 3), "visible", child)]);
-    await sessions.apply([append(entry("a", null, 3), "visible", parseSessionId(`${older}0`))]);
-    expect((await sessions.list({ under: older })).map((each) => each.sessionId)).toEqual([child]);
-    expect(await sessions.list({ under: older, agentId: formatAgentId({ name: "else" }) })).toEqual([]);
-    for (const each of [child, parseSessionId(`${older}0`)]) await sessions.delete(each);
     await sessions.delete(newer);
     expect(await sessions.read(newer)).toEqual([]);
     expect((await sessions.list()).map((each) => each.sessionId)).toEqual([older]);
+  });
+
+  test("a session goes with those within it, and no other that begins with its name", async () => {
+    const { sessions } = await open();
+    const whole = formatSessionId("whole");
+    const children = ["child", "-", "~"].map((name) => sessionWithin(whole, name));
+    const others = [`${whole}/child`, `${whole}0`, `${whole}-`, `${whole}:a`].map(parseSessionId);
+    const all = [whole, ...children, ...others];
+    for (const each of all) await sessions.apply([append(entry("a", null, 3), "visible", each)]);
+    const listed = async (query: SessionQuery) =>
+      (await sessions.list(query)).map((each) => each.sessionId).toSorted();
+    expect(await listed({ under: whole })).toEqual(children.toSorted());
+    expect(await listed({ under: whole, agentId: formatAgentId({ name: "else" }) })).toEqual([]);
+    await sessions.delete(whole);
+    expect(await listed({})).toEqual(others.toSorted());
   });
 }

@@ -1,4 +1,6 @@
 import {
+  conversationOf,
+  sessionWithin,
   unnamedSessionId,
   type AgentId,
   type PlacedEntry,
@@ -42,7 +44,7 @@ export class MemorySessions implements Sessions {
   async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
     return [...this.#rows]
       .filter(([, row]) => agentId === undefined || row.agentId === agentId)
-      .filter(([sessionId]) => under === undefined || sessionId.startsWith(`${under}/`))
+      .filter(([sessionId]) => under === undefined || sessionId.startsWith(sessionWithin(under, "")))
       .map(([sessionId, row]) => ({
         sessionId,
         agentId: row.agentId,
@@ -55,8 +57,8 @@ export class MemorySessions implements Sessions {
 
   async delete(sessionId: SessionId): Promise<void> {
     this.#rows.delete(sessionId);
-    const below = `${sessionId}/`;
-    const workers = [...this.#rows].filter(([each]) => each.startsWith(below));
+    const within = sessionWithin(sessionId, "");
+    const workers = [...this.#rows].filter(([each]) => each.startsWith(within));
     for (const [each] of workers) this.#rows.delete(each);
   }
 
@@ -89,11 +91,10 @@ export class MemorySessions implements Sessions {
 
   /** Nobody named it, one run alone wrote to it, and that is gone. */
   #isForgotten(sessionId: SessionId, row: SessionRow): boolean {
-    const [conversation] = sessionId.split("/");
     const runId = row.onlyRunId;
     return (
       runId !== undefined &&
-      unnamedSessionId(runId) === conversation &&
+      unnamedSessionId(runId) === conversationOf(sessionId) &&
       !this.#tables.ofSession.has(unnamedSessionId(runId))
     );
   }
