@@ -34,6 +34,8 @@ const anySession = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/;
 /** Most sessions have one segment: then there is nothing to look for. */
 const oneSegment = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,255}$/;
 const anyRun = /^run_[A-Za-z0-9_-]{1,64}$/;
+/** In characters. */
+export const longestRunId = 68;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
 
 export function formatAgentId({ name, key }: AgentAddress): AgentId {

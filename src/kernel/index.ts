@@ -141,6 +141,7 @@ export {
   formatSessionId,
   formatTaskId,
   formatTopicId,
+  longestRunId,
   parseAgentId,
   parseRunId,
   parseSessionId,

@@ -133,6 +133,7 @@ function openOwn({ store = "memory:", auditKey }: RuntimeOptions, hash: Hash, cl
 }
 
 class LocalRuntime implements Runtime {
+  readonly clock: Clock;
   readonly #owner: OwnerContext;
   readonly #store: Store;
   readonly #engine: LocalEngine;
@@ -161,6 +162,7 @@ class LocalRuntime implements Runtime {
 
   constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
     const { clock, hash } = options;
+    this.clock = clock;
     const concurrency = requireNumber("concurrency", options.concurrency ?? 64, 1);
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
