@@ -36,6 +36,8 @@ const oneSegment = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,255}$/;
 const anyRun = /^run_[A-Za-z0-9_-]{1,64}$/;
 /** In characters. */
 export const longestRunId = 68;
+/** Of a run that was given none. */
+const unnamed = /^ses_(run_[A-Za-z0-9_-]{1,64})(?:\.[0-9]+)?$/;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
 
 export function formatAgentId({ name, key }: AgentAddress): AgentId {
@@ -108,9 +110,19 @@ export function formatSessionId(id: string): SessionId {
   return parseSessionId(`ses_${id}`);
 }
 
-/** That of a run which was given none: whoever comes back to it has to be told its name. */
-export function unnamedSessionId(runId: RunId): SessionId {
-  return `ses_${runId}` as SessionId;
+/** That of a run which was given none: whoever comes back to it has to be told its name. `number`: where those below it are others' (from 1). */
+export function unnamedSessionId(runId: RunId, number = 1): SessionId {
+  return (number === 1 ? `ses_${runId}` : `ses_${runId}.${number}`) as SessionId;
+}
+
+/** Whether it is one of those. */
+export function isUnnamedSession(sessionId: SessionId, runId: RunId): boolean {
+  return unnamedBy(sessionId) === runId;
+}
+
+/** The run whose session it is, if it is that of a run which was given none; no id of a run has a dot. */
+export function unnamedBy(sessionId: SessionId): RunId | undefined {
+  return unnamed.exec(sessionId)?.[1] as RunId | undefined;
 }
 
 export function parseSessionId(text: string): SessionId {

@@ -1,4 +1,5 @@
 import type { AgentId, RunId } from "./identity.ts";
+import type { MailSettings } from "./mail-settings.ts";
 import type { Message } from "./message.ts";
 
 /** A message, with how often it was handed back. */
@@ -48,7 +49,7 @@ export interface NextMail {
  * Where messages to an agent wait for an activation of it. The messages of one sender are a line: those of an agent in one run, or those
  * from outside. Every store passes `inboxContract`, which checks:
  *
- * - I1 Delivery is idempotent by message id, also after the message was acknowledged.
+ * - I1 Delivery is idempotent by message id, also after the message was acknowledged, until its id is let go of (`collect`).
  * - I2 Messages of one sender are drained in the order in which they were sent: one is next when what was sent before it in its line is
  *   acknowledged or a dead letter, or is with the run that asks for more. It does not wait for other lines, nor for an earlier one that
  *   wants a reply: whoever asks waits itself, or does several things at once.
@@ -60,7 +61,8 @@ export interface NextMail {
  * - I6 Handed back by a commit, or at a given time, a message is left alone, the longer the more often it was (`redeliveryDelayMs`).
  */
 export interface Inbox {
-  readonly maxDeliveries: number;
+  /** Of whoever hands back. */
+  readonly settings: MailSettings;
   /** False: it was here before. */
   deliver(message: Message): Promise<boolean>;
   /** What is not acknowledged, in the order in which it came. 100 unless told. */
@@ -69,13 +71,16 @@ export interface Inbox {
   find(agentId: AgentId, messageIds: readonly string[]): Promise<readonly Delivery[]>;
   /** What may be taken now. `each`: what stands behind nothing; `together`: all, but nothing while a run has some. */
   next(agentId: AgentId, query: MailQuery): Promise<NextMail>;
-  ack(agentId: AgentId, messageIds: readonly string[]): Promise<void>;
+  /** `at`: the time it is (epoch milliseconds). Without one their ids are kept for ever. */
+  ack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void>;
   /** `at`: the time it is (epoch milliseconds). Without one they may be tried again at once. */
   nack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void>;
   /** Of all agents, unless told. */
   deadLetters(agentId?: AgentId): Promise<readonly Delivery[]>;
   /** How many. All dead letters of the agent, unless told. */
   redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number>;
+  /** Lets go of the ids of messages that were acknowledged before then (epoch milliseconds): sent again, they are new. How many. */
+  collect(options: { readonly acknowledgedBefore: number }): Promise<number>;
   /** Those of these agents for whom a message waits that no run has. */
   waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]>;
 }
@@ -83,11 +88,6 @@ export interface Inbox {
 /** Which line of its agent's inbox a message stands in. */
 export function lineOf({ from, sender }: Pick<Message, "from" | "sender">): string {
   return `${from ?? ""} ${sender?.runId ?? ""}`;
-}
-
-/** So long is a message left alone that was handed back so often: a second, then each time four times as long, five minutes at most. */
-export function redeliveryDelayMs(deliveries: number): number {
-  return Math.min(1_000 * 4 ** (deliveries - 1), 300_000);
 }
 
 /** One activation's view of its inbox. */

@@ -141,6 +141,7 @@ export {
   formatSessionId,
   formatTaskId,
   formatTopicId,
+  isUnnamedSession,
   longestRunId,
   parseAgentId,
   parseRunId,
@@ -154,11 +155,11 @@ export {
   type TaskId,
   type TopicAddress,
   type TopicId,
+  unnamedBy,
   unnamedSessionId,
 } from "./identity.ts";
 export {
   lineOf,
-  redeliveryDelayMs,
   type Delivery,
   type Inbox,
   type InboxChange,
@@ -206,6 +207,7 @@ export {
   type TopUp,
   type UnknownPrice,
 } from "./ledger.ts";
+export { mailSettings, redeliveryDelayMs, type MailSettings } from "./mail-settings.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./mailbox.ts";
 export type {
   Episode,

@@ -1,4 +1,5 @@
 import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
+import type { RunSummary } from "./run-summary.ts";
 import type { Said } from "./said.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
@@ -55,6 +56,7 @@ export interface SessionSummary {
   readonly sessionId: SessionId;
   readonly agentId: AgentId;
   readonly entries: number;
+  /** When its last entry was said, or when a commit began it, whichever is later: a fork's is a copy of what was said before. */
   readonly updatedAt: number;
 }
 
@@ -78,11 +80,14 @@ export interface Sessions {
   readNow?(sessionId: SessionId): readonly PlacedEntry[] | undefined;
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
-  /** With those within it (`sessionWithin`). */
-  delete(sessionId: SessionId): Promise<void>;
   /**
-   * Deletes those that nobody named and nobody came back to (`unnamedSessionId`), whose last entry is older than this (epoch milliseconds) and
-   * whose run is gone. How many. A store that keeps what it was given until it is told otherwise has none.
+   * With those within it (`sessionWithin`). S5: while a run is under way in it nothing is, and that run is the answer; no run can begin
+   * between the look and the deletion.
    */
-  collect?(options: { readonly unnamedBefore: number }): Promise<number>;
+  delete(sessionId: SessionId): Promise<RunSummary | undefined>;
+  /**
+   * Deletes those that nobody named (`isUnnamedSession`) and nobody came back to: one run alone wrote to them, which is gone by now, and their
+   * `updatedAt` is before this (epoch milliseconds). With them those of the workers in them, each by the same rule. How many.
+   */
+  collect(options: { readonly unnamedBefore: number }): Promise<number>;
 }

@@ -1,4 +1,5 @@
 import type { Branch, StepAddress } from "../kernel/index.ts";
+import { insideBranch } from "./run-facts-storage.ts";
 import type { InnerContext } from "./scope-inside.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import type { Strand } from "./strand.ts";
@@ -25,7 +26,7 @@ export async function runBranches(
   const running = Object.values(branches).map(async (branch, index) => {
     const ctx = contexts[index] as InnerContext;
     try {
-      return await branch(ctx);
+      return await insideBranch(() => branch(ctx));
     } finally {
       for (const draft of ctx.takeTold()) steps.tell(draft);
     }

@@ -4,9 +4,11 @@ import {
   Fault,
   formatRunId,
   formatSessionId,
-  rootTaskId,
+  isUnnamedSession,
   noUsage,
   parseRunId,
+  rootTaskId,
+  unnamedSessionId,
   type Clock,
   type Commit,
   type Event,
@@ -58,7 +60,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   if (at > last) {
     throw new Fault("invalid_argument", `at is ${at}: the last event of ${origin.runId} so far is ${last}`);
   }
-  const sessionId = await freeSession(store, runId);
+  const sessionId = await freeSession(store, runId, origin);
   const record: RunRecord = { ...origin, runId, sessionId, createdAt: clock.now() };
   const { agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
@@ -88,13 +90,22 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   return kind === "created" ? record : ((await findFork(options, runId)) ?? record);
 }
 
-/** Named after the fork, so that whoever dies and forks again under its id forks into the same; nobody else is in it. */
-async function freeSession({ sessions }: Store, runId: RunId): Promise<SessionId> {
-  const name = runId.slice("run_".length);
-  let sessionId = formatSessionId(name);
+/**
+ * Named after the fork, so that whoever dies and forks again under its id forks into the same; nobody else is in it. Of an origin that was
+ * given none it is one that nobody named either, and is let go of as those are.
+ */
+async function freeSession({ sessions }: Store, runId: RunId, origin: RunRecord): Promise<SessionId> {
+  const isUnnamed = isUnnamedSession(origin.sessionId, origin.runId);
+  const nameOf = isUnnamed ? unnamedSessionId : forkSessionId;
+  let sessionId = nameOf(runId, 1);
   for (let number = 2; (await sessions.read(sessionId, { hiddenToo: true })).length > 0; number++)
-    sessionId = formatSessionId(`${name}_${number}`);
+    sessionId = nameOf(runId, number);
   return sessionId;
+}
+
+function forkSessionId(runId: RunId, number: number): SessionId {
+  const name = runId.slice("run_".length);
+  return formatSessionId(number === 1 ? name : `${name}_${number}`);
 }
 
 /** The fork that stands under this id. Refuses when it is another run, or was made elsewhere. */

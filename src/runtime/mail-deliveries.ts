@@ -13,13 +13,14 @@ export class MailDeliveries {
   /** Of the messages that tasks were given before this owner had them. Nothing to wait for where there are none. */
   load(tasks: Iterable<TaskState>): Promise<void> | undefined {
     let loading: Promise<void>[] | undefined;
-    for (const task of tasks) if (isGiven(task)) (loading ??= []).push(this.#load(task));
+    // Also of one that has ended: it may be resumed.
+    for (const task of tasks) if (task.given.length > 0) (loading ??= []).push(this.#load(task));
     return loading && Promise.all(loading).then(() => undefined);
   }
 
-  async #load({ record, drained }: TaskState): Promise<void> {
-    const given = [...record.messages, ...drained].map(({ id }) => id);
-    this.note(await this.#inbox.find(record.agentId, given));
+  async #load({ record, given }: TaskState): Promise<void> {
+    const messageIds = given.map(({ id }) => id);
+    this.note(await this.#inbox.find(record.agentId, messageIds));
   }
 
   note(deliveries: readonly Delivery[]): void {
@@ -31,13 +32,8 @@ export class MailDeliveries {
   handBack(messageIds: readonly string[]): readonly EventDraft[] {
     return messageIds.flatMap((messageId): EventDraft[] => {
       const deliveries = (this.#counts?.get(messageId) ?? 0) + 1;
-      if (deliveries < this.#inbox.maxDeliveries) return [];
+      if (deliveries < this.#inbox.settings.maxDeliveries) return [];
       return [{ type: "mail_dead_letter", data: { messageId, deliveries } }];
     });
   }
-}
-
-/** Also one that has ended: it may be resumed. */
-function isGiven({ record, drained }: TaskState): boolean {
-  return record.messages.length + drained.length > 0;
 }

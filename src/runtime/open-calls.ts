@@ -1,4 +1,5 @@
 import type { Fault } from "../kernel/index.ts";
+import type { Inside } from "./inside.ts";
 
 /** What a call does. Left, the call ends by the fault, whatever it does; what it comes to later is nobody's. */
 export interface CallBody {
@@ -8,6 +9,8 @@ export interface CallBody {
 /** A call that a step has begun and not settled. While its own body waits for a step, it is not at work. */
 export interface OpenCall {
   blocked: number;
+  /** The code that it was begun in. */
+  readonly inside: Inside | undefined;
   /** Once it is begun. */
   body: CallBody | undefined;
 }
@@ -26,8 +29,15 @@ export class OpenCalls {
     return false;
   }
 
-  begin(): OpenCall {
-    const call = { blocked: 0, body: undefined };
+  /** The same, and it is not one that waits for another run. */
+  get needSlot(): boolean {
+    for (const { blocked, inside } of this.#open)
+      if (blocked === 0 && (inside === undefined || !inside.isOutside)) return true;
+    return false;
+  }
+
+  begin(inside: Inside | undefined): OpenCall {
+    const call = { blocked: 0, inside, body: undefined };
     this.#open.push(call);
     return call;
   }

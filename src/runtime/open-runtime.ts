@@ -17,6 +17,7 @@ import {
   type JsonValue,
   type Lease,
   type LeftRun,
+  type MailSettings,
   type PriceTable,
   type Random,
   type RetrySettings,
@@ -33,13 +34,13 @@ import {
 import { CallTimers } from "./call-timers.ts";
 import { castOf, Casts } from "./casts.ts";
 import { ContentNames } from "./content-names.ts";
-import { EndedRuns } from "./ended-runs.ts";
 import { IdleWrites } from "./idle-writes.ts";
 import { LocalEngine } from "./engines/local/engine.ts";
 import { Mailroom } from "./mailroom.ts";
 import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
 import { PassingMap } from "./passing-map.ts";
+import { RetentionSweep } from "./retention-sweep.ts";
 import { StoredRunHandle } from "./run-handle.ts";
 import { RuntimeLifetime } from "./runtime-lifetime.ts";
 import { RunOwner } from "./run-owner.ts";
@@ -47,8 +48,7 @@ import { runRetry, type RunRetry } from "./run-retry.ts";
 import { sha256 } from "./sha256.ts";
 import { Slots } from "./slots.ts";
 import { submitRun } from "./submission.ts";
-import { inUse, underWay } from "./session-in-use.ts";
-import { unnamedSessions } from "./unnamed-sessions.ts";
+import { inUse } from "./session-in-use.ts";
 import { systemClock } from "./system-clock.ts";
 import { systemRandom } from "./system-random.ts";
 import { uuidSource } from "./uuid-source.ts";
@@ -58,6 +58,11 @@ export interface RuntimeOptions {
   readonly store?: StoreAddress | Store;
   /** E1: keys the event chain of a store that is named by its address. */
   readonly auditKey?: string;
+  /**
+   * Of a store that is named by its address: how often a message is tried that was handed back (`maxDeliveries`, 5 unless told), and how long
+   * it is left alone before (`baseDelayMs`, 1,000, then four times as long each time, `maxDelayMs`, 300,000, at most).
+   */
+  readonly mail?: Partial<MailSettings>;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly hash?: Hash;
@@ -100,9 +105,14 @@ export interface RuntimeOptions {
   readonly keepEndedRunsMs?: number;
   /**
    * How long a session is kept that nobody named and nobody came back to, after what was last said in it and when its run is gone. For ever
-   * unless told; a store in memory alone lets go of any.
+   * unless told.
    */
   readonly keepUnnamedSessionsMs?: number;
+  /**
+   * How long the id of a message between agents is remembered after the message was acknowledged: within that time it is not delivered twice,
+   * however often it is sent. For ever unless told.
+   */
+  readonly keepMessageIdsMs?: number;
   /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
 }
@@ -122,15 +132,22 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
   }
 }
 
-function openOwn({ store = "memory:", auditKey }: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
+function openOwn(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
+  const { store = "memory:", auditKey, mail } = options;
   if (typeof store === "string")
-    return openStore(store, { hash, clock, ...(auditKey === undefined ? {} : { auditKey }) });
-  if (auditKey === undefined) return Promise.resolve(store);
-  throw new Fault(
-    "invalid_argument",
-    "an auditKey is for a store named by its address: give this store its own",
-  );
+    return openStore(store, {
+      hash,
+      clock,
+      ...(auditKey === undefined ? {} : { auditKey }),
+      ...(mail === undefined ? {} : { mail }),
+    });
+  const [own] = Object.entries({ auditKey, mail }).find(([, value]) => value !== undefined) ?? [];
+  if (own === undefined) return Promise.resolve(store);
+  throw new Fault("invalid_argument", `${own} is for a store named by its address: give this store its own`);
 }
+
+/** How long something is kept. */
+type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs" | "keepMessageIdsMs";
 
 class LocalRuntime implements Runtime {
   readonly clock: Clock;
@@ -149,8 +166,9 @@ class LocalRuntime implements Runtime {
   /** Runs of which the store would not take something; driven again, they fail by it. */
   readonly #refused = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
-  readonly #endedRuns: EndedRuns | undefined;
-  readonly #unnamedSessions: EndedRuns | undefined;
+  readonly #endedRuns: RetentionSweep | undefined;
+  /** That one among them. */
+  readonly #sweeps: readonly RetentionSweep[];
   readonly #closeGraceMs: number;
   readonly #closeOn: readonly NodeJS.Signals[];
   readonly #onSignal = (): void => {
@@ -168,16 +186,17 @@ class LocalRuntime implements Runtime {
     this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
     this.#closeOn = options.closeOn ?? [];
     this.#sameName = options.sameName ?? "refuse";
-    const { keepEndedRunsMs: keepMs } = options;
     const onError = (error: unknown): void => this.#report(error);
-    const collect = this.collect.bind(this);
-    if (keepMs !== undefined) this.#endedRuns = new EndedRuns({ collect, clock, keepMs, onError });
-    if (options.keepUnnamedSessionsMs !== undefined)
-      this.#unnamedSessions = unnamedSessions(store, {
-        clock,
-        keepMs: options.keepUnnamedSessionsMs,
-        onError,
-      });
+    const sweep = (option: RetentionOption, letGo: (before: number) => Promise<unknown>) => {
+      const keepMs = options[option];
+      return keepMs === undefined ? undefined : new RetentionSweep({ option, keepMs, letGo, clock, onError });
+    };
+    this.#endedRuns = sweep("keepEndedRunsMs", (endedBefore) => this.collect({ endedBefore }));
+    this.#sweeps = [
+      this.#endedRuns,
+      sweep("keepUnnamedSessionsMs", (unnamedBefore) => store.sessions.collect({ unnamedBefore })),
+      sweep("keepMessageIdsMs", (acknowledgedBefore) => store.inbox.collect({ acknowledgedBefore })),
+    ].filter((each) => each !== undefined);
     this.#store = store;
     this.#owner = {
       store: this.#store,
@@ -224,8 +243,7 @@ class LocalRuntime implements Runtime {
       throw error;
     }
     for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
-    this.#endedRuns?.start();
-    this.#unnamedSessions?.start();
+    for (const each of this.#sweeps) each.start();
   }
 
   register(agent: Agent): void {
@@ -311,9 +329,8 @@ class LocalRuntime implements Runtime {
   async deleteSession(text: string): Promise<void> {
     this.#life.check();
     const sessionId = parseSessionId(text);
-    const { runs } = await this.#store.journal.list({ sessionId, status: underWay, limit: 1 });
-    if (runs[0] !== undefined) throw inUse(runs[0]);
-    await this.#store.sessions.delete(sessionId);
+    const run = await this.#store.sessions.delete(sessionId);
+    if (run !== undefined) throw inUse(run);
   }
 
   close(): Promise<void> {
@@ -328,8 +345,7 @@ class LocalRuntime implements Runtime {
     const stopped = this.#engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
-    await this.#endedRuns?.stop();
-    await this.#unnamedSessions?.stop();
+    for (const each of this.#sweeps) await each.stop();
     await Promise.all(this.#settling.values());
     this.#life.end();
     await this.#store.close();

@@ -1,4 +1,4 @@
-import { Fault, type Clock, type Hash, type Store } from "../kernel/index.ts";
+import { Fault, type Clock, type Hash, type MailSettings, type Store } from "../kernel/index.ts";
 import { sha256 } from "./sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./system-clock.ts";
@@ -11,19 +11,21 @@ export interface OpenStoreOptions {
   readonly clock?: Clock;
   /** E1: the events' chain is keyed with it. The same one is needed by everyone who writes or verifies. */
   readonly auditKey?: string;
+  /** What becomes of messages that are handed back. */
+  readonly mail?: Partial<MailSettings>;
 }
 
 /** A store's driver is loaded when it is asked for, not with this package. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
-  const { hash = sha256, clock = systemClock, auditKey } = options;
+  const { hash = sha256, clock = systemClock, auditKey, mail = {} } = options;
   const [scheme, path] = [address.slice(0, address.indexOf(":")), address.slice(address.indexOf(":") + 1)];
   if (address === "memory:") {
-    if (auditKey === undefined) return memoryStore({ hash });
+    if (auditKey === undefined) return memoryStore({ hash, mail });
     throw new Fault("invalid_argument", "a store in memory takes no auditKey: nobody else can write to it");
   }
   if (scheme === "sqlite" && path !== "") {
     const { sqliteStore } = await import("./stores/sqlite/store.ts");
-    return sqliteStore({ path, hash, clock, ...(auditKey === undefined ? {} : { auditKey }) });
+    return sqliteStore({ path, hash, clock, mail, ...(auditKey === undefined ? {} : { auditKey }) });
   }
   throw new Fault(
     "invalid_argument",

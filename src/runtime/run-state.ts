@@ -51,6 +51,8 @@ export interface TaskState {
   readonly opened: OpenedSteps;
   /** Messages that drains gave it. */
   readonly drained: Message[];
+  /** Those it answers for: what it was begun with, and what drains gave it. What a fork shares with its origin is the origin's to answer for. */
+  given: readonly Message[];
   /** The ids of messages it has answered. */
   readonly replied: string[];
   /** Which of its journals this is, from 0 (J8), and what it started from. */
@@ -152,10 +154,13 @@ export class RunState {
     this.#take(root, queueWait(queue), 1);
   }
 
-  /** What a fork shares with its origin was the origin's to pay. */
+  /** What a fork shares with its origin was the origin's to pay, and is the origin's to answer for. */
   #forget(): void {
     this.usage = noUsage;
-    for (const task of this.tasks.values()) task.usage = noUsage;
+    for (const task of this.tasks.values()) {
+      task.usage = noUsage;
+      task.given = none;
+    }
   }
 
   noteEvent(event: Event): void {
@@ -214,7 +219,9 @@ export class RunState {
     if (kind === "turn") this.#hold(task.record, outcome.value as unknown as Held | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.push(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
-    for (const message of outcome.value as unknown as readonly Message[]) task.drained.push(message);
+    const messages = outcome.value as unknown as readonly Message[];
+    for (const message of messages) task.drained.push(message);
+    if (messages.length > 0) task.given = [...task.given, ...messages];
   }
 
   #use(task: TaskState, { usage }: { readonly usage: Usage }): void {
@@ -324,6 +331,7 @@ export class RunState {
       steps: new Map(),
       opened: new OpenedSteps(),
       drained: [],
+      given: record.messages,
       replied: [],
       journal: 0,
       input: record.input,

@@ -427,7 +427,7 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   #reopenOne(taskId: TaskId, voids: Reopening["voids"]): boolean {
-    const { record, drained } = this.#state.task(taskId);
+    const { record, given } = this.#state.task(taskId);
     const { agentId, parentId, budget, supervision } = record;
     const { priority } = supervision;
     if (parentId !== null) {
@@ -442,7 +442,7 @@ export class RunTree implements TaskTree, SeatMoves {
       tasks: [{ type: "reopen", taskId }],
     });
     // What it had handed back is its own again, unless another run has it by now.
-    const messageIds = [...record.messages, ...drained].map(({ id }) => id);
+    const messageIds = given.map(({ id }) => id);
     if (messageIds.length > 0) this.#log.add({ inbox: [{ type: "take", agentId, messageIds }] });
     return true;
   }

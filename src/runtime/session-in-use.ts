@@ -1,7 +1,4 @@
-import { Fault, type RunStanding, type RunSummary } from "../kernel/index.ts";
-
-/** Of a run that has not ended. */
-export const underWay: readonly RunStanding[] = ["pending", "running", "suspended"];
+import { Fault, type RunSummary } from "../kernel/index.ts";
 
 export function inUse({ runId, agentId, sessionId, status }: RunSummary): Fault {
   return new Fault(

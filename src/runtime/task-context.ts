@@ -51,6 +51,7 @@ import { callModel, ModelCall, type SentPrefix } from "./model-call.ts";
 import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { RunningStep } from "./running-step.ts";
+import { insideBranch } from "./run-facts-storage.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { settledResult } from "./settled-result.ts";
 import { signalled, waitUnder } from "./signal-wait.ts";
@@ -256,7 +257,7 @@ export class TaskContext implements RunContext {
         const ctx = this.#inside(branchScope(step.address, name), own);
         const run = async (): Promise<{ winner: string; value: Value }> => ({
           winner: name,
-          value: await branch(ctx),
+          value: await insideBranch(() => branch(ctx)),
         });
         return { name, own, ctx, result: run() };
       });
@@ -379,7 +380,9 @@ export class TaskContext implements RunContext {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settledResult(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
+        insideBranch(() =>
+          settledResult(() => this.#callTool(stepAt(scope, first + index), call, options)),
+        ).then((end) => {
           if (end.status === "fulfilled") options.onResult?.(end.value, index);
           return end;
         });

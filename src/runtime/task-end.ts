@@ -70,7 +70,7 @@ export function runEnd(state: RunState): EventDraft {
 
 /**
  * What becomes of the messages a task was given. A message that asks nothing is acknowledged, or handed back when the task did not end
- * well; whoever asked and got no answer is told why. `undefined`: it was given none.
+ * well; whoever asked and got no answer is told why. `undefined`: it answers for none.
  */
 export function answersOf(
   task: TaskState,
@@ -78,10 +78,9 @@ export function answersOf(
   runId: RunId,
   at: number,
 ): Addition | undefined {
-  const { record, drained, replied } = task;
-  const { agentId } = record;
-  if (record.messages.length + drained.length === 0) return undefined;
-  const given = [...record.messages, ...drained];
+  const { given, replied } = task;
+  const { agentId } = task.record;
+  if (given.length === 0) return undefined;
   const bad = outcome.status === "failed" || outcome.status === "cancelled";
   const back = given.filter(({ replyTo }) => bad && replyTo === undefined).map(({ id }) => id);
   const done = given.map(({ id }) => id).filter((id) => !back.includes(id));

@@ -8,6 +8,7 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import { childrenOf } from "./child-task.ts";
+import { isMistake } from "./code-mistake.ts";
 import { ContinueAsNew } from "./continue-as-new.ts";
 import { TaskContext } from "./task-context.ts";
 import { cancelledOutcome, isFinalFault, outputAt } from "./task-end.ts";
@@ -73,7 +74,8 @@ function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDra
     return { kind: "ended", outcome, endedOn: [], told };
   }
   const endedOn = runner.originsOf(error);
-  if (endedOn.length === 0 && !isFinalFault(fault)) return { kind: "crashed", fault, told };
+  if (endedOn.length === 0 && !isFinalFault(fault) && !isMistake(error))
+    return { kind: "crashed", fault, told };
   const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
   return { kind: "ended", outcome, endedOn, told };
 }

@@ -67,11 +67,12 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       read: (runId) => mailbox.read(runId),
     },
     inbox: {
-      maxDeliveries: inbox.maxDeliveries,
+      settings: inbox.settings,
       deliver: (message) => counted(`inbox.deliver ${message.id}`, () => inbox.deliver(message)),
-      ack: (agentId, ids) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids)),
+      ack: (agentId, ids, time) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids, time)),
       nack: (agentId, ids, time) => counted(`inbox.nack ${agentId}`, () => inbox.nack(agentId, ids, time)),
       redeliver: (agentId, ids) => counted(`inbox.redeliver ${agentId}`, () => inbox.redeliver(agentId, ids)),
+      collect: (options) => counted("inbox.collect", () => inbox.collect(options)),
       peek: (agentId, limit) => inbox.peek(agentId, limit),
       find: (agentId, ids) => inbox.find(agentId, ids),
       next: (agentId, query) => inbox.next(agentId, query),
@@ -81,6 +82,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     sessions: {
       apply: (changes) => counted("sessions.apply", () => sessions.apply(changes)),
       delete: (sessionId) => counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId)),
+      collect: (options) => counted("sessions.collect", () => sessions.collect(options)),
       read: (sessionId, options) => sessions.read(sessionId, options),
       list: (options) => sessions.list(options),
     },

@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { repository, runNode, type Finished } from "../gates/run-node.ts";
+import { repository } from "../gates/run-node.ts";
+import { runOffline } from "./run-offline.ts";
 
 const folder = join(repository, "examples");
 const examples = (await readdir(folder)).filter((file) => file.endsWith(".ts"));
@@ -25,13 +25,3 @@ test.for([
   expect(code).toBe(1);
   expect(stderr).toContain("no network here: 192.0.2.1");
 });
-
-/** In a folder of its own, so that what an example writes does not stay. */
-async function runOffline(args: readonly string[]): Promise<Finished> {
-  const cwd = await mkdtemp(join(tmpdir(), "reeve-example-"));
-  try {
-    return await runNode(["--import", import.meta.resolve("./no-network.ts"), ...args], cwd);
-  } finally {
-    await rm(cwd, { recursive: true, force: true });
-  }
-}

@@ -3,12 +3,29 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repository } from "../gates/run-node.ts";
 import { codeBlocks, complaints } from "./code-blocks.ts";
+import { runModule } from "./run-offline.ts";
 
 const right = 'import { Priority } from "reeve/kernel";\n\nexport const most: Priority = Priority.CRITICAL;';
 const wrong = 'import { nothing } from "reeve";\n\nconst port: number = "80";\nconsole.log(port, nothing);';
 
 test("every ts block in README.md and docs compiles", async () => {
   expect(await complaints(await readDocuments())).toEqual([]);
+});
+
+const offline = Object.entries(await readDocuments()).flatMap(([document, markdown]) =>
+  codeBlocks(markdown)
+    .filter(({ code }) => code.includes("scriptedModel("))
+    .map(({ line, code }) => ({ place: `${document}:${line}`, code })),
+);
+
+test("there are blocks that can be run without a key", () => {
+  expect(offline.length).toBeGreaterThan(10);
+});
+
+test.for(offline)("$place runs to its end and prints what it says", async ({ code }) => {
+  const { code: exit, stdout, stderr } = await runModule(code);
+  expect(exit === 0 || stderr).toBe(true);
+  for (const [, text] of code.matchAll(/\bprints (.+)$/gmu)) expect(stdout).toContain(`${text}\n`);
 });
 
 test("a wrong block is found, with its document and line, and a right one beside it is not", async () => {

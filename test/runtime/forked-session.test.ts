@@ -5,6 +5,7 @@ import {
   HistoryRetention,
   messageText,
   parseSessionId,
+  unnamedSessionId,
   userMessage,
   type Event,
   type ModelRequest,
@@ -14,7 +15,7 @@ import {
   type Store,
 } from "../../src/kernel/index.ts";
 import { openRuntime } from "../../src/runtime/index.ts";
-import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
+import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { agent, readAll } from "./bench-runtime.ts";
 import { removeStoresAfterEach, twoStores } from "./two-stores.ts";
 
@@ -127,6 +128,23 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await again.result();
     expect(seen(model.calls[2])).toEqual(["first?"]);
     expect([fork.sessionId, again.sessionId]).toEqual(["ses_fork", "ses_fork_2"]);
+    await runtime.close();
+  });
+
+  it("of a run whose session nobody named has one that nobody named", async () => {
+    const store = await (await prepare())();
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ store, clock, unknownPrice: "ignore" });
+    const origin = await runtime.submit(new Agent({ name: "scout", model: scriptedModel(["one"]) }), "?");
+    await origin.result();
+    await clock.advance(1_000);
+    const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId) });
+    await fork.result();
+    expect(fork.sessionId).toBe(unnamedSessionId(fork.runId));
+    const entries = await store.sessions.read(fork.sessionId);
+    expect(new Set(entries.map(({ entry }) => entry.runId))).toEqual(new Set([fork.runId]));
+    const [newest] = await store.sessions.list();
+    expect(newest).toMatchObject({ sessionId: fork.sessionId, updatedAt: clock.now() });
     await runtime.close();
   });
 

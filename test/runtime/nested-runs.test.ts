@@ -98,6 +98,78 @@ it("works on again with a slot only: what another run came to is not heard befor
   await runtime.close();
 });
 
+/** Code that asks another run beside code that is at work, until it is let go of. */
+type Beside = (asks: () => Promise<unknown>, works: () => Promise<null>) => Agent;
+
+const besides: readonly (readonly [string, Beside])[] = [
+  [
+    "another branch",
+    (asks, works) =>
+      agent("outer", async (ctx) => {
+        await ctx.parallel({ asks, works: (branch) => branch.step("works", works) });
+        return null;
+      }),
+  ],
+  [
+    "another branch of a tool",
+    (asks, works) =>
+      caller(({ ctx }) => ctx.parallel({ asks, works: (branch) => branch.step("works", works) })),
+  ],
+  [
+    "another branch of a race",
+    (asks, works) =>
+      agent("outer", async (ctx) => {
+        const asking = async (): Promise<null> => asks().then(() => works());
+        await ctx.race({ asking, working: (branch) => branch.step("works", works) });
+        return null;
+      }),
+  ],
+  [
+    "another tool",
+    (asks, works) => {
+      const tools = [
+        simpleTool({ name: "asks", execute: async () => text(String(await asks())) }),
+        simpleTool({ name: "works", execute: async () => text(String(await works())) }),
+      ];
+      const code: Code = async (ctx) => {
+        const both = tools.map(({ name }) => ({ callId: name, toolName: name, input: {} }));
+        return (await ctx.tools(both)).length;
+      };
+      return agent("outer", code, { tools });
+    },
+  ],
+];
+
+for (const [where, outerOf] of besides)
+  it(`keeps the slot while ${where} of the task works`, async () => {
+    const { runtime, errors } = await setUp({ concurrency: 1 });
+    const order: string[] = [];
+    const released = Promise.withResolvers<null>();
+    const asks = async (): Promise<unknown> => {
+      const answer = await ask(runtime);
+      order.push("answered");
+      return answer;
+    };
+    const works = async (): Promise<null> => {
+      await released.promise;
+      order.push("worked");
+      return null;
+    };
+    const run = await runtime.submit(outerOf(asks, works), null);
+    const other = await runtime.submit(
+      agent("other", async () => order.push("other")),
+      null,
+    );
+    await settle();
+    expect(order).toEqual([]);
+    released.resolve(null);
+    await Promise.all([run.result(), other.result()]);
+    expect(order[0]).toBe("worked");
+    expect((await run.result()).status).toBe("completed");
+    await runtime.close();
+    expect(errors).toEqual([]);
+  });
+
 it("has room for the runs that others wait for, however many wait", async () => {
   const { runtime } = await setUp();
   const outer = caller(() => ask(runtime));

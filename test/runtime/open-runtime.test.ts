@@ -15,6 +15,12 @@ import { agent, gate, until } from "./bench-runtime.ts";
 
 test.for<RuntimeOptions>([
   { keepEndedRunsMs: -1 },
+  { keepMessageIdsMs: -1 },
+  { mail: { maxDeliveries: 0 } },
+  { mail: { maxDeliveries: 1.5 } },
+  { mail: { baseDelayMs: -1 } },
+  { mail: { maxDelayMs: Number.NaN } },
+  { mail: { maxDelayMs: Infinity } },
   { keepEndedRunsMs: Number.NaN },
   { concurrency: 0 },
   { concurrency: Number.NaN },

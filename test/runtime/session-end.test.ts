@@ -1,15 +1,19 @@
 import { describe, expect, test } from "vitest";
 import {
   formatSessionId,
+  formatTaskId,
   parseSessionId,
+  sessionWithin,
   unnamedSessionId,
   userMessage,
   type Agent,
+  type PlacedEntry,
   type SessionId,
   type Store,
 } from "../../src/kernel/index.ts";
-import { openRuntime } from "../../src/runtime/index.ts";
-import { agent, setUp, settle } from "./bench-runtime.ts";
+import { openRuntime, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { agent, settle } from "./bench-runtime.ts";
 import { removeStoresAfterEach, twoStores } from "./two-stores.ts";
 
 removeStoresAfterEach();
@@ -23,8 +27,21 @@ async function sessionsIn({ sessions }: Store): Promise<SessionId[]> {
   return (await sessions.list({ limit: 1_000 })).map(({ sessionId }) => sessionId);
 }
 
-describe("a session that nobody named", () => {
+describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) => {
   const options = { keepEndedRunsMs: 1_000, keepUnnamedSessionsMs: 10_000 };
+
+  async function setUp(given: RuntimeOptions = {}) {
+    const store = await (await prepare())();
+    const clock = new FakeClock();
+    const runtime = await openRuntime({ store, clock, ...given });
+    const pass = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 1_000) {
+        await clock.advance(1_000);
+        await settle();
+      }
+    };
+    return { store, runtime, pass };
+  }
 
   test("is named after its run", async () => {
     const { runtime } = await setUp();
@@ -34,38 +51,84 @@ describe("a session that nobody named", () => {
   });
 
   test("goes when nobody came back to it for so long", async () => {
-    const { runtime, clock, store } = await setUp(options);
+    const { runtime, pass, store } = await setUp(options);
     for (let count = 0; count < 10; count++) await (await runtime.submit(listener, "hello")).result();
-    await clock.advance(9_000);
+    await pass(9_000);
     expect(await sessionsIn(store)).toHaveLength(10);
-    await clock.advance(20_000);
+    await pass(20_000);
     expect(await sessionsIn(store)).toEqual([]);
     await runtime.close();
   });
 
   test("stays once somebody came back to it, as one with a name does", async () => {
-    const { runtime, clock, store } = await setUp(options);
+    const { runtime, pass, store } = await setUp(options);
     const named = formatSessionId("mine");
     await (await runtime.submit(listener, "hello", { sessionId: named })).result();
     const { sessionId } = await (await runtime.submit(listener, "hello")).result();
-    await clock.advance(5_000);
+    await pass(5_000);
     await (await runtime.submit(listener, "again", { sessionId })).result();
-    await clock.advance(60_000);
+    await pass(60_000);
     expect((await sessionsIn(store)).toSorted()).toEqual([named, sessionId].toSorted());
     await runtime.close();
   });
 
   test("stays while its run may go on", async () => {
-    const { runtime, clock, store } = await setUp(options);
+    const { runtime, pass, store } = await setUp(options);
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null, {
       messageOf: (input) => userMessage(JSON.stringify(input)),
     });
     const run = await runtime.submit(patient, "hello");
     await settle();
-    await clock.advance(60_000);
+    await pass(60_000);
     expect(await store.sessions.read(run.sessionId, { hiddenToo: true })).toHaveLength(1);
     await run.signal("go", "went");
     expect((await run.result()).output).toBe("went");
+    await runtime.close();
+  });
+
+  test("is let go of when it is a fork's, as its origin's is", async () => {
+    const { runtime, pass, store } = await setUp(options);
+    const origin = await runtime.submit(listener, "hello");
+    await origin.result();
+    const forks = [await origin.fork({ at: 0 }), await origin.fork({ at: 0, runId: "run_again" })];
+    for (const fork of forks) await fork.result();
+    const { sessionId } = await forks[1]!.fork({ at: await store.events.lastSeq(forks[1]!.runId) });
+    expect(await sessionsIn(store)).toEqual(expect.arrayContaining([sessionId, forks[0]?.sessionId]));
+    await store.journal.delete(forks[1]!.runId);
+    const second = await origin.fork({ at: 0, runId: "run_again" });
+    await second.result();
+    expect(second.sessionId).toBe("ses_run_again.2");
+    await pass(30_000);
+    expect(await sessionsIn(store)).toEqual([]);
+    await runtime.close();
+  });
+
+  test("and is a fork's is kept for so long after the fork was made", async () => {
+    const { runtime, pass, store } = await setUp({ ...options, keepEndedRunsMs: 20_000 });
+    const origin = await runtime.submit(listener, "hello");
+    await origin.result();
+    await pass(19_000);
+    const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId) });
+    await fork.result();
+    await store.journal.delete(fork.runId);
+    await pass(9_000);
+    expect(await sessionsIn(store)).toContain(fork.sessionId);
+    await pass(30_000);
+    expect(await sessionsIn(store)).toEqual([]);
+    await runtime.close();
+  });
+
+  test("stays when it is a fork's to which somebody came back, or of a session with a name", async () => {
+    const { runtime, pass, store } = await setUp(options);
+    const origin = await runtime.submit(listener, "hello");
+    const named = await runtime.submit(listener, "hello", { sessionId: "mine" });
+    for (const run of [origin, named]) await run.result();
+    const forks = [await origin.fork({ at: 0 }), await named.fork({ at: 0 })];
+    for (const fork of forks) await fork.result();
+    const [first, second] = forks.map(({ sessionId }) => sessionId);
+    await (await runtime.submit(listener, "again", { sessionId: first! })).result();
+    await pass(60_000);
+    expect(new Set(await sessionsIn(store))).toEqual(new Set(["mine", first, second]));
     await runtime.close();
   });
 
@@ -81,13 +144,22 @@ describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
   test("deletes it with what its workers remember, and no other", async () => {
     const store = await (await prepare())();
     const runtime = await openRuntime({ store });
-    const entryOf = (sessionId: SessionId) =>
-      runtime.submit(listener, "hello", { sessionId }).then((run) => run.result());
-    const [mine, worker, others] = ["mine", "mine/worker", "mine-too"].map(parseSessionId);
-    for (const sessionId of [mine, worker, others]) if (sessionId !== undefined) await entryOf(sessionId);
-    await runtime.deleteSession(mine as SessionId);
+    const mine = parseSessionId("mine");
+    const others = ["mine-too", "mine/too"].map(parseSessionId);
+    for (const sessionId of [mine, ...others])
+      await (await runtime.submit(listener, "hello", { sessionId })).result();
+    const [said] = await store.sessions.read(mine);
+    const entry = { ...(said as PlacedEntry).entry, taskId: formatTaskId(1) };
+    const to = {
+      sessionId: sessionWithin(mine, "worker"),
+      agentId: listener.id,
+      visibility: "visible",
+    } as const;
+    await store.sessions.apply([{ type: "append", entry, ...to }]);
+    expect(await sessionsIn(store)).toHaveLength(4);
+    await runtime.deleteSession(mine);
     await runtime.deleteSession(formatSessionId("nobody"));
-    expect(await sessionsIn(store)).toEqual([others]);
+    expect((await sessionsIn(store)).toSorted()).toEqual(others.toSorted());
     await runtime.close();
   });
 
@@ -105,14 +177,4 @@ describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
     await runtime.deleteSession(run.sessionId);
     await runtime.close();
   });
-});
-
-test("a store that keeps its sessions refuses to let go of those without a name", async () => {
-  const [, prepare] = twoStores[1] ?? [];
-  const store = await (await prepare?.())?.();
-  if (store === undefined) throw new Error("there is no store");
-  await expect(openRuntime({ store, keepUnnamedSessionsMs: 1 })).rejects.toMatchObject({
-    code: "unsupported",
-  });
-  await store.close();
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import {
+  Fault,
   Priority,
   Transcript,
   userMessage,
@@ -207,4 +208,49 @@ it("goes on with every child a resumed run needs, one after the other where ther
     ({ type }) => type === "seat_pause" || type === "seat_recall",
   );
   expect(seats.map(({ type, taskId }) => `${type} ${taskId}`)).toEqual(["seat_pause t2", "seat_recall t2"]);
+});
+
+describe("code that is wrong", () => {
+  const wrong = (isMended: () => boolean, thrown: () => unknown, ran: string[]): Agent =>
+    agent("coder", async (ctx) => {
+      await ctx.step("paid", async () => (ran.push("paid"), 1));
+      if (!isMended()) throw thrown();
+      return "done";
+    });
+
+  it.for([
+    { thrown: () => new TypeError("plan is not iterable") },
+    { thrown: () => new ReferenceError("plan is not defined") },
+    { thrown: () => Fault.from(new RangeError("Invalid array length")) },
+  ])("is told at once and not started again; mended, it is resumed", async ({ thrown }) => {
+    const { runtime, events } = await setUp();
+    const ran: string[] = [];
+    let isMended = false;
+    const run = await runtime.submit(
+      wrong(() => isMended, thrown, ran),
+      null,
+    );
+    const { status, failure } = await run.result();
+    expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "internal" });
+    expect(typesOf(await events(run.runId))).not.toContain("task_retry");
+    isMended = true;
+    await run.resume();
+    await until(async () => typesOf(await events(run.runId)).includes("run_resume"));
+    expect((await run.result()).output).toBe("done");
+    expect(ran).toEqual(["paid"]);
+  });
+
+  it("is started again where what was thrown tells of something else", async () => {
+    const { runtime, clock, events } = await setUp({ runRetry: { maxRetries: 1 } });
+    let calls = 0;
+    const fetches = () => new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") });
+    const run = await runtime.submit(
+      wrong(() => ++calls > 1, fetches, []),
+      null,
+    );
+    await settle();
+    await clock.advance(5_000);
+    expect((await run.result()).output).toBe("done");
+    expect(typesOf(await events(run.runId))).toContain("task_retry");
+  });
 });

@@ -23,13 +23,19 @@ removeStoresAfterEach();
 const spec = (name: string) => ({ name, description: name, inputSchema: { type: "object" } });
 const sessionId = "trip" as SessionId;
 
-async function say(store: Store, worker: Agent, id: string, parentId: string | null): Promise<void> {
+async function say(
+  store: Store,
+  worker: Agent,
+  id: string,
+  parentId: string | null,
+  runId: RunId | null = null,
+): Promise<void> {
   const entry = {
     type: "message",
     id,
     parentId,
     at: 0,
-    runId: null,
+    runId,
     taskId: null,
     message: userMessage(id),
   } as const;
@@ -37,6 +43,8 @@ async function say(store: Store, worker: Agent, id: string, parentId: string | n
     { type: "append", sessionId, agentId: worker.id, entry, visibility: "visible" },
   ]);
 }
+
+const other = formatRunId("other");
 
 async function stepsOf(store: Store, runId: RunId): Promise<StepRecord[]> {
   const steps: StepRecord[] = [];
@@ -154,11 +162,11 @@ describe("the step `turn` (J4)", () => {
       await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
       await ctx.waitForSignal("go");
     });
-    await say(store, worker, "a", null);
+    await say(store, worker, "a", null, other);
     const run = await runtime.submit(worker, null, { sessionId });
     await settle();
     await clock.advance(101);
-    await store.sessions.delete(sessionId);
+    await store.sessions.apply([{ type: "remove", sessionId, runId: other }]);
     await run.signal("go");
     const { status, failure } = await run.result();
     expect(status).toBe("failed");
@@ -174,11 +182,11 @@ describe("the step `turn` (J4)", () => {
       await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
       await ctx.waitForSignal("go");
     });
-    await say(store, worker, "a", null);
+    await say(store, worker, "a", null, other);
     const run = await runtime.submit(worker, null, { sessionId });
     await settle();
     await clock.advance(101);
-    await store.sessions.delete(sessionId);
+    await store.sessions.apply([{ type: "remove", sessionId, runId: other }]);
     const message = userMessage("something else");
     const entry = {
       type: "message",

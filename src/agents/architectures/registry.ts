@@ -20,11 +20,21 @@ const builtIn: Readonly<Record<string, () => Architecture>> = {
   "deep-agent": () => deepAgent(),
 };
 
+/** Those that must be told whom they set to work. */
+const ofSeveral: Readonly<Record<string, string>> = {
+  router: "router({ routes })",
+  supervisor: "supervisor({ workers })",
+  "actor-critic": "actorCritic({ actor, critic })",
+  debate: "debate({ debaters })",
+  swarm: "swarm({ peers })",
+  blackboard: "blackboard({ agents })",
+};
+
 const registered = new Map<string, () => Architecture>();
 
 /** Makes an architecture of your own known by a name, for `new Agent({ architecture: name })`. Built-in names stay what they are. */
 export function registerArchitecture(name: string, make: () => Architecture): void {
-  if (Object.hasOwn(builtIn, name) || registered.has(name))
+  if (Object.hasOwn(builtIn, name) || Object.hasOwn(ofSeveral, name) || registered.has(name))
     throw new Fault("already_exists", `there is an architecture ${name} already: choose another name`);
   if (name.trim() === "") throw new Fault("invalid_argument", "an architecture's name is empty");
   registered.set(name, make);
@@ -38,6 +48,11 @@ export function architectureNames(): readonly string[] {
 export function architectureNamed(name: string): Architecture {
   const make = Object.hasOwn(builtIn, name) ? builtIn[name] : registered.get(name);
   if (make !== undefined) return make();
+  if (Object.hasOwn(ofSeveral, name))
+    throw new Fault(
+      "invalid_argument",
+      `${name} has to be told of its agents: give architecture: ${ofSeveral[name]} in place of its name`,
+    );
   throw new Fault(
     "not_found",
     `there is no architecture ${name}; there are: ${architectureNames().join(", ")}. Register yours with registerArchitecture`,

@@ -2,10 +2,11 @@ import { Command, CommanderError, Option } from "commander";
 import { Fault } from "../../kernel/index.ts";
 import { printAudit, type AuditLogOptions } from "./audit-log.ts";
 import { auditVerify, type AuditVerifyOptions } from "./audit-verify.ts";
+import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./dead-letters.ts";
 import type { DemoOptions } from "./demo/demo-command.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
-import { defaultStore } from "./stored-runs.ts";
+import { defaultStore, type StoreOptions } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
 
 const verifyHelp = `
@@ -58,6 +59,18 @@ Examples:
   $ git diff | reeve run "Review this" - --model ollama/qwen3 --mode json
   $ reeve run --continue "And its licence?"   # REEVE_MODEL says which model
   $ reeve run --resume run_7f --max-budget-usd 0.25`;
+
+const deadLettersHelp = `
+A message whose runs failed too often is a dead letter: it is kept, and tried no more. Prints one line for each:
+  AGENT  MESSAGE  tried Nx  from SENDER  RUN  BODY
+RUN is the one that had it last; reeve audit log RUN says how that ended.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve dead-letters
+  $ reeve dead-letters clerk --json | jq .message.body
+  $ reeve redeliver clerk                     # all of them, once what was wrong is mended`;
 
 /** Runs the command line to its end. Throws nothing: what went wrong is said, and is in the exit code. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -144,6 +157,26 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .option("--json", "print one JSON object a line")
     .addHelpText("after", logHelp)
     .action(async (run: string, options: AuditLogOptions) => onEnd(await printAudit(run, options, terminal)));
+  program
+    .command("dead-letters")
+    .description("print the messages that were handed back too often")
+    .argument("[AGENT]", "whose; of all agents when none is named")
+    .option("--store <address>", "where they are, as sqlite:PATH", defaultStore)
+    .option("--json", "print one JSON object a line")
+    .addHelpText("after", deadLettersHelp)
+    .action(async (agent: string | undefined, options: DeadLettersOptions) =>
+      onEnd(await printDeadLetters(agent, options, terminal)),
+    );
+  program
+    .command("redeliver")
+    .description("have dead letters of an agent tried again, and print how many")
+    .argument("<AGENT>", "whose")
+    .argument("[MESSAGE...]", "which, by id; all of them when none is named")
+    .option("--store <address>", "where they are, as sqlite:PATH", defaultStore)
+    .addHelpText("after", `\n${exitCodeTable()}`)
+    .action(async (agent: string, messageIds: string[], options: StoreOptions) =>
+      onEnd(await redeliverLetters(agent, messageIds, options, terminal)),
+    );
   return program;
 }
 

@@ -40,3 +40,10 @@ test("an architecture of somebody else's is known once it is registered; built-i
     );
   expect(() => registerArchitecture(" ", () => react())).toThrow("an architecture's name is empty");
 });
+
+test("one that must be told of its agents is not known by its name, and the name cannot be taken", () => {
+  expect(() => new Agent({ name: "desk", model: scriptedModel([]), architecture: "router" })).toThrow(
+    "router has to be told of its agents: give architecture: router({ routes })",
+  );
+  expect(() => registerArchitecture("actor-critic", () => react())).toThrow("already");
+});

@@ -14,7 +14,7 @@ const moves = fc.array(
 /** A message is delivered once by id, kept until acknowledged, in order, and buried when it came back too often (I1-I4). */
 export const inboxModel: Model = (open) =>
   onStore(moves, open, async ({ inbox }, sequence) => {
-    const { maxDeliveries } = inbox;
+    const { maxDeliveries } = inbox.settings;
     const seen = new Set<string>();
     let waiting: { id: string; deliveries: number }[] = [];
     const dead: string[] = [];

@@ -3,6 +3,7 @@ import {
   formatTaskId,
   noUsage,
   type Delta,
+  type Event,
   type JsonValue,
   type RunResult,
 } from "../../../src/kernel/index.ts";
@@ -81,4 +82,37 @@ test("what is on the screen of an answer that was broken off is not shown again"
   await watcher.see({ type: "message_update", taskId: formatTaskId(0), kind: "text", text: "half" } as Delta);
   await watcher.end({ ...ended("half"), status: "cancelled" });
   expect([put.join(""), out]).toEqual(["half\n", []]);
+});
+
+test.for([
+  { input: { path: "a" }, hasShown: true },
+  { input: { path: "a".repeat(200) }, hasShown: false },
+])("a call that is asked for is not shown twice, unless it was cut", async ({ input, hasShown }) => {
+  const { terminal, said } = screen(true);
+  const watcher = new TextWatcher(terminal);
+  const call = { callId: "c", toolName: "rm", input };
+  const request = { ...call, approvalId: "p", inputDigest: "d", reason: "it may not" };
+  expect(watcher.hasShown(request)).toBe(false);
+  await watcher.see({
+    seq: 0,
+    runId: "run_1",
+    taskId: formatTaskId(0),
+    agentId: "a",
+    parentId: null,
+    at: 0,
+    type: "tool_execution_start",
+    data: call,
+  } as unknown as Event);
+  expect(said).toHaveLength(1);
+  expect(watcher.hasShown(request)).toBe(hasShown);
+});
+
+test.for([
+  { costUsd: 0, shown: "$0.0000" },
+  { costUsd: 0.00035, shown: "$0.000350" },
+  { costUsd: 0.5, shown: "$0.5000" },
+])("a cost of $costUsd is told as $shown", async ({ costUsd, shown }) => {
+  const { terminal, said } = screen();
+  await new TextWatcher(terminal).end({ ...ended("x"), costUsd });
+  expect(said.at(-1)).toContain(` · ${shown} · `);
 });

@@ -187,7 +187,9 @@ describe("reeve run", () => {
       if (request === 1) return { tool: "read", input: { path: "notes.txt" } };
       return isKilled ? { text: "It is green." } : undefined;
     });
-    const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?", "--mode", "json"];
+    const main = join(repository, "src/surfaces/cli/main.ts");
+    // Two turns are enough: the one that was cut off is the second, and is so again.
+    const args = [main, "run", "Which colour?", "--mode", "json", "--max-turns", "2"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
     let said = "";
     child.stdout.on("data", (piece) => (said += String(piece)));
@@ -217,6 +219,7 @@ describe("reeve run", () => {
   });
 
   test.for([
+    { args: ["  "], says: "say what is to be done" },
     { args: ["x", "--max-turns", "0"], says: "--max-turns 0: it must be an integer from 1" },
     { args: ["x", "--max-budget-usd", "lots"], says: "--max-budget-usd lots: it must be a number above 0" },
     { args: ["x", "--mode", "xml"], says: "--mode xml: it must be text or json" },

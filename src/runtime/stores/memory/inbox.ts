@@ -6,10 +6,12 @@ import {
   type Inbox,
   type InboxChange,
   type MailQuery,
+  type MailSettings,
   type Message,
   type NextMail,
   type RunId,
 } from "../../../kernel/index.ts";
+import { PassingMap } from "../../passing-map.ts";
 import type { CommitSource } from "../commit-source.ts";
 import type { Tables } from "./tables.ts";
 
@@ -34,19 +36,22 @@ interface Box {
   /** Those that stand behind nothing that was sent before them in their line, unless a run has them. */
   readonly heads: Set<Letter>;
   dead: Letter[];
+  /** I1: the ids of all of them, and of those that were acknowledged. */
   readonly seen: Set<string>;
+  /** When, by id. */
+  readonly acknowledged: PassingMap<string, number>;
 }
 
 export class MemoryInbox implements Inbox {
-  readonly maxDeliveries: number;
+  readonly settings: MailSettings;
   readonly #boxes = new Map<AgentId, Box>();
   readonly #taken = new Map<RunId, Set<Letter>>();
   readonly #tables: Tables;
   #places = 0;
 
-  constructor(tables: Tables, maxDeliveries: number) {
+  constructor(tables: Tables, settings: MailSettings) {
     this.#tables = tables;
-    this.maxDeliveries = maxDeliveries;
+    this.settings = settings;
   }
 
   async deliver(message: Message): Promise<boolean> {
@@ -86,8 +91,8 @@ export class MemoryInbox implements Inbox {
     };
   }
 
-  async ack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
-    this.#apply({ type: "ack", agentId, messageIds });
+  async ack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void> {
+    this.#apply({ type: "ack", agentId, messageIds }, undefined, at);
     this.#tables.announce();
   }
 
@@ -115,6 +120,21 @@ export class MemoryInbox implements Inbox {
     }
     if (again.length > 0) this.#tables.announce();
     return again.length;
+  }
+
+  async collect({ acknowledgedBefore }: { readonly acknowledgedBefore: number }): Promise<number> {
+    let count = 0;
+    for (const [agentId, { seen, acknowledged }] of this.#boxes) {
+      const gone: string[] = [];
+      for (const [id, at] of acknowledged) if (at < acknowledgedBefore) gone.push(id);
+      for (const id of gone) {
+        acknowledged.delete(id);
+        seen.delete(id);
+      }
+      count += gone.length;
+      if (seen.size === 0) this.#boxes.delete(agentId);
+    }
+    return count;
   }
 
   async waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]> {
@@ -161,8 +181,11 @@ export class MemoryInbox implements Inbox {
       .toSorted((one, other) => one.place - other.place);
     for (const letter of touched) {
       this.#leave(box, letter);
-      if (type === "ack") this.#remove(box, letter);
-      else this.#handBack(box, letter, at);
+      if (type === "nack") this.#handBack(box, letter, at);
+      else {
+        this.#remove(box, letter);
+        if (at !== undefined) box.acknowledged.set(letter.message.id, at);
+      }
     }
   }
 
@@ -216,8 +239,8 @@ export class MemoryInbox implements Inbox {
   #handBack(box: Box, letter: Letter, at: number | undefined): void {
     letter.deliveries++;
     letter.notBefore = 0;
-    if (letter.deliveries < this.maxDeliveries) {
-      if (at !== undefined) letter.notBefore = at + redeliveryDelayMs(letter.deliveries);
+    if (letter.deliveries < this.settings.maxDeliveries) {
+      if (at !== undefined) letter.notBefore = at + redeliveryDelayMs(letter.deliveries, this.settings);
       return;
     }
     this.#remove(box, letter);
@@ -256,7 +279,14 @@ export class MemoryInbox implements Inbox {
   #box(agentId: AgentId): Box {
     const known = this.#boxes.get(agentId);
     if (known !== undefined) return known;
-    const box: Box = { here: new Map(), lines: new Map(), heads: new Set(), dead: [], seen: new Set() };
+    const box: Box = {
+      here: new Map(),
+      lines: new Map(),
+      heads: new Set(),
+      dead: [],
+      seen: new Set(),
+      acknowledged: new PassingMap(),
+    };
     this.#boxes.set(agentId, box);
     return box;
   }

@@ -18,8 +18,6 @@ import {
   type RunPage,
   type RunQuery,
   type RunRecord,
-  type RunStanding,
-  type RunSummary,
   type SingleFlight,
   type StepRecord,
   type Submission,
@@ -31,6 +29,7 @@ import { sameCaller } from "../../same-caller.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
+import { standingOf, summaryOf } from "./run-standing.ts";
 import type { MemorySessions } from "./sessions.ts";
 import { ShownDeltas } from "./shown-deltas.ts";
 import { eventsContent, type RunRow, type Tables } from "./tables.ts";
@@ -210,7 +209,7 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) steps.forEach(sealOutcome);
     if (events !== undefined) refuseGap(events, row.events.length);
-    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions);
+    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions, commit.at);
     row.commits.push(commit);
     if (events !== undefined)
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
@@ -275,21 +274,4 @@ function sealOutcome(step: StepRecord): void {
   if (Object.isFrozen(step.outcome)) return;
   assertOutcome(step);
   deepFreeze(step.outcome);
-}
-
-function standingOf({
-  end,
-  owner,
-  rest,
-  mail,
-}: Pick<RunRow, "end" | "owner" | "rest" | "mail">): RunStanding {
-  if (end !== null) return end.status;
-  if (owner !== null) return "running";
-  return rest.kind === "suspended" && mail.length === 0 ? "suspended" : "pending";
-}
-
-function summaryOf(row: RunRow): RunSummary {
-  const { record, end, commits } = row;
-  const updatedAt = commits.at(-1)?.at ?? record.createdAt;
-  return { ...record, status: standingOf(row), updatedAt, endedAt: end?.at ?? null };
 }

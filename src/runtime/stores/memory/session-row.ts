@@ -34,19 +34,24 @@ type Writer = { readonly runId: RunId; readonly taskId?: TaskId };
 /** One session. */
 export class SessionRow {
   readonly agentId: AgentId;
-  updatedAt = 0;
+  updatedAt: number;
   size = 0;
   /** In the order of appending. */
   #placed: Placed[] = [];
+  /** Of the entries that were placed one by one. */
   readonly #ids = new Set<string>();
+  /** All that were said at one go. */
+  #said: Said[] = [];
 
-  constructor(agentId: AgentId) {
+  /** `at`: when it was begun. */
+  constructor(agentId: AgentId, at: number) {
     this.agentId = agentId;
+    this.updatedAt = at;
   }
 
   has(id: string): boolean {
     if (this.#ids.has(id)) return true;
-    for (const placed of this.#placed) if ("said" in placed && indexInSaid(placed.said, id) >= 0) return true;
+    for (const said of this.#said) if (indexInSaid(said, id) >= 0) return true;
     return false;
   }
 
@@ -82,7 +87,10 @@ export class SessionRow {
     const { messages } = said;
     let known = 0;
     while (known < messages.length && this.has(saidEntry(said, known).id)) known++;
-    if (known === 0) this.#place({ said, visibility }, messages.length, said.at);
+    if (known === 0) {
+      this.#said.push(said);
+      this.#place({ said, visibility }, messages.length, said.at);
+    }
     // Said before, up to here: whoever goes on with a run says it all again.
     else
       for (const entry of saidEntries(said).slice(known))
@@ -122,6 +130,7 @@ export class SessionRow {
       if (!isOf(placed, writer) || !isGoing(placed.visibility)) return true;
       this.size -= "said" in placed ? placed.said.messages.length : 1;
       if ("entry" in placed) this.#ids.delete(placed.entry.id);
+      else this.#said = this.#said.filter((said) => said !== placed.said);
       return false;
     });
   }

@@ -1,10 +1,11 @@
 import {
   conversationOf,
+  isUnnamedSession,
   sessionWithin,
-  unnamedSessionId,
   type AgentId,
   type PlacedEntry,
   type RunId,
+  type RunSummary,
   type SessionChange,
   type SessionId,
   type SessionQuery,
@@ -13,6 +14,7 @@ import {
 } from "../../../kernel/index.ts";
 import { PassingMap } from "../../passing-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
+import { summaryOf } from "./run-standing.ts";
 import { SessionRow } from "./session-row.ts";
 import type { Tables } from "./tables.ts";
 
@@ -55,11 +57,14 @@ export class MemorySessions implements Sessions {
       .slice(0, limit);
   }
 
-  async delete(sessionId: SessionId): Promise<void> {
+  async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
+    const run = this.#tables.ofSession.get(sessionId)?.find(({ end }) => end === null);
+    if (run !== undefined) return summaryOf(run);
     this.#rows.delete(sessionId);
     const within = sessionWithin(sessionId, "");
     const workers = [...this.#rows].filter(([each]) => each.startsWith(within));
     for (const [each] of workers) this.#rows.delete(each);
+    return undefined;
   }
 
   async collect({ unnamedBefore }: { readonly unnamedBefore: number }): Promise<number> {
@@ -71,9 +76,9 @@ export class MemorySessions implements Sessions {
   }
 
   /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
-  applyNow(changes: readonly SessionChange[]): void {
+  applyNow(changes: readonly SessionChange[], at = 0): void {
     refuseOrphans(changes, (sessionId, entryId) => this.#rows.get(sessionId)?.has(entryId) ?? false);
-    for (const change of changes) this.#apply(change);
+    for (const change of changes) this.#apply(change, at);
   }
 
   /** What a run wrote that never became visible. For those who delete it. */
@@ -91,21 +96,22 @@ export class MemorySessions implements Sessions {
 
   /** Nobody named it, one run alone wrote to it, and that is gone. */
   #isForgotten(sessionId: SessionId, row: SessionRow): boolean {
+    const conversation = conversationOf(sessionId);
     const runId = row.onlyRunId;
     return (
       runId !== undefined &&
-      unnamedSessionId(runId) === conversationOf(sessionId) &&
-      !this.#tables.ofSession.has(unnamedSessionId(runId))
+      isUnnamedSession(conversation, runId) &&
+      !this.#tables.ofSession.has(conversation)
     );
   }
 
-  #apply(change: SessionChange): void {
+  #apply(change: SessionChange, at: number): void {
     switch (change.type) {
       case "append":
-        this.#row(change).append(change);
+        this.#row(change, at).append(change);
         return;
       case "say":
-        this.#row(change).say(change);
+        this.#row(change, at).say(change);
         return;
       case "reveal":
         this.#rows.get(change.sessionId)?.reveal(change);
@@ -115,9 +121,10 @@ export class MemorySessions implements Sessions {
     }
   }
 
-  #row({ sessionId, agentId }: { readonly sessionId: SessionId; readonly agentId: AgentId }): SessionRow {
+  #row(where: { readonly sessionId: SessionId; readonly agentId: AgentId }, at: number): SessionRow {
+    const { sessionId, agentId } = where;
     let row = this.#rows.get(sessionId);
-    if (row === undefined) this.#rows.set(sessionId, (row = new SessionRow(agentId)));
+    if (row === undefined) this.#rows.set(sessionId, (row = new SessionRow(agentId, at)));
     return row;
   }
 }

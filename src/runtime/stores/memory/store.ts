@@ -1,4 +1,4 @@
-import type { Hash, Store } from "../../../kernel/index.ts";
+import { mailSettings, type Hash, type MailSettings, type Store } from "../../../kernel/index.ts";
 import { MemoryBlobs } from "./blobs.ts";
 import { MemoryEventLog } from "./event-log.ts";
 import { MemoryInbox } from "./inbox.ts";
@@ -11,17 +11,17 @@ import { MemoryTopics } from "./topics.ts";
 
 export interface MemoryStoreOptions {
   readonly hash: Hash;
-  /** After so many hand-backs a message is a dead letter. */
-  readonly maxDeliveries?: number;
+  /** What becomes of messages that are handed back. */
+  readonly mail?: Partial<MailSettings>;
 }
 
 /** A store that lives as long as the process. Keeps values as they are: no JSON, no digests (F1). */
-export function memoryStore({ hash, maxDeliveries = 5 }: MemoryStoreOptions): Store {
+export function memoryStore({ hash, mail }: MemoryStoreOptions): Store {
   const tables = new Tables();
   const sessions = new MemorySessions(tables);
   const blobs = new MemoryBlobs(tables, hash);
   const mailbox = new MemoryMailbox(tables);
-  const inbox = new MemoryInbox(tables, maxDeliveries);
+  const inbox = new MemoryInbox(tables, mailSettings(mail));
   const topics = new MemoryTopics();
   return {
     journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, blobs }),

@@ -87,7 +87,7 @@ export class CommitReach {
   applyNow(run: RunKey, { commit, sessions }: Draft, { footing, isLast = false }: Change): void {
     const { events, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
-    if (sessions.length > 0) talks.applyNow(sessions, footing);
+    if (sessions.length > 0) talks.applyNow(sessions, footing, commit.at);
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);

@@ -32,7 +32,7 @@ import type { Eraser } from "./eraser.ts";
 import { bodyInRow, isLarge } from "./large-bodies.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
 import { memberCount } from "./member-count.ts";
-import { RunList } from "./run-list.ts";
+import type { RunList } from "./run-list.ts";
 import {
   recordOf,
   runColumns,
@@ -52,6 +52,7 @@ export interface SqliteJournalOptions {
   readonly collector: Collector;
   readonly eraser: Eraser;
   readonly leases: SqliteLeases;
+  readonly list: RunList;
   readonly neighbours: Neighbours;
 }
 
@@ -91,7 +92,7 @@ export class SqliteJournal implements Journal {
   readonly #fencedInsert: StatementSync;
 
   constructor(options: SqliteJournalOptions) {
-    const { tables, rows, chain, hash, collector, eraser, leases, neighbours } = options;
+    const { tables, rows, chain, hash, collector, eraser, leases, list, neighbours } = options;
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
@@ -100,7 +101,7 @@ export class SqliteJournal implements Journal {
     this.#reach = new CommitReach({ tables, rows, eraser, neighbours });
     this.#leases = leases;
     this.#neighbours = neighbours;
-    this.#list = new RunList(tables, rows);
+    this.#list = list;
     this.#fencedInsert = tables.database.statement(fencedInsert);
   }
 

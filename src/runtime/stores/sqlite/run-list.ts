@@ -5,6 +5,7 @@ import {
   type RunRecord,
   type RunStanding,
   type RunSummary,
+  type SessionId,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import type { CommitRows } from "./commit-rows.ts";
@@ -19,6 +20,9 @@ interface ListedRow extends RunRow {
 }
 
 const listedColumns = `id AS place, ${runColumns}, state, ended, ended_at AS endedAt`;
+
+const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
+  WHERE ended IS NULL AND run_id IS NOT NULL AND session_id = ? LIMIT 1`;
 
 /** A condition, and what it is compared with. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
@@ -60,6 +64,12 @@ export class RunList {
       sessionId,
       agentId,
     );
+    return row === undefined ? undefined : this.#summaries([row])[0];
+  }
+
+  /** A run that has not ended in this session. Inside a transaction. */
+  findUnderWay(sessionId: SessionId): RunSummary | undefined {
+    const row = this.#tables.database.get<ListedRow>(underWayIn, sessionId);
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 

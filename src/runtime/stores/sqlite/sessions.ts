@@ -6,6 +6,7 @@ import {
   type EntryVisibility,
   type PlacedEntry,
   type RunId,
+  type RunSummary,
   type SessionChange,
   type SessionEntry,
   type SessionId,
@@ -29,8 +30,10 @@ import {
   type Say,
   type StrandedChange,
 } from "./entry-strand.ts";
-import { mostStrands } from "./migrations.ts";
+import { entriesOfSession, mostStrands } from "./migrations.ts";
+import type { RunList } from "./run-list.ts";
 import type { Tables } from "./tables.ts";
+import { deleteUnnamed } from "./unnamed-sessions.ts";
 
 /** As they are stored: their place in this list. */
 const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
@@ -39,17 +42,13 @@ const rootTask = 0;
 
 const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
 
-/** The rows of a session: they lie together. */
-const within = (session: string): string =>
-  `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
-
-const readEntries = `SELECT ${rowColumns} FROM sessions JOIN entries ON ${within("sessions.id")} WHERE session_id = ?`;
+const readEntries = `SELECT ${rowColumns} FROM sessions JOIN entries ON ${entriesOfSession("sessions.id")} WHERE session_id = ?`;
 const readAll = `${readEntries} ORDER BY entries.id`;
 const readVisible = `${readEntries} AND visibility = ${visible} ORDER BY entries.id`;
 const findEntries = `SELECT ${rowColumns} FROM entries
   WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
-const lastEntries = `SELECT ${rowColumns} FROM entries WHERE ${within("?1")} AND visibility = ${visible}
+const lastEntries = `SELECT ${rowColumns} FROM entries WHERE ${entriesOfSession("?1")} AND visibility = ${visible}
     AND (?2 > 0 OR ifnull(task, 0) = 0) AND type NOT IN ('label', 'session_info')
   ORDER BY entries.id DESC LIMIT 1`;
 const listed = `SELECT session_id AS sessionId, agent_id AS agentId, updated_at AS updatedAt,
@@ -61,20 +60,21 @@ const listOfAgent = `${listed} AND agent_id = ? ${newest}`;
 /** `sessionWithin`: "$" is the sign after "#". */
 const isWithin = "session_id > ?1 || '#' AND session_id < ?1 || '$'";
 const listUnder = `${listed} AND ${isWithin} AND (?2 IS NULL OR agent_id = ?2) ${newest}3`;
-const ofRun = `${within("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
+const deleteWithWorkers = `UPDATE sessions SET session_id = NULL WHERE session_id = ?1 OR (${isWithin})`;
+const ofRun = `${entriesOfSession("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
 const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < ${visible}`;
 /** Those that are pending, where the conversation has gone on since. */
 const leftEntries = `SELECT id FROM entries WHERE ${ofRun} AND visibility = 0 AND ifnull(task, 0) = 0
     AND EXISTS (SELECT 1 FROM entries AS later WHERE later.id > entries.id AND later.id < (?1 + 1) * ${mostStrands}
       AND later.visibility = ${visible} AND ifnull(later.task, 0) = 0 AND later.type NOT IN ('label', 'session_info'))`;
 const placeAgain = `UPDATE entries SET body = json_set(body, '$[0].parentId', ?3),
-    id = 1 + (SELECT id FROM entries WHERE ${within("?1")} ORDER BY id DESC LIMIT 1)
+    id = 1 + (SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1)
   WHERE id = ?2`;
 const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
-const removeHidden = `DELETE FROM entries WHERE ${within("(SELECT id FROM sessions WHERE session_id = ?1)")}
+const removeHidden = `DELETE FROM entries WHERE ${entriesOfSession("(SELECT id FROM sessions WHERE session_id = ?1)")}
     AND run_id = ?2 AND visibility < ${visible}`;
 const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body)
-  VALUES (1 + coalesce((SELECT id FROM entries WHERE ${within("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${mostStrands}),
+  VALUES (1 + coalesce((SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${mostStrands}),
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
 
 /** A row is a strand of entries. */
@@ -110,10 +110,12 @@ export interface Footing {
 export class SqliteSessions implements Sessions {
   readonly #tables: Tables;
   readonly #collector: Collector;
+  readonly #runs: RunList;
 
-  constructor(tables: Tables, collector: Collector) {
+  constructor(tables: Tables, collector: Collector, runs: RunList) {
     this.#tables = tables;
     this.#collector = collector;
+    this.#runs = runs;
   }
 
   apply(changes: readonly SessionChange[]): Promise<void> {
@@ -153,15 +155,22 @@ export class SqliteSessions implements Sessions {
     return this.#tables.read(() => rows().map((row) => ({ ...row })));
   }
 
-  async delete(sessionId: SessionId): Promise<void> {
-    await this.#tables.write({
-      apply: () =>
-        this.#tables.database.run(
-          `UPDATE sessions SET session_id = NULL WHERE session_id = ?1 OR (${isWithin})`,
-          sessionId,
-        ),
+  async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
+    const inTheWay = await this.#tables.write({
+      apply: () => {
+        const run = this.#runs.findUnderWay(sessionId);
+        if (run === undefined) this.#tables.database.run(deleteWithWorkers, sessionId);
+        return run;
+      },
     });
-    await this.#collector.collect();
+    if (inTheWay === undefined) await this.#collector.collect();
+    return inTheWay;
+  }
+
+  async collect({ unnamedBefore }: { readonly unnamedBefore: number }): Promise<number> {
+    const count = await deleteUnnamed(this.#tables, unnamedBefore);
+    if (count > 0) await this.#collector.collect();
+    return count;
   }
 
   /** For those who read the journal: so many from this one on, but for those that were removed since. */
@@ -191,8 +200,8 @@ export class SqliteSessions implements Sessions {
     return footing;
   }
 
-  /** For the journal, inside its transaction. */
-  applyNow(changes: readonly StrandedChange[], footing?: Footing): void {
+  /** For the journal, inside its transaction. `at`: the commit's time. */
+  applyNow(changes: readonly StrandedChange[], footing?: Footing, at = 0): void {
     const { database } = this.#tables;
     const open: OpenSession[] = [];
     for (const change of changes) {
@@ -203,7 +212,7 @@ export class SqliteSessions implements Sessions {
       if (session === undefined) {
         const row = isFree ? footing?.session : this.#find(sessionId);
         isNew = row === undefined;
-        const opened = row ?? this.#create(change);
+        const opened = row ?? this.#create(change, at);
         if (opened === undefined) continue;
         session = { ...opened, sessionId, latest: opened.updatedAt };
         open.push(session);
@@ -213,8 +222,8 @@ export class SqliteSessions implements Sessions {
         const strands = isNew || say === undefined ? [change] : this.#placed(session.id, change, say);
         for (const strand of strands) {
           const isKnown = strand === change && (isNew || isFree);
-          const at = isKnown ? this.#insert(session.id, strand, isNew) : this.#append(session.id, strand);
-          if (at !== undefined && at > session.latest) session.latest = at;
+          const saidAt = isKnown ? this.#insert(session.id, strand, isNew) : this.#append(session.id, strand);
+          if (saidAt !== undefined && saidAt > session.latest) session.latest = saidAt;
         }
         continue;
       }
@@ -316,10 +325,10 @@ export class SqliteSessions implements Sessions {
   }
 
   /** With its first entry. */
-  #create(change: StrandedChange): SessionRow | undefined {
+  #create(change: StrandedChange, at: number): SessionRow | undefined {
     if (!isStrand(change)) return undefined;
     const { sessionId, agentId } = change.first;
-    const updatedAt = latestOf(change);
+    const updatedAt = Math.max(latestOf(change), at);
     const id = this.#tables.database.insert(
       "INSERT INTO sessions (session_id, agent_id, updated_at) VALUES (?, ?, ?)",
       sessionId,

@@ -1,22 +1,38 @@
-import type { Event, JsonValue, LlmReply, StepRecord } from "../../../kernel/index.ts";
+import type { Event, LlmReply, StepRecord } from "../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
+import { contentOf, memberOf, messageOf, valueOf } from "./held-content.ts";
 import { memberCount } from "./member-count.ts";
+import { StepIndex } from "./step-index.ts";
 import type { Reference } from "./stored-commit.ts";
 
 /** What an event repeats of a model call's reply. */
 const replyMembers = ["message", "stopReason", "usage", "model"] as const;
 
-/** Nothing when no step holds anything of the event. */
-export function referenceOf(event: Event, steps: readonly StepRecord[]): Reference | undefined {
-  switch (event.type) {
-    case "tool_execution_start":
-      return referCall(event, steps);
-    case "tool_execution_end":
-      return referResult(event, steps);
-    case "message_end":
-      return referReply(event, steps);
-    default:
-      return undefined;
+/** Up to so many steps it is looked at each. */
+const few = 16;
+
+/** The steps of a commit, and where to look in them for what an event repeats. */
+export class SharedContent {
+  readonly #steps: readonly StepRecord[];
+  readonly #index: StepIndex | undefined;
+
+  constructor(steps: readonly StepRecord[]) {
+    this.#steps = steps;
+    this.#index = steps.length > few ? new StepIndex(steps) : undefined;
+  }
+
+  /** Nothing when no step holds anything of the event. */
+  referenceOf(event: Event): Reference | undefined {
+    switch (event.type) {
+      case "tool_execution_start":
+        return referCall(event, this.#steps, this.#index?.find(event));
+      case "tool_execution_end":
+        return referResult(event, this.#steps, this.#index?.find(event));
+      case "message_end":
+        return referReply(event, this.#steps, this.#index?.find(event));
+      default:
+        return undefined;
+    }
   }
 }
 
@@ -50,28 +66,43 @@ export function restoreData(
 function referCall(
   { taskId, data }: Event<"tool_execution_start">,
   steps: readonly StepRecord[],
+  only: number | undefined,
 ): Reference | undefined {
   if (memberCount(data) !== 3) return undefined;
-  for (let index = 0; index < steps.length; index++) {
-    const step = steps[index];
-    if (step?.kind !== "llm" || step.taskId !== taskId) continue;
-    const place = contentOf(step).findIndex(
+  let place = -1;
+  const index = findStep(steps, only, (step) => {
+    if (step.kind !== "llm" || step.taskId !== taskId) return false;
+    place = contentOf(step).findIndex(
       (part) =>
         part.type === "tool_call" &&
         part.callId === data.callId &&
         part.toolName === data.toolName &&
         equalJson(part.input, data.input),
     );
-    if (place >= 0) return [index, place];
-  }
-  return undefined;
+    return place >= 0;
+  });
+  return index < 0 ? undefined : [index, place];
+}
+
+/** -1: there is none. `only`: the one to look at, if it was found otherwise. */
+function findStep(
+  steps: readonly StepRecord[],
+  only: number | undefined,
+  isMeant: (step: StepRecord) => boolean,
+): number {
+  if (only === undefined) return steps.findIndex(isMeant);
+  const step = steps[only];
+  return step !== undefined && isMeant(step) ? only : -1;
 }
 
 function referResult(
   { taskId, data: { result } }: Event<"tool_execution_end">,
   steps: readonly StepRecord[],
+  only: number | undefined,
 ): Reference | undefined {
-  const index = steps.findIndex(
+  const index = findStep(
+    steps,
+    only,
     (step) => step.kind === "tool" && step.taskId === taskId && equalJson(valueOf(step), result),
   );
   return index < 0 ? undefined : [index];
@@ -80,10 +111,12 @@ function referResult(
 function referReply(
   { taskId, data: whole }: Event<"message_end">,
   steps: readonly StepRecord[],
+  only: number | undefined,
 ): Reference | undefined {
-  const index = steps.findIndex(
-    (step) =>
-      step.kind === "llm" && step.taskId === taskId && equalJson(memberOf(step, "message"), whole.message),
+  const index = findStep(
+    steps,
+    only,
+    (step) => step.kind === "llm" && step.taskId === taskId && equalJson(messageOf(step), whole.message),
   );
   const step = steps[index];
   if (step === undefined) return undefined;
@@ -97,26 +130,10 @@ function referReply(
   return [index, ...members];
 }
 
-type Part = LlmReply["message"]["content"][number];
-
-function contentOf(step: StepRecord): readonly Part[] {
-  return (memberOf(step, "message") as LlmReply["message"] | undefined)?.content ?? [];
-}
-
 function callAt(step: StepRecord, place: string | number | undefined): object {
   const part = typeof place === "number" ? contentOf(step)[place] : undefined;
   if (part?.type !== "tool_call")
     throw new SyntaxError(`it refers to call ${place} of a message that has none there`);
   const { callId, toolName, input } = part;
   return { callId, toolName, input };
-}
-
-function valueOf({ outcome }: StepRecord): JsonValue | undefined {
-  return outcome.kind === "ok" ? outcome.value : undefined;
-}
-
-function memberOf(step: StepRecord, member: string): unknown {
-  const value = valueOf(step);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  return (value as Readonly<Record<string, unknown>>)[member];
 }

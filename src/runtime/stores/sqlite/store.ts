@@ -1,4 +1,11 @@
-import { Fault, type Clock, type Hash, type Store } from "../../../kernel/index.ts";
+import {
+  Fault,
+  mailSettings,
+  type Clock,
+  type Hash,
+  type MailSettings,
+  type Store,
+} from "../../../kernel/index.ts";
 import { systemClock } from "../../system-clock.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { Chain } from "./chain.ts";
@@ -19,6 +26,7 @@ import { SqliteMailbox } from "./mailbox.ts";
 import { migrate } from "./migrate.ts";
 import { storeSchema } from "./migrations.ts";
 import { RunFeeds } from "./run-feed.ts";
+import { RunList } from "./run-list.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { Tables } from "./tables.ts";
 import { SqliteTopics } from "./topics.ts";
@@ -34,8 +42,8 @@ export interface SqliteStoreOptions {
    * on each commit.
    */
   readonly durability?: Durability;
-  /** After so many hand-backs a message is a dead letter. 5 unless told. */
-  readonly maxDeliveries?: number;
+  /** What becomes of messages that are handed back through this store. */
+  readonly mail?: Partial<MailSettings>;
   /** Says since when a run is ready. */
   readonly clock?: Clock;
   /** E1: with it the events' chain is keyed; the same one is needed to verify it. */
@@ -65,7 +73,8 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 
 /** The store on a database that is open. */
 export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
-  const { hash, maxDeliveries = 5, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
+  const { hash, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
+  const mail = mailSettings(options.mail);
   const checkpointer = new Checkpointer(database.path);
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });
@@ -81,10 +90,11 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
   const locks = new WorkerLocks(database.path);
-  const sessions = new SqliteSessions(tables, collector);
+  const list = new RunList(tables, rows);
+  const sessions = new SqliteSessions(tables, collector, list);
   const blobs = new SqliteBlobs(tables, collector, hash);
   const mailbox = new SqliteMailbox(tables);
-  const inbox = new SqliteInbox(tables, maxDeliveries);
+  const inbox = new SqliteInbox(tables, mail);
   const topics = new SqliteTopics(tables);
   const leases = new SqliteLeases(tables, locks, deltas);
   const watch = new ChangeWatch({
@@ -115,7 +125,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database.close();
   };
   return {
-    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, neighbours }),
+    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, list, neighbours }),
     events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
     mailbox,
     inbox,

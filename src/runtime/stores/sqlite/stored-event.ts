@@ -6,7 +6,7 @@ import {
   type StepRecord,
   type TaskId,
 } from "../../../kernel/index.ts";
-import { referenceOf, restOf, restoreData } from "./shared-content.ts";
+import { restOf, restoreData, SharedContent } from "./shared-content.ts";
 import type { BriefEvent, PlainEvent, Reference, StoredEvent, StoredHeading } from "./stored-commit.ts";
 import { decodeTurnEvent, encodeTurnEvent } from "./turn-event.ts";
 
@@ -25,10 +25,11 @@ export function encodeEvents(
   { agentId, at, steps }: EventFrame,
 ): (StoredEvent | StoredHeading)[] {
   const stored: (StoredEvent | StoredHeading)[] = [];
+  const shared = new SharedContent(steps);
   let before: Heading = { taskId: rootTask, agentId, parentId: null, at };
   for (const event of events) {
     if (!isUnder(event, before)) stored.push(headingOf(event, before, at));
-    const from = referenceOf(event, steps);
+    const from = shared.referenceOf(event);
     stored.push(encodeTurnEvent(event, from) ?? plainEvent(event, from));
     before = event;
   }

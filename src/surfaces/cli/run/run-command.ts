@@ -215,10 +215,10 @@ async function follow(
       });
   });
   try {
-    for (const request of asked) await decide(run, request, person);
+    for (const request of asked) await decide(run, request, watcher, person);
     for await (const event of run.events({ fromSeq })) {
       await watcher.see(event);
-      if (event.type === "approval_request") await decide(run, event.data, person);
+      if (event.type === "approval_request") await decide(run, event.data, watcher, person);
     }
     const result = await run.result();
     await watcher.end(result);
@@ -228,14 +228,19 @@ async function follow(
   }
 }
 
-async function decide(run: RunHandle, request: ApprovalRequest, { terminal, yes }: Person): Promise<void> {
+async function decide(
+  run: RunHandle,
+  request: ApprovalRequest,
+  watcher: RunWatcher,
+  { terminal, yes }: Person,
+): Promise<void> {
   const { approvalId, toolName, input, reason } = request;
   // It was asked for by a process that was not told so.
   if (yes) return run.as("person").approve(approvalId, { decision: "approved" });
-  const shown = printable(JSON.stringify(input));
-  const answer = await terminal.ask(
-    `  ${printable(toolName)} ${shown}\n  ${printable(reason)}. Allow it? [y/N/a(lways)] `,
-  );
+  const call = watcher.hasShown(request)
+    ? ""
+    : `  ${printable(toolName)} ${printable(JSON.stringify(input))}\n`;
+  const answer = await terminal.ask(`${call}  ${printable(reason)}. Allow it? [y/N/a(lways)] `);
   const said = answer?.trim().toLowerCase() ?? "";
   const isAlways = said === "a" || said === "always";
   if (isAlways || said === "y" || said === "yes") {
@@ -301,7 +306,7 @@ function refuseTogether(words: readonly string[], options: RunCommandOptions): v
 async function promptOf(words: readonly string[], terminal: Terminal): Promise<string> {
   const piped = words.length === 0 || words.includes("-") ? await terminal.input() : "";
   const prompt = [words.filter((word) => word !== "-").join(" "), piped]
-    .filter((part) => part !== "")
+    .filter((part) => part.trim() !== "")
     .join("\n\n");
   if (prompt !== "") return prompt;
   throw new Fault("invalid_argument", 'say what is to be done: reeve run "..." --model provider/id');
@@ -331,18 +336,12 @@ function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings 
   };
 }
 
-function budgetOf({
-  maxTurns,
-  maxTokens,
-  maxBudgetUsd,
-  timeout,
-}: RunCommandOptions): Partial<ExecutionBudget> {
-  const turns = numberOf("--max-turns", maxTurns, { whole: true });
+/** Turns are the loop's to count: of a call that a crash cut off, the budget counts the turn twice. */
+function budgetOf({ maxTokens, maxBudgetUsd, timeout }: RunCommandOptions): Partial<ExecutionBudget> {
   const tokens = numberOf("--max-tokens", maxTokens, { whole: true });
   const usd = numberOf("--max-budget-usd", maxBudgetUsd, {});
   const seconds = numberOf("--timeout", timeout, {});
   return {
-    ...(turns !== undefined && { maxTurns: turns }),
     ...(tokens !== undefined && { maxTokens: tokens }),
     ...(usd !== undefined && { maxCostUsd: usd }),
     ...(seconds !== undefined && { deadlineMs: Math.round(seconds * 1000) }),

@@ -2,6 +2,7 @@ import {
   rootTaskId as root,
   jsonText,
   messageText,
+  type ApprovalRequest,
   type Delta,
   type Event,
   type Failure,
@@ -14,6 +15,8 @@ import { printable, type Terminal } from "../terminal.ts";
 export interface RunWatcher {
   see(event: Event | Delta): Promise<void>;
   end(result: RunResult<JsonValue>): Promise<void>;
+  /** Whether the call that is asked for is the last thing a person was shown, with all of its arguments. */
+  hasShown(request: ApprovalRequest): boolean;
 }
 
 /** A JSON object for each event, and the result as the last line. */
@@ -31,6 +34,10 @@ export class JsonWatcher implements RunWatcher {
   async end(result: RunResult<JsonValue>): Promise<void> {
     await this.#terminal.out(JSON.stringify({ type: "result", ...result }));
   }
+
+  hasShown(): boolean {
+    return false;
+  }
 }
 
 /** The answer on stdout; beside it what is being done. Where a person watches, the answer comes as it is written. */
@@ -39,6 +46,7 @@ export class TextWatcher implements RunWatcher {
   /** What of the answer's text is on the screen, while it is being written. */
   #shown = "";
   #lastText = "";
+  #lastLine = "";
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
@@ -53,7 +61,12 @@ export class TextWatcher implements RunWatcher {
       if (line === undefined) return;
       this.#breakOff();
       this.#terminal.say(line);
+      this.#lastLine = line;
     }
+  }
+
+  hasShown({ toolName, input }: ApprovalRequest): boolean {
+    return this.#lastLine === callLine("", toolName, JSON.stringify(input));
   }
 
   async end({
@@ -78,7 +91,7 @@ export class TextWatcher implements RunWatcher {
     const tokens = `${counted(usage.inputTokens + usage.outputTokens)} tokens`;
     // B3: of calls that ended without a bill.
     const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} charged as lost`;
-    const cost = costUsd === null ? "price unknown" : `$${costUsd.toFixed(4)}`;
+    const cost = costUsd === null ? "price unknown" : dollars(costUsd);
     this.#terminal.say(
       `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens}${unreported} · ${cost} · ${runId}`,
     );
@@ -115,6 +128,16 @@ function counted(tokens: number): string {
   return tokens.toLocaleString("en");
 }
 
+function callLine(who: string, toolName: string, input: string): string {
+  return `  ${who}${printable(toolName)} ${printable(input)}`;
+}
+
+/** To a hundredth of a cent, or as far as there is something to see. */
+function dollars(costUsd: number): string {
+  const places = costUsd > 0 && costUsd < 0.01 ? 2 - Math.floor(Math.log10(costUsd)) : 4;
+  return `$${costUsd.toFixed(Math.max(4, Math.min(places, 9)))}`;
+}
+
 /** Line breaks are the model's to make; anything else that steers a terminal is not. */
 function shownText(text: string): string {
   return text
@@ -127,10 +150,10 @@ function progressLine(event: Event): string | undefined {
   const who = event.taskId === root ? "" : `${printable(event.agentId)}: `;
   switch (event.type) {
     case "tool_execution_start":
-      return `  ${who}${printable(event.data.toolName)} ${short(event.data.input)}`;
+      return callLine(who, event.data.toolName, short(event.data.input));
     case "tool_execution_end":
       return event.data.result.isError
-        ? `  ${who}! ${printable(event.data.toolName)}: ${short(event.data.result.output)}`
+        ? `  ${who}! ${printable(event.data.toolName)}: ${printable(short(event.data.result.output))}`
         : undefined;
     case "spawn_start":
       return `  ${who}hires ${printable(event.data.agentId)}`;
@@ -147,5 +170,5 @@ function progressLine(event: Event): string | undefined {
 
 function short(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return printable(text.length > 100 ? `${text.slice(0, 99)}…` : text);
+  return text.length > 100 ? `${text.slice(0, 99)}…` : text;
 }

@@ -1,5 +1,11 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { formatAgentId, formatTopicId, userMessage, type Store } from "../../../../src/kernel/index.ts";
+import {
+  formatAgentId,
+  formatTopicId,
+  unnamedSessionId,
+  userMessage,
+  type Store,
+} from "../../../../src/kernel/index.ts";
 import { sha256 } from "../../../../src/runtime/sha256.ts";
 import { Database } from "../../../../src/runtime/stores/sqlite/database.ts";
 import { storeOn } from "../../../../src/runtime/stores/sqlite/store.ts";
@@ -79,9 +85,11 @@ async function doEverything(store: Store): Promise<void> {
   await store.inbox.deadLetters(reader);
   await store.inbox.deadLetters();
   await store.inbox.deliver({ ...message, id: "dead" });
-  for (let round = 0; round < store.inbox.maxDeliveries; round++) await store.inbox.nack(reader, ["dead"]);
+  for (let round = 0; round < store.inbox.settings.maxDeliveries; round++)
+    await store.inbox.nack(reader, ["dead"]);
   await store.inbox.redeliver(reader);
-  await store.inbox.ack(reader, ["m"]);
+  await store.inbox.ack(reader, ["m"], 1);
+  await store.inbox.collect({ acknowledgedBefore: 9 });
   await store.topics.followers(topicId);
   await store.mailbox.read(runId);
   await store.sessions.read(sessionId);
@@ -124,8 +132,12 @@ async function doEverything(store: Store): Promise<void> {
   await store.journal.find(runId);
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
+  const unnamed = unnamedSessionId(runId);
+  await store.sessions.apply([{ type: "append", sessionId: unnamed, agentId, entry, visibility: "visible" }]);
+  await store.sessions.collect({ unnamedBefore: 9 });
   await store.sessions.delete(sessionId);
   await store.journal.delete(runId);
+  await store.sessions.delete(sessionId);
   await createRun(store, "b");
 }
 

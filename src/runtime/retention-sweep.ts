@@ -1,25 +1,27 @@
 import { Fault, type Clock } from "../kernel/index.ts";
 
-export interface EndedRunsOptions {
-  readonly collect: (options: { readonly endedBefore: number }) => Promise<unknown>;
-  readonly clock: Clock;
-  /** How long a run is kept after its end. */
+export interface RetentionSweepOptions {
+  /** What says how long, as it is called where it is given. */
+  readonly option: string;
   readonly keepMs: number;
+  /** Lets go of what has been over since before then (epoch milliseconds). */
+  readonly letGo: (before: number) => Promise<unknown>;
+  readonly clock: Clock;
   readonly onError: (error: unknown) => void;
 }
 
-/** It is looked for runs to collect this often, at most and at least. */
+/** It is looked for what to let go of this often, at most and at least. */
 const [mostOftenMs, leastOftenMs] = [100, 60_000];
 
-/** Where none is to be kept for long, it is looked after so many: whatever is there when the collector comes is moved. */
+/** Where nothing is to be kept for long, it is looked after so many: whatever is there when the collector comes is moved. */
 const mostEnded = 8;
 
 /** At least so many times as long as a sweep takes does the next one wait that nobody has to wait for. */
 const restsPerSweep = 20;
 
-/** Collects runs that ended long enough ago, from time to time. */
-export class EndedRuns {
-  readonly #options: EndedRunsOptions;
+/** Lets go, from time to time, of what was kept for so long: runs after their end, sessions nobody named, ids of messages. */
+export class RetentionSweep {
+  readonly #options: RetentionSweepOptions;
   #stopTimer: (() => void) | undefined;
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
@@ -29,10 +31,10 @@ export class EndedRuns {
   #sweptAt = 0;
   #sweepMs = 0;
 
-  constructor(options: EndedRunsOptions) {
-    const { keepMs } = options;
+  constructor(options: RetentionSweepOptions) {
+    const { option, keepMs } = options;
     if (!Number.isFinite(keepMs) || keepMs < 0)
-      throw new Fault("invalid_argument", `keepEndedRunsMs is ${keepMs}: it must be a number from 0`);
+      throw new Fault("invalid_argument", `${option} is ${keepMs}: it must be a number from 0`);
     this.#options = options;
   }
 
@@ -44,7 +46,7 @@ export class EndedRuns {
   }
 
   /**
-   * A run has ended. Where none is to be kept for long, it goes with the turn of the event loop, or when enough have ended in it and whoever
+   * A run has ended. Where nothing is to be kept for long, it goes with the turn of the event loop, or when enough have ended in it and whoever
    * waited for their results has gone on; unless that would be all there is to do.
    */
   note(): void {
@@ -77,10 +79,10 @@ export class EndedRuns {
   }
 
   async #sweep(): Promise<void> {
-    const { collect, clock, keepMs, onError } = this.#options;
+    const { letGo, clock, keepMs, onError } = this.#options;
     const began = performance.now();
     try {
-      await collect.call(undefined, { endedBefore: clock.now() - keepMs });
+      await letGo.call(undefined, clock.now() - keepMs);
     } catch (error) {
       onError(error);
     }

@@ -1,11 +1,17 @@
 import { expect, test } from "vitest";
-import { EndedRuns } from "../../src/runtime/ended-runs.ts";
+import { RetentionSweep } from "../../src/runtime/retention-sweep.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 
-function setUp(): { readonly ended: EndedRuns; readonly sweeps: () => number } {
+function setUp(): { readonly ended: RetentionSweep; readonly sweeps: () => number } {
   let sweeps = 0;
-  const collect = async (): Promise<void> => void sweeps++;
-  const ended = new EndedRuns({ collect, clock: new FakeClock(), keepMs: 0, onError: () => undefined });
+  const letGo = async (): Promise<void> => void sweeps++;
+  const ended = new RetentionSweep({
+    option: "keepEndedRunsMs",
+    keepMs: 0,
+    letGo,
+    clock: new FakeClock(),
+    onError: () => undefined,
+  });
   return { ended, sweeps: () => sweeps };
 }
 

@@ -1,0 +1,55 @@
+import { agentIdOf, Fault, type Delivery } from "../../kernel/index.ts";
+import type { ExitKind } from "./exit-code.ts";
+import { withStore, type StoreOptions } from "./stored-runs.ts";
+import { printable, type Terminal } from "./terminal.ts";
+
+export interface DeadLettersOptions extends StoreOptions {
+  readonly json?: boolean;
+}
+
+/** Prints the messages that were handed back too often. */
+export function printDeadLetters(
+  agent: string | undefined,
+  { json = false, ...options }: DeadLettersOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const agentId = agent === undefined ? undefined : agentIdOf(agent);
+  return withStore(options, terminal, async ({ inbox }): Promise<ExitKind> => {
+    const letters = await inbox.deadLetters(agentId);
+    for (const letter of letters) await terminal.out(json ? JSON.stringify(letter) : textLine(letter));
+    terminal.say(`Dead letters: ${letters.length}`);
+    return "ok";
+  });
+}
+
+/** Has them tried again, by whoever hosts the agent. Refuses before any is, if one of those named is none. */
+export function redeliverLetters(
+  agent: string,
+  messageIds: readonly string[],
+  options: StoreOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const agentId = agentIdOf(agent);
+  return withStore(options, terminal, async ({ inbox }): Promise<ExitKind> => {
+    const dead = new Set((await inbox.deadLetters(agentId)).map(({ message }) => message.id));
+    const unknown = messageIds.find((each) => !dead.has(each));
+    if (unknown !== undefined)
+      throw new Fault("not_found", `${agentId} has no dead letter ${printable(unknown)}`);
+    const count = await inbox.redeliver(agentId, messageIds.length === 0 ? undefined : messageIds);
+    await terminal.out(String(count));
+    if (count > 0) terminal.say("Tried again as if it came now, where the agent is hosted.");
+    return "ok";
+  });
+}
+
+function textLine({ message, deliveries, runId }: Delivery): string {
+  const { id, from, to, body } = message;
+  return [
+    printable(to),
+    printable(id),
+    `tried ${deliveries}x`,
+    `from ${printable(from ?? "outside")}`,
+    runId ?? "-",
+    printable(JSON.stringify(body)),
+  ].join("  ");
+}

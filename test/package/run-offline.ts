@@ -1,0 +1,31 @@
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { repository, runNode, type Finished } from "../gates/run-node.ts";
+
+/** Without a network, in a folder of its own, so that what a program writes does not stay. */
+export function runOffline(args: readonly string[]): Promise<Finished> {
+  return inFolder((folder) => runNode([...withoutNetwork, ...args], folder));
+}
+
+/** The same for a module that is a text, as a user of the package would write it. */
+export function runModule(code: string): Promise<Finished> {
+  return inFolder(async (folder) => {
+    await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
+    await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+    const file = join(folder, "module.ts");
+    await writeFile(file, code);
+    return runNode([...withoutNetwork, file], folder);
+  });
+}
+
+const withoutNetwork = ["--import", import.meta.resolve("./no-network.ts")];
+
+async function inFolder(work: (folder: string) => Promise<Finished>): Promise<Finished> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-offline-"));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

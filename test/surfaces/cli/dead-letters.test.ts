@@ -1,0 +1,46 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { formatAgentId } from "../../../src/kernel/index.ts";
+import { openStore } from "../../../src/index.ts";
+import { reeve } from "./reeve-process.ts";
+
+const clerk = formatAgentId({ name: "clerk" });
+const porter = formatAgentId({ name: "porter" });
+
+async function setUp(): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-letters-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const store = `sqlite:${join(folder, "reeve.db")}`;
+  const opened = await openStore(store, { mail: { maxDeliveries: 1 } });
+  const { inbox } = opened;
+  for (const [to, id] of [
+    [clerk, "a"],
+    [clerk, "b\n"],
+    [porter, "c"],
+  ] as const) {
+    await inbox.deliver({ id, from: porter, to, body: { id }, sentAt: 1 });
+    await inbox.nack(to, [id]);
+  }
+  await opened.close();
+  return ["--store", store];
+}
+
+test("dead letters are listed and redelivered, all of an agent or those that are named", async () => {
+  const store = await setUp();
+  const all = await reeve(["dead-letters", ...store]);
+  expect([all.code, all.out.length]).toEqual([0, 3]);
+  expect(all.out[0]).toBe('clerk  a  tried 1x  from porter  -  {"id":"a"}');
+  const own = await reeve(["dead-letters", "clerk", "--json", ...store]);
+  expect(own.out.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    { message: { id: "a" }, deliveries: 1 },
+    { message: { id: "b\n" } },
+  ]);
+  const wrong = await reeve(["redeliver", "clerk", "a", "c", ...store]);
+  expect([wrong.code, wrong.out]).toEqual([3, []]);
+  expect(wrong.talk).toContain("clerk has no dead letter c");
+  expect(await reeve(["redeliver", "clerk", "a", ...store])).toMatchObject({ code: 0, out: ["1"] });
+  expect((await reeve(["redeliver", "clerk", ...store])).out).toEqual(["1"]);
+  expect((await reeve(["dead-letters", ...store])).out.map((line) => line.split(" ")[0])).toEqual(["porter"]);
+});
