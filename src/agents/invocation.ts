@@ -105,7 +105,8 @@ class Invocation {
     const abandoned = (stop: unknown): void => this.#closeStopped(stop);
     if (this.#guardsOutput) ctx.report({ abandoned });
     else ctx.report({ output: () => this.#output || undefined, abandoned });
-    ctx.tell(eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash }));
+    const start = eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash });
+    ctx.tell(start, this.#turn);
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
       const refused = guarded && (await guarded.input(this.#given.prompt));

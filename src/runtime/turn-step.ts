@@ -153,17 +153,40 @@ function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): 
 }
 
 function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
-  const { at, input, sessionId, leafId, instructions, tools } = record;
-  return {
-    at,
-    input,
-    sessionId,
-    leafId,
-    history,
-    instructions: contentOf(runner, instructions) as string,
-    instructionsHash: instructions,
-    tools: contentOf(runner, tools) as unknown as readonly ToolSpec[],
-  };
+  return new TakenTurn(runner, record, history);
+}
+
+/** Whether it was taken in this task: whoever has it began an invocation there. */
+export function isTurnOf(runner: TaskRunner, turn: Turn): boolean {
+  return TakenTurn.isOf(runner, turn);
+}
+
+class TakenTurn implements Turn {
+  readonly at: number;
+  readonly input: JsonValue;
+  readonly sessionId: SessionId | null;
+  readonly leafId: string | null;
+  readonly history: Transcript;
+  readonly instructions: string;
+  readonly instructionsHash: string;
+  readonly tools: readonly ToolSpec[];
+  readonly #runner: TaskRunner;
+
+  constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
+    this.at = record.at;
+    this.input = record.input;
+    this.sessionId = record.sessionId;
+    this.leafId = record.leafId;
+    this.history = history;
+    this.instructions = contentOf(runner, record.instructions) as string;
+    this.instructionsHash = record.instructions;
+    this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
+    this.#runner = runner;
+  }
+
+  static isOf(runner: TaskRunner, turn: Turn): boolean {
+    return #runner in turn && turn.#runner === runner;
+  }
 }
 
 /** The history as it was seen: entries never change, and what was added since comes after its leaf. */

@@ -7,7 +7,7 @@ import {
   selfRefine,
   treeOfThoughts,
 } from "../../../src/agents/architectures/index.ts";
-import type { Architecture, Dependencies } from "../../../src/kernel/index.ts";
+import { eventDraft, noUsage, type Architecture, type Dependencies } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { said, think } from "./thinking-run.ts";
 
@@ -135,3 +135,36 @@ test("S1: a bound met in a later round leaves the answer before it, in the resul
   expect(result).toMatchObject({ status: "max_turns", output: "one" });
   expect(said(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
 });
+
+test.each([
+  eventDraft("run_end", {
+    status: "completed",
+    usage: noUsage,
+    costUsd: 0,
+    turns: 0,
+    lost: { tokens: 0, costUsd: 0 },
+  }),
+  eventDraft("approval_decision", { approvalId: "x", decision: { decision: "approved", by: "alice" } }),
+  eventDraft("agent_start", { input: "x", architecture: "own" }),
+])(
+  "E1: an architecture that yields $type, which is not its to tell, fails and says which are",
+  async (draft) => {
+    const { result, events } = await think({
+      model: scriptedModel(["never"]),
+      architecture: architecture(async function* own(session) {
+        yield draft;
+        session.output = "done";
+      }),
+    });
+    expect(result).toMatchObject({
+      status: "failed",
+      failure: {
+        code: "invalid_argument",
+        message: expect.stringContaining("architecture_event, turn_start"),
+      },
+    });
+    const own = events.filter(({ type }) => type === draft.type);
+    expect(own).toHaveLength(draft.type === "approval_decision" ? 0 : 1);
+    expect(events.at(-1)?.type).toBe("run_end");
+  },
+);
