@@ -12,6 +12,8 @@ interface Ran {
   readonly outside: InProcessOutside;
   readonly tokens: number;
   readonly usd: number;
+  /** What models said when they had more to do. */
+  readonly unfinished: ReadonlySet<JsonValue>;
 }
 
 interface RanOptions {
@@ -27,7 +29,12 @@ async function ran(
   thinker: Thinker,
   { budget = {}, runtime: more, hold, afterwards }: RanOptions = {},
 ): Promise<Ran> {
-  const outside = new InProcessOutside(thinker.says);
+  const unfinished = new Set<JsonValue>();
+  const outside = new InProcessOutside((asked) => {
+    const said = thinker.says(asked);
+    if (said.calls !== undefined) unfinished.add(said.text ?? "");
+    return said;
+  });
   const submitted = Promise.withResolvers<RunHandle>();
   if (hold !== undefined) outside.hold = (calls) => hold(calls, () => submitted.promise, outside);
   const runtime = await openRuntime({ prices: { find: () => price }, ...more });
@@ -39,7 +46,14 @@ async function ran(
   await runtime.close();
   const billed = outside.calls.map((call) => call.billed);
   const tokens = billed.reduce((sum, each) => sum + each.tokens, 0);
-  return { result, outside, tokens, usd: billed.reduce((sum, each) => sum + each.usd, 0) };
+  return { result, outside, tokens, usd: billed.reduce((sum, each) => sum + each.usd, 0), unfinished };
+}
+
+/** Nothing first, then what was said on the way, then what was finished; among equals as it is. */
+function byWorth(outputs: readonly JsonValue[], { unfinished }: Ran): readonly JsonValue[] {
+  const worth = (output: JsonValue): number =>
+    output === "" || output === null ? 0 : unfinished.has(output) ? 1 : 2;
+  return outputs.toSorted((one, other) => worth(one) - worth(other));
 }
 
 describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
@@ -61,6 +75,14 @@ describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
       const mustShow = maxTurns === calm.turns - 1 && thinker.hasNoPartial !== true;
       expect(mustShow ? result.output : "whatever there is").toMatch(/./);
     }
+  });
+
+  test("B5: the later it is stopped, the more there is: what was finished is not given up for what is not", async () => {
+    const calm = await ran(thinker);
+    const kept: JsonValue[] = [];
+    for (let maxTurns = 0; maxTurns < calm.result.turns; maxTurns++)
+      kept.push((await ran(thinker, { budget: { maxTurns } })).result.output);
+    expect(kept).toEqual(byWorth(kept, calm));
   });
 
   test("J5: topped up, it goes on where it stopped, and nothing is asked again", async () => {
@@ -106,12 +128,14 @@ describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
   });
 
   test("C1, C2: cancelled at any call, it is cancelled, and nothing more is asked", async () => {
-    const { outside: calm } = await ran(thinker);
-    for (let at = 1; at <= calm.calls.length; at++) {
+    const calm = await ran(thinker);
+    const { calls } = calm.outside;
+    const kept: JsonValue[] = [];
+    for (let at = 1; at <= calls.length; at++) {
       let asked = 0;
       const { result, outside } = await ran(thinker, {
-        hold: async (calls, run, world) => {
-          if (calls !== at) return;
+        hold: async (made, run, world) => {
+          if (made !== at) return;
           const handle = await run();
           await handle.cancel("enough");
           for await (const { type } of handle.events({ types: ["run_cancel"] }))
@@ -121,11 +145,13 @@ describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
       });
       expect({ at, calls: outside.calls.length }).toEqual({ at, calls: asked });
       // The last answer is the run's, also when the stop comes while it is on its way.
-      const isAnswered = at === calm.calls.length && result.output === thinker.output;
+      const isAnswered = at === calls.length && result.output === thinker.output;
       expect({ at, status: result.status }).toEqual({
         at,
         status: isAnswered && result.status === "completed" ? "completed" : "cancelled",
       });
+      kept.push(result.output);
     }
+    expect(kept).toEqual(byWorth(kept, calm));
   });
 });

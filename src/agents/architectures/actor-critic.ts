@@ -66,7 +66,7 @@ export class ActorCritic implements Architecture {
       const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
       const brief = { ...this.#brief({ ...question, prompt: task }), ...formWanted(question) };
       const end = await this.#hire(deps, "actor", brief);
-      if (!endWith(session, "actor", end)) return;
+      if (!endWith(session, "actor", end, critique !== undefined)) return;
       yield note("actor_critic", "actor_completed", { round, output: session.output });
       yield note("actor_critic", "critic_started", { round });
       critique = await this.#judge(deps, question, session.output);

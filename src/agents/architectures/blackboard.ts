@@ -12,6 +12,7 @@ import { objectIn } from "./json-answer.ts";
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
+import { isSilent, takeAnswer } from "./spoken-answer.ts";
 
 export interface BlackboardOptions {
   /** Those who write on the board. */
@@ -93,7 +94,7 @@ export class Blackboard implements Architecture {
       const end = await hire(deps, { worker: member.agent, input, options: hiring(member) });
       const entry = board.add(nextAgent, end);
       // B5: better than nothing, should the money end here.
-      session.output = board.best;
+      takeAnswer(session, board.best);
       yield note(this.name, "contribution", { round, ...entry });
       stopIfSpent(deps, [end]);
       isDone = this.#coordinator === undefined && entry.kind === "answer";
@@ -120,14 +121,16 @@ export class Blackboard implements Architecture {
       session.interruptionReason = isDone ? "blackboard_empty" : "max_rounds";
       return;
     }
-    if (this.#decider !== undefined)
-      session.output = await advised(session, deps, question, {
+    if (this.#decider !== undefined) {
+      const decided = await advised(session, deps, question, {
         by: this.#decider,
         role: "decider",
         answers: true,
         duty: "Others have worked on a question on a board. Answer the question from what is on it, and say nothing else.",
         prompt: titled({ Question: question.prompt, Board: board.shown() }),
       });
+      if (!takeAnswer(session, decided)) yield note(this.name, "empty_answer");
+    }
     yield note(this.name, "completed", { entries, by: this.#decider === undefined ? "entry" : "decider" });
   }
 
@@ -167,7 +170,7 @@ class Board {
   }
 
   get best(): string {
-    return this.answer ?? this.entries.findLast(({ kind }) => kind !== "problem")?.content ?? "";
+    return this.answer ?? this.entries.findLast(isContribution)?.content ?? "";
   }
 
   add(agent: string, end: WorkerEnd): Entry {
@@ -190,6 +193,10 @@ class Board {
   }
 }
 
+function isContribution({ kind, content }: Entry): boolean {
+  return kind !== "problem" && !isSilent(content);
+}
+
 function turnOf(
   question: Question,
   board: Board,
@@ -209,16 +216,18 @@ function entryIn(agent: string, said: string): { readonly entry: Entry; readonly
   const read = objectIn(said, ["content"]);
   const content = read?.["content"];
   if (read === undefined || content === undefined || content === null)
-    return { entry: { agent, kind: "note", content: said }, own: "" };
+    return { entry: entryOf(agent, "note", said), own: "" };
   const { kind, private: own } = read;
+  const called = typeof kind === "string" && kind !== "" ? kind.toLowerCase() : "note";
   return {
-    entry: {
-      agent,
-      kind: typeof kind === "string" && kind !== "" ? kind.toLowerCase() : "note",
-      content: jsonText(content),
-    },
+    entry: entryOf(agent, called, jsonText(content)),
     own: own === undefined ? "" : jsonText(own),
   };
+}
+
+/** Who writes nothing for others to see has not answered. */
+function entryOf(agent: string, kind: string, content: string): Entry {
+  return { agent, kind: isSilent(content) ? "note" : kind, content };
 }
 
 function choiceIn(said: string): Choice | undefined {

@@ -5,6 +5,7 @@ import { answerOf, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from
 import { questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { answerWanted, hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
+import { isSilent, takeAnswer } from "./spoken-answer.ts";
 
 export interface DebateOptions {
   /** At least two. Those that think by other models, or with other instructions, disagree in other ways. */
@@ -57,9 +58,9 @@ export class Debate implements Architecture {
       const ends = await hireAll(deps, this.#jobs(question, rounds, positions));
       for (const [debater, end] of Object.entries(ends))
         yield note(this.name, "response", { round: rounds, debater, ...said(debater, end) });
-      positions = answered(ends);
+      positions = answered(ends, positions);
       // B5: better than nothing, should the money end here.
-      session.output = vote(positions);
+      takeAnswer(session, vote(positions));
       stopIfSpent(deps, Object.values(ends));
       if (positions.length < 2) break;
       if (this.#alike === undefined || !agree(positions, this.#alike)) continue;
@@ -71,13 +72,14 @@ export class Debate implements Architecture {
     const by = this.#judge === undefined || positions.length < 2 ? "vote" : "judge";
     if (this.#judge !== undefined && by === "judge") {
       yield note(this.name, "judging", { answers: positions.length });
-      session.output = await advised(session, deps, question, {
+      const judged = await advised(session, deps, question, {
         by: this.#judge,
         role: "judge",
         answers: true,
         duty: "Several answers to one question were given. Say which is right and why the others are not, to yourself; reply with the best answer and nothing else, taking from each what is good.",
         prompt: titled({ Question: prompt, Answers: listed(positions) }),
       });
+      if (!takeAnswer(session, judged)) yield note(this.name, "empty_answer");
     }
     yield note(this.name, "synthesized", { by });
   }
@@ -123,18 +125,23 @@ function byName({ name, answer }: Position): [string, string] {
 }
 
 function said(name: string, end: WorkerEnd): { readonly answer: string } | { readonly why: string } {
-  return end.kind === "answered" ? { answer: end.text } : { why: whyNot(name, end) };
+  if (end.kind !== "answered") return { why: whyNot(name, end) };
+  return isSilent(end.text) ? { why: `${name} said nothing` } : { answer: end.text };
 }
 
-/** In the order of the debaters. If nobody answered, the first one's end is the debate's. */
-function answered(ends: Readonly<Record<string, WorkerEnd>>): readonly Position[] {
+/** In the order of the debaters. If nobody answered, the first one's end is the debate's; where that had nothing to say, what was said before holds. */
+function answered(
+  ends: Readonly<Record<string, WorkerEnd>>,
+  before: readonly Position[],
+): readonly Position[] {
   const all = Object.entries(ends);
   const positions = all.flatMap(([name, end]) =>
-    end.kind === "answered" ? [{ name, answer: end.text }] : [],
+    end.kind === "answered" && !isSilent(end.text) ? [{ name, answer: end.text }] : [],
   );
   const [first] = all;
-  if (positions.length === 0 && first !== undefined) answerOf(...first);
-  return positions;
+  if (positions.length > 0 || first === undefined) return positions;
+  answerOf(...first);
+  return before;
 }
 
 /** Each with each other. */

@@ -62,8 +62,8 @@ export class DeepAgent implements Architecture {
     const inner = deps.freshSession("deep", instructionsOf(session));
     const desk = new VirtualDesk(inner);
     const work = deps.withExtraTools(this.#tools(session, deps, desk));
-    const { messages, turns, attachments, cumulativeUsage } = session;
-    Object.assign(inner, { messages, turns, attachments, cumulativeUsage });
+    const { messages, turns, attachments, cumulativeUsage, output } = session;
+    Object.assign(inner, { messages, turns, attachments, cumulativeUsage, output });
     let seen = desk.now();
     show(session, seen);
     try {

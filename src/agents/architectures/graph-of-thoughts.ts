@@ -3,6 +3,7 @@ import { scoreIn } from "./json-answer.ts";
 import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { sideBySide } from "./side-by-side.ts";
+import { isSilent } from "./spoken-answer.ts";
 import { placed, usualOperations, type PlacedOperation, type ThoughtOperation } from "./thought-graph.ts";
 
 export interface GraphOfThoughtsOptions {
@@ -54,7 +55,12 @@ export class GraphOfThoughts implements Architecture {
       yield note("got", "operation_completed", { operation: name, thoughts: last.map(shown) });
     }
     const [best] = ranked(last);
-    yield note("got", "completed", { id: best?.id ?? null, score: best?.score ?? null });
+    if (best === undefined) {
+      session.interrupted = true;
+      session.interruptionReason = "no_thoughts";
+      return;
+    }
+    yield note("got", "completed", { id: best.id, score: best.score });
   }
 
   declaredWorkers(): Readonly<Record<string, never>> {
@@ -97,15 +103,16 @@ class ThoughtWork {
       case "keep_best":
         return ranked(thoughts).slice(0, operation.count);
       case "aggregate":
-        return thoughts.length < 2 ? thoughts : [await this.#aggregate(thoughts)];
+        return thoughts.length < 2 ? thoughts : this.#aggregate(thoughts);
       case "refine":
         return this.#refine(thoughts, operation);
     }
   }
 
-  /** Numbered when all are there: not by who came first. */
+  /** Numbered when all are there: not by who came first. Who said nothing had no thought. */
   #add(fresh: readonly Omit<Thought, "id" | "score" | "said">[]): readonly Thought[] {
-    return fresh.map((each) => {
+    const said = fresh.filter(({ text }) => !isSilent(text));
+    return said.map((each) => {
       const thought: Thought = { ...each, id: `t${this.#thoughts.size + 1}`, score: null, said: "" };
       this.#thoughts.set(thought.id, thought);
       return thought;
@@ -142,7 +149,8 @@ class ThoughtWork {
     return thoughts.map((each) => this.#thoughts.get(each.id) ?? each);
   }
 
-  async #aggregate(thoughts: readonly Thought[]): Promise<Thought> {
+  /** One; of an aggregator that says nothing, the best of those it was given. */
+  async #aggregate(thoughts: readonly Thought[]): Promise<readonly Thought[]> {
     const { session, deps, question } = this.#parts;
     const text = await askAnswerer(session, deps, question, {
       role: "aggregator",
@@ -157,8 +165,8 @@ class ThoughtWork {
         ),
       }),
     });
-    const [made] = this.#add([{ text, from: thoughts.map(({ id }) => id) }]);
-    return made as Thought;
+    const made = this.#add([{ text, from: thoughts.map(({ id }) => id) }]);
+    return made.length > 0 ? made : ranked(thoughts).slice(0, 1);
   }
 
   async #refine(

@@ -17,6 +17,7 @@ import {
   type TaskOutcome,
   type WorkerInput,
 } from "../../kernel/index.ts";
+import { takeAnswer } from "./spoken-answer.ts";
 
 /** What a worker's task came to. H4: a refused seat is one of them. */
 export type WorkerEnd =
@@ -110,10 +111,11 @@ function ordinal(taskId: string): number {
 
 /**
  * What a worker came to is what its employer comes to. One that met a bound of its own, or a dead end, ends its employer the same way: then
- * `false`. B5: what it had said is there also when it stops its employer.
+ * `false`. B5: what it had said is there also when it stops its employer, unless that has something `whole` already.
  */
-export function endWith(session: AgentSession, name: string, end: WorkerEnd): boolean {
-  if (end.kind !== "refused" && end.text !== "") session.output = end.text;
+export function endWith(session: AgentSession, name: string, end: WorkerEnd, whole = false): boolean {
+  const isKept = end.kind === "answered" || (end.kind === "stopped" && !whole);
+  if (isKept) takeAnswer(session, end.text);
   if (end.kind === "stopped" && end.outcome.interruption !== undefined) {
     const { status, reason } = end.outcome.interruption;
     if (status === "guardrail_tripped") throw new MiddlewareTermination(reason, { by: name });

@@ -65,7 +65,8 @@ export function shareIn(text: string): number | undefined {
   return Math.min(1, Math.max(0, share));
 }
 
-function parsed(text: string): JsonValue | undefined {
+/** `undefined`: it is no JSON. */
+export function parsed(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {

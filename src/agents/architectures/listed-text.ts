@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../kernel/index.ts";
+import type { JsonObject, JsonValue } from "../../kernel/index.ts";
 import { isJsonObject, jsonValuesIn, withoutThoughts } from "./json-answer.ts";
 
 /** A line with a bullet or a number, also in bold or as a heading, and perhaps a box to tick. */
@@ -13,7 +13,7 @@ export function listedIn(text: string): readonly string[] | undefined {
   let lone: readonly string[] | undefined;
   let isEmpty = false;
   for (const value of jsonValuesIn(text)) {
-    const list = listIn(value);
+    const list = listIn(value, (item) => textIn(item) !== "");
     if (list === undefined) continue;
     const texts = list.map(textIn).filter((each) => each !== "");
     const isLone = isJsonObject(value) && list[0] === value;
@@ -34,12 +34,55 @@ function lineItem(line: string): readonly string[] {
   return [isBold ? item.replace(/\*\*|__/u, "").trim() : item];
 }
 
-/** A list, the first list among an object's members, or an object by itself as a list of one. */
-export function listIn(value: JsonValue | undefined): readonly JsonValue[] | undefined {
+/** What models call the list they were asked for, as they do not call what they write beside it. */
+const listNames = new Set(["actions", "calls", "plan", "steps", "tasks", "thoughts", "todos", "tool_calls"]);
+
+/** What stands under `1`, `2` or `step 1` is listed, too. */
+const number = /^(?:step[\s_-]*)?\d+$/iu;
+
+/**
+ * A list; of an object's lists the one whose name says so, or else the first in which something `fits`; an object that has none by itself,
+ * as a list of one. Empty only where the list that is meant is empty, or all are. `undefined`: no list that is meant.
+ */
+export function listIn(
+  value: JsonValue,
+  fits: (item: JsonValue) => boolean,
+): readonly JsonValue[] | undefined {
   if (isList(value)) return value;
   if (!isJsonObject(value)) return undefined;
-  const lists: readonly (readonly JsonValue[])[] = Object.values(value).filter(isList);
-  return lists[0] ?? [value];
+  const lists = listsIn(value);
+  if (lists.length === 0) return isNumbered(value) ? Object.values(value) : [value];
+  const named = lists.filter(({ name }) => isListName(name));
+  const isFit = ({ list }: NamedList): boolean => list.some(fits);
+  const meant = named.find(isFit) ?? named.find(hasNothing) ?? lists.find(isFit);
+  return meant?.list ?? (lists.every(hasNothing) ? [] : undefined);
+}
+
+function isNumbered(value: JsonObject): boolean {
+  const keys = Object.keys(value);
+  return keys.length > 0 && keys.every((key) => number.test(key));
+}
+
+function hasNothing({ list }: NamedList): boolean {
+  return list.length === 0;
+}
+
+interface NamedList {
+  readonly name: string;
+  readonly list: readonly JsonValue[];
+}
+
+/** Also those of a plan that is an object. */
+function listsIn(value: JsonObject): readonly NamedList[] {
+  return Object.entries(value).flatMap(([name, each]) => {
+    if (isList(each)) return [{ name, list: each }];
+    if (!isJsonObject(each) || !isListName(name)) return [];
+    return Object.entries(each).flatMap(([own, list]) => (isList(list) ? [{ name: own, list }] : []));
+  });
+}
+
+function isListName(name: string): boolean {
+  return listNames.has(name.toLowerCase());
 }
 
 /** What models call the thing itself, as they do not call its reason. */

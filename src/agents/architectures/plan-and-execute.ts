@@ -5,6 +5,8 @@ import { listedIn } from "./listed-text.ts";
 import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
 import { react, shownInput } from "./react.ts";
 import { note } from "./role-call.ts";
+import { takeAnswer } from "./spoken-answer.ts";
+import { hear } from "./user-additions.ts";
 
 export interface PlanAndExecuteOptions {
   /** Those of a longer plan that come after are not carried out, and the answer is written knowing it. 8 unless told. */
@@ -23,6 +25,8 @@ interface DoneStep {
 }
 
 interface Plan {
+  /** How much had been said when it was made. */
+  readonly from: number;
   readonly steps: readonly string[];
   /** Beyond the bound. */
   readonly left: readonly string[];
@@ -49,6 +53,7 @@ export class PlanAndExecute implements Architecture {
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const question = await questionOf(session, deps, prompt);
+    const from = session.messages.length;
     yield note("plan", "planner_started");
     const words = await askHelper(session, deps, question, {
       role: "planner",
@@ -63,14 +68,14 @@ export class PlanAndExecute implements Architecture {
       return;
     }
     const steps = listed.slice(0, this.#maxSteps);
-    const plan: Plan = { steps, left: listed.slice(this.#maxSteps), done: [], heard: [] };
+    const plan: Plan = { from, steps, left: listed.slice(this.#maxSteps), done: [], heard: [] };
     session.metadata["plan"] = shown(plan);
     yield steps.length === 0
       ? note("plan", "empty_plan")
       : note("plan", "created", { steps, left: plan.left });
     for (const number of steps.keys()) yield* this.#carryOut(session, deps, question, plan, number + 1);
     yield note("plan", "synthesizer_started");
-    session.output = await askAnswerer(session, deps, question, {
+    const answer = await askAnswerer(session, deps, question, {
       role: "synthesizer",
       duty: "Answer the task from the results of the work that was done for it. Say what is missing, if anything is; do not mention the plan.",
       prompt: titled({
@@ -80,6 +85,7 @@ export class PlanAndExecute implements Architecture {
         "Not done": plan.left.join("\n"),
       }),
     });
+    if (!takeAnswer(session, answer)) yield note("plan", "empty_answer");
     yield note("plan", "completed", { steps: steps.length });
   }
 
@@ -120,6 +126,7 @@ export class PlanAndExecute implements Architecture {
     yield note("plan", "step_completed", { number, ...done });
     const inputs = steering === null ? [] : await ctx.steering({ mode: steering });
     if (inputs.length > 0) yield note("plan", "steering_injected", { inputs });
+    hear(session, { ...question, from: plan.from }, inputs);
     plan.heard.push(...inputs.map(shownInput));
   }
 }

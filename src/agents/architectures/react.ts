@@ -59,8 +59,10 @@ export class ReAct implements Architecture {
       toolChoice = undefined;
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
-      session.output = messageText(reply.message);
+      const text = messageText(reply.message);
       const calls = toolCallsOf(reply.message);
+      // B5: what it said before is better than nothing, should it be stopped on the way.
+      if (text !== "" || calls.length === 0) session.output = text;
       let results: readonly ToolResult[] = none;
       if (calls.length > 0) {
         // Of one alone, none has its result while another has not.
@@ -82,7 +84,10 @@ export class ReAct implements Architecture {
         session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
         ctx.tell(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
-      } else if (done) return;
+      } else if (done) {
+        session.output = text;
+        return;
+      }
     }
     session.interrupted = true;
     session.interruptionReason = "max_turns_exceeded";

@@ -8,12 +8,13 @@ import {
   type Memory,
 } from "../../kernel/index.ts";
 import { countOf, scoreOf } from "./bound.ts";
-import { adopt, runInner } from "./drive.ts";
+import { runInner } from "./drive.ts";
 import { scoreIn } from "./json-answer.ts";
 import { askHelper, questionOf, titled, type Question } from "./question.ts";
 import { react } from "./react.ts";
 import { note } from "./role-call.ts";
-import { addedBy } from "./user-additions.ts";
+import { isSilent, takeAnswer } from "./spoken-answer.ts";
+import { isBetter, Trials, type Attempt } from "./trials.ts";
 
 export interface ReflexionOptions {
   /** 3 unless told. */
@@ -24,11 +25,6 @@ export interface ReflexionOptions {
   readonly maxLessons?: number;
   /** The agent's `maxTurns` unless told. */
   readonly maxTurnsPerAttempt?: number;
-}
-
-interface Attempt {
-  readonly inner: AgentSession;
-  readonly score: number;
 }
 
 /**
@@ -55,10 +51,9 @@ export class Reflexion implements Architecture {
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
     const question = await questionOf(session, deps, prompt);
-    const before = session.messages;
+    const trials = new Trials(question, session.messages);
     const lessons: string[] = [];
     const scores: number[] = [];
-    let task = prompt;
     let best: Attempt | undefined;
     if (deps.memory !== null) {
       const recalled = await recallLessons(deps, deps.memory, prompt, this.#maxLessons);
@@ -70,18 +65,19 @@ export class Reflexion implements Architecture {
       yield note("reflexion", "attempt_started", { attempt });
       const shown = lessons.slice(-this.#maxLessons);
       const inner = deps.freshSession(`attempt_${attempt}`, withLessons(session.instructions, shown));
-      inner.messages = before;
-      inner.attachments = question.attachments;
-      yield* this.#try(session, inner, deps, task);
-      task = [task, ...addedBy(inner, before.length)].join("\n\n");
+      const tried = trials.begin(inner);
+      yield* this.#try(session, deps, { trials, tried, best });
+      const { task } = trials;
+      // B5: better than nothing, should the money end at the evaluator.
+      trials.adopt(session, keptOf(best, tried));
       const said = await evaluate(session, deps, question, task, inner);
-      const score = scoreIn(said) ?? 0;
+      const score = (tried.score = scoreIn(said) ?? 0);
       scores.push(score);
-      if (best === undefined || score >= best.score) best = { inner, score };
-      adopt(session, best.inner);
+      if (best === undefined || isBetter(tried, best)) best = tried;
+      trials.adopt(session, best);
       session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
       yield note("reflexion", "evaluated", { attempt, score, said });
-      if (score >= this.#threshold) {
+      if (best.score >= this.#threshold) {
         // One that ended early and is good enough all the same is an answer.
         session.interrupted = false;
         session.interruptionReason = null;
@@ -105,21 +101,25 @@ export class Reflexion implements Architecture {
     return this.base.declaredWorkers();
   }
 
-  /** S1: what is stopped is closed with what the attempt had said, unless an attempt before it had come to an end. */
+  /** S1: what is stopped is closed with what the attempt had said, unless there was an answer before it. */
   async *#try(
     session: AgentSession,
-    inner: AgentSession,
     deps: Dependencies,
-    prompt: string,
+    { trials, tried, best }: { trials: Trials; tried: Attempt; best: Attempt | undefined },
   ): AsyncGenerator<EventDraft, void> {
-    const isFirst = session.output === "";
+    const { output } = session;
+    const limited = deps.withMaxTurns(this.#maxTurns ?? deps.maxTurns);
     let isDone = false;
     try {
-      const limited = deps.withMaxTurns(this.#maxTurns ?? deps.maxTurns);
-      yield* runInner(session, { base: this.base, inner, deps: limited, prompt });
+      const { inner } = tried;
+      yield* runInner(session, { base: this.base, inner, deps: limited, prompt: trials.task });
       isDone = true;
     } finally {
-      if (!isDone && isFirst) adopt(session, inner);
+      trials.end(tried);
+      if (!isDone) {
+        trials.adopt(session, keptOf(best, tried));
+        takeAnswer(session, output);
+      }
     }
   }
 }
@@ -127,6 +127,11 @@ export class Reflexion implements Architecture {
 /** Attempts, each knowing the lessons of those before: `reflexion(planAndExecute())`. */
 export function reflexion(base?: Architecture, options?: ReflexionOptions): Reflexion {
   return new Reflexion(base, options);
+}
+
+/** Before an attempt is judged: the best of those that were, if that says anything. */
+function keptOf(best: Attempt | undefined, tried: Attempt): Attempt {
+  return best === undefined || isSilent(best.inner.output) ? tried : best;
 }
 
 function withLessons(instructions: string, lessons: readonly string[]): string {

@@ -12,7 +12,8 @@ import {
 import { countOf } from "./bound.ts";
 import { askAnswerer, askHelper, questionOf, titled } from "./question.ts";
 import { note } from "./role-call.ts";
-import { filledIn, levelsOf, toolPlanIn, type PlannedCall } from "./tool-plan.ts";
+import { takeAnswer } from "./spoken-answer.ts";
+import { filledIn, levelsOf, toolPlanIn, unknownIn, type Known, type PlannedCall } from "./tool-plan.ts";
 
 export interface ReWooOptions {
   /** Calls of a longer plan that come after are not made. 8 unless told. */
@@ -64,10 +65,11 @@ export class ReWoo implements Architecture {
     }
     yield calls.length === 0 ? note("rewoo", "empty_plan") : note("rewoo", "plan_created", planned);
     const evidence: Evidence[] = [];
+    const known = new Map<string, string | undefined>();
     for (const [index, level] of levels.entries()) {
       yield note("rewoo", "level_started", { level: index + 1, steps: level.map(({ id }) => id) });
       for (const batch of this.#parallel ? [level] : level.map((call) => [call])) {
-        const made = await makeCalls(deps, batch, evidence);
+        const made = await makeCalls(deps, batch, known);
         evidence.push(...made);
         session.metadata["evidence"] = evidence.map(shown);
         session.output = evidenceText(evidence);
@@ -76,7 +78,7 @@ export class ReWoo implements Architecture {
       }
     }
     yield note("rewoo", "solver_started");
-    session.output = await askAnswerer(session, deps, question, {
+    const answer = await askAnswerer(session, deps, question, {
       role: "solver",
       duty: "Answer the task from what the tools gave. A tool that failed gave nothing: say what is missing, if anything is.",
       prompt: titled({
@@ -85,6 +87,7 @@ export class ReWoo implements Architecture {
         "Planned, and not done": left.map((call) => canonicalJson(shown(call))).join("\n"),
       }),
     });
+    if (!takeAnswer(session, answer)) yield note("rewoo", "empty_answer");
     yield note("rewoo", "completed", { steps: calls.length });
   }
 
@@ -98,18 +101,41 @@ export function rewoo(options?: ReWooOptions): ReWoo {
   return new ReWoo(options);
 }
 
+/** `known`: what the calls before gave, by id; these are added to it. A call that cannot be made gives nothing that others could use. */
 async function makeCalls(
   { ctx, tools }: Dependencies,
   calls: readonly PlannedCall[],
-  before: readonly Evidence[],
+  known: Map<string, string | undefined>,
 ): Promise<readonly Evidence[]> {
   ctx.check();
-  const known = new Map(before.map(({ id, output }) => [id, output]));
-  const filled = calls.map((call) => ({ ...call, args: filledIn(call.args, known) }));
-  const results = await tools.callAll(
-    filled.map(({ id, tool, args }) => ({ callId: id, toolName: tool, input: args })),
+  const looked = calls.map((call) => ({ call, problem: problemOf(call, known) }));
+  const ready = looked.flatMap(({ call, problem }) =>
+    problem === undefined ? [{ ...call, args: filledIn(call.args, known) }] : [],
   );
-  return filled.map((call, index) => ({ ...call, ...outcomeOf(results[index]) }));
+  const inputs = ready.map(({ id, tool, args }) => ({ callId: id, toolName: tool, input: args }));
+  const results = inputs.length === 0 ? [] : await tools.callAll(inputs);
+  const made = new Map(
+    ready.map((call, index) => [call.id, evidenceOf(call, outcomeOf(results[index]))] as const),
+  );
+  for (const { id } of calls) known.set(id, made.get(id)?.output);
+  return looked.map(
+    ({ call, problem = "" }) =>
+      made.get(call.id) ?? evidenceOf(call, { output: `It was not called: ${problem}.`, isError: true }),
+  );
+}
+
+function evidenceOf(
+  { id, tool, args }: PlannedCall,
+  outcome: Pick<Evidence, "output" | "isError">,
+): Evidence {
+  return { id, tool, args, ...outcome };
+}
+
+function problemOf({ args, problem }: PlannedCall, known: Known): string | undefined {
+  if (problem !== undefined) return problem;
+  const unknown = unknownIn(args, known);
+  if (unknown.length === 0) return undefined;
+  return `nothing is known for ${unknown.map((name) => `{{${name}}}`).join(", ")} in its args`;
 }
 
 function outcomeOf(result: ToolResult | undefined): Pick<Evidence, "output" | "isError"> {

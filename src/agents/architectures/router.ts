@@ -8,9 +8,9 @@ import {
 } from "../../kernel/index.ts";
 import { scoreOf } from "./bound.ts";
 import { endWith, hire } from "./hire.ts";
-import { shareIn } from "./json-answer.ts";
 import { askHelper, questionOf, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
+import { routeChoiceIn, type RouteChoice } from "./route-choice.ts";
 import { answerWanted, hiring, Roster, type Members } from "./roster.ts";
 
 export interface RouterOptions {
@@ -80,34 +80,14 @@ export class Router implements Architecture {
     return this.#isShared && history !== undefined ? { ...brief, history } : brief;
   }
 
-  async #choose(
-    session: AgentSession,
-    deps: Dependencies,
-    question: Question,
-  ): Promise<{ readonly route: string | undefined; readonly confidence: number }> {
+  async #choose(session: AgentSession, deps: Dependencies, question: Question): Promise<RouteChoice> {
     const said = await askHelper(session, deps, question, {
       role: "classifier",
       duty: `You choose who is to answer a message; you do not answer it. There are:\n${this.#routes.listed()}\nReply with two lines and nothing else:\nroute: <one of the names>\nconfidence: <how sure you are, from 0 to 1>`,
       prompt: question.prompt,
     });
-    return { route: this.#routeIn(said), confidence: confidenceIn(said) };
+    return routeChoiceIn(said, this.#routes.names);
   }
-
-  #routeIn(said: string): string | undefined {
-    const named = /\broute["'*`]*\s*[:=]\s*["'*`]*([A-Za-z0-9_-]+)/iu.exec(said)?.[1] ?? said;
-    const wanted = named.trim();
-    const { names } = this.#routes;
-    return (
-      names.find((name) => name === wanted) ??
-      names.find((name) => name.toLowerCase() === wanted.toLowerCase())
-    );
-  }
-}
-
-/** Who does not say is not sure at all. */
-function confidenceIn(said: string): number {
-  const written = /\bconfidence["'*`]*\s*[:=]\s*["'*`]*([^\n]{0,40})/iu.exec(said)?.[1];
-  return shareIn(written ?? "") ?? 0;
 }
 
 /** One call that chooses a specialist, whose answer is the answer. */

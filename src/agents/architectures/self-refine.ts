@@ -10,6 +10,7 @@ import { countOf } from "./bound.ts";
 import { askAnswerer, askHelper, questionOf, titled } from "./question.ts";
 import { react } from "./react.ts";
 import { note } from "./role-call.ts";
+import { isSilent, takeAnswer } from "./spoken-answer.ts";
 import { addedBy } from "./user-additions.ts";
 
 export interface SelfRefineOptions {
@@ -56,19 +57,23 @@ export class SelfRefine implements Architecture {
         prompt: titled({ Task: task, Answer: session.output }),
       });
       yield note("self_refine", "critique", { round, critique });
-      if (critique.toLowerCase().includes(this.#stopPhrase.toLowerCase())) {
+      if (isSilent(critique) || critique.toLowerCase().includes(this.#stopPhrase.toLowerCase())) {
         yield note("self_refine", "converged", { round });
         return;
       }
-      session.output = await askAnswerer(session, deps, question, {
+      const version = await askAnswerer(session, deps, question, {
         role: "refiner",
         duty: "Write the answer to the task anew, with what the critique asks for. Give the whole answer and nothing else.",
         prompt: titled({ Task: task, Answer: session.output, Critique: critique }),
       });
+      session.metadata["selfRefine"] = { rounds: round };
+      if (!takeAnswer(session, version)) {
+        yield note("self_refine", "empty_answer", { round });
+        continue;
+      }
       // What was said before is the base's first version, if it was said at all.
       if (session.messages.slice(from).some(({ role }) => role === "assistant"))
         session.messages = withAnswer(session.messages, session.output);
-      session.metadata["selfRefine"] = { rounds: round };
       yield note("self_refine", "refined", { round, output: session.output });
     }
     yield note("self_refine", "max_rounds_reached", { rounds: this.#maxRounds });

@@ -19,6 +19,7 @@ import { hire, stopIfSpent, whyNot, type Job } from "./hire.ts";
 import { react } from "./react.ts";
 import { note } from "./role-call.ts";
 import { hiring, isMemberName, memberNameRule, Roster, type Members } from "./roster.ts";
+import { isSilent } from "./spoken-answer.ts";
 
 export interface SupervisorOptions {
   readonly workers: Members;
@@ -116,7 +117,10 @@ export class Supervisor implements Architecture {
         const isAlone = job.options?.retention === HistoryRetention.PERMANENT;
         const end = await (isAlone ? queue.next(worker, work) : work());
         stopIfSpent(deps, [end]);
-        if (end.kind === "answered") return said(end.text, { delegated: worker });
+        if (end.kind === "answered")
+          return isSilent(end.text)
+            ? refusal(`${worker} said nothing`, { delegated: worker })
+            : said(end.text, { delegated: worker });
         const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
         const advice =
           end.kind === "refused" ? ". Do it yourself, or try again when someone has finished" : "";

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/index.ts";
-import { isJsonObject, jsonValuesIn } from "./json-answer.ts";
+import { isJsonObject, jsonValuesIn, parsed } from "./json-answer.ts";
 import { listIn } from "./listed-text.ts";
 
 /** A call that is planned before anything is known: its arguments may hold `{{E1}}` for what the call E1 will give. */
@@ -7,43 +7,67 @@ export interface PlannedCall {
   readonly id: string;
   readonly tool: string;
   readonly args: JsonObject;
+  /** Why it cannot be made as it is written. */
+  readonly problem?: string;
 }
 
 const placeholder = /\{\{([^{}]{1,200})\}\}/gu;
 /** Of arguments inside each other: tools take no more, and neither does the stack. */
 const maxDepth = 100;
 
-/** The calls a model planned; what has no tool is left out. `undefined`: it wrote no list of calls. */
+/**
+ * The calls a model planned. One that cannot be made says why: those that need it would not know. What is no call is left out. `undefined`:
+ * it wrote no list of calls.
+ */
 export function toolPlanIn(text: string): readonly PlannedCall[] | undefined {
   let isEmpty = false;
   for (const value of jsonValuesIn(text)) {
     // A call by itself is a plan of one, whatever lists it has.
-    const list = isJsonObject(value) && "tool" in value ? [value] : listIn(value);
+    const list = hasTool(value) ? [value] : listIn(value, hasTool);
     if (list === undefined) continue;
-    const calls = callsIn(list);
-    if (calls.length > 0) return calls;
+    if (list.some(hasTool)) return callsIn(list);
     isEmpty ||= list.length === 0;
   }
   return isEmpty ? [] : undefined;
 }
 
+function hasTool(value: JsonValue): value is JsonObject {
+  return isJsonObject(value) && typeof value["tool"] === "string" && value["tool"].trim() !== "";
+}
+
 function callsIn(list: readonly JsonValue[]): readonly PlannedCall[] {
   const ids = new Set<string>();
   return list.flatMap((each, index) => {
-    const { id, tool, args = {} } = isJsonObject(each) ? each : {};
-    if (typeof tool !== "string" || tool === "" || !isJsonObject(args) || isDeeper(args, maxDepth)) return [];
+    if (!isJsonObject(each) || (!hasTool(each) && writtenArgs(each) === undefined)) return [];
+    const { id, tool } = each;
     // An id that is there already would hide what stands under it.
-    const given = typeof id === "string" ? id.trim() : "";
+    const given = typeof id === "string" || typeof id === "number" ? String(id).trim() : "";
     let own = given !== "" && !ids.has(given) ? given : `E${index + 1}`;
     while (ids.has(own)) own = `${own}_`;
     ids.add(own);
-    return [{ id: own, tool, args }];
+    const named = { id: own, tool: typeof tool === "string" ? tool.trim() : "" };
+    if (named.tool === "") return [{ ...named, args: {}, problem: "the plan names no tool for it" }];
+    return [{ ...named, ...argsIn(each) }];
   });
+}
+
+/** As models call them. */
+function writtenArgs(call: JsonObject): JsonValue | undefined {
+  return call["args"] ?? call["arguments"] ?? call["input"] ?? call["parameters"];
+}
+
+/** Also as JSON in a text; none are none. */
+function argsIn(call: JsonObject): Pick<PlannedCall, "args" | "problem"> {
+  const written = writtenArgs(call) ?? {};
+  const args = typeof written === "string" ? parsed(written.trim() || "{}") : written;
+  if (!isJsonObject(args)) return { args: {}, problem: "the plan gives it args that are no object" };
+  if (isDeeper(args, maxDepth)) return { args: {}, problem: "the plan gives it args that go too deep" };
+  return { args };
 }
 
 /**
  * Calls that need nothing of each other, level after level; a level's need only what came before it. A placeholder that names no call
- * is no need. `undefined`: some wait for each other in a circle.
+ * is not waited for. `undefined`: some wait for each other in a circle.
  */
 export function levelsOf(calls: readonly PlannedCall[]): readonly (readonly PlannedCall[])[] | undefined {
   const ids = new Set(calls.map(({ id }) => id));
@@ -52,7 +76,10 @@ export function levelsOf(calls: readonly PlannedCall[]): readonly (readonly Plan
   let waiting = calls;
   while (waiting.length > 0) {
     const level = waiting.filter(({ args }) =>
-      namesIn(args).every((name) => !ids.has(name) || done.has(name)),
+      namesIn(args).every((name) => {
+        const id = idOf(ids, name);
+        return id === undefined || done.has(id);
+      }),
     );
     if (level.length === 0) return undefined;
     for (const { id } of level) done.add(id);
@@ -62,17 +89,37 @@ export function levelsOf(calls: readonly PlannedCall[]): readonly (readonly Plan
   return levels;
 }
 
-/** The arguments with what is known by now in place of its placeholder, anywhere in them; what is not known stays as it is written. */
-export function filledIn<Value extends JsonValue>(value: Value, known: ReadonlyMap<string, string>): Value {
+/** What calls gave, by id. `undefined`: one that was not made. */
+export type Known = ReadonlyMap<string, string | undefined>;
+
+/** The arguments with what is known in place of its placeholder, anywhere in them; what is not known stays as it is written. */
+export function filledIn<Value extends JsonValue>(value: Value, known: Known): Value {
   return filled(value, known) as Value;
 }
 
-function filled(value: JsonValue, known: ReadonlyMap<string, string>): JsonValue {
+/** Placeholders for which nothing is known. */
+export function unknownIn(args: JsonObject, known: Known): readonly string[] {
+  return [...new Set(namesIn(args))].filter((name) => givenFor(name, known) === undefined);
+}
+
+function filled(value: JsonValue, known: Known): JsonValue {
   if (typeof value === "string")
-    return value.replaceAll(placeholder, (written, name: string) => known.get(name.trim()) ?? written);
+    return value.replaceAll(placeholder, (written, name: string) => givenFor(name.trim(), known) ?? written);
   if (Array.isArray(value)) return value.map((each: JsonValue) => filled(each, known));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, known)]));
+}
+
+function givenFor(name: string, known: Known): string | undefined {
+  const id = idOf(known, name);
+  return id === undefined ? undefined : known.get(id);
+}
+
+/** Models that number their calls 1 and 2 write `{{E1}}`, as they were shown, and the other way round. */
+function idOf(ids: { has(id: string): boolean }, name: string): string | undefined {
+  if (ids.has(name)) return name;
+  const twin = /^\d+$/u.test(name) ? `E${name}` : name.replace(/^E(?=\d+$)/u, "");
+  return ids.has(twin) ? twin : undefined;
 }
 
 function namesIn(value: JsonValue): readonly string[] {

@@ -5,6 +5,7 @@ import { listedIn } from "./listed-text.ts";
 import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
 import { sideBySide } from "./side-by-side.ts";
+import { takeAnswer } from "./spoken-answer.ts";
 
 export interface TreeOfThoughtsOptions {
   /** Thoughts that are proposed after each that is followed. 3 unless told. */
@@ -103,8 +104,8 @@ export class TreeOfThoughts implements Architecture {
       return;
     }
     if (this.#options.synthesizeFinal) {
-      session.output = await synthesize(search, chainOf(best));
-      yield note("tot", "synthesized", { id: best.id });
+      const isSaid = takeAnswer(session, await synthesize(search, chainOf(best)));
+      yield note("tot", isSaid ? "synthesized" : "empty_answer", { id: best.id });
     }
     yield note("tot", "completed", { end, id: best.id, score: best.score, thoughts: tree.length });
   }

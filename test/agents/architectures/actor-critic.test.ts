@@ -105,6 +105,23 @@ describe("actor and critic", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "2" });
   });
 
+  test("B5: a draft that is whole is not given up for one that is not", async () => {
+    const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
+    const tired = studio(["Grey.", again], [verdict(0.1)]);
+    const spent = await runAlone(tired.agent, "Go.", { budget: { maxTurns: 3 } });
+    expect(spent.result).toMatchObject({ status: "budget_exhausted", output: "Grey." });
+    const painter = worker("painter", ["Grey.", again], { maxTurns: 1 });
+    const bound = studio([], [verdict(0.1)], { actor: painter.agent });
+    expect((await runAlone(bound.agent)).result).toMatchObject({ status: "max_turns", output: "Grey." });
+    const silent = studio(["Grey.", " \n", "Blue."], [verdict(0.1), verdict(0.1), verdict(1)]);
+    expect((await runAlone(silent.agent)).result).toMatchObject({ status: "completed", output: "Blue." });
+    expect(asked(silent.critic)[1]).toContain("# Answer\nGrey.");
+    // Of the first draft, what there is.
+    const first = studio([again], []);
+    const { result } = await runAlone(first.agent, "Go.", { budget: { maxTurns: 1 } });
+    expect(result.output).toBe("One moment.");
+  });
+
   test("what was stopped is in the session, visible, with what there was", async () => {
     const { run, store } = await company();
     const { agent } = studio(["1", "2"], [verdict(0), verdict(0)]);

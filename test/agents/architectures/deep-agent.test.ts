@@ -218,6 +218,16 @@ describe("a deep agent", () => {
     });
   });
 
+  test("B5: sent on by a stop hook, and out of money before it says more, it keeps its answer", async () => {
+    const { result } = await think({
+      architecture: deepAgent(),
+      model: scriptedModel(["Deep."]),
+      stopHooks: [{ name: "more", shouldContinue: () => "How deep?" }],
+      budget: { maxTurns: 1 },
+    });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "Deep." });
+  });
+
   test("B5, S1: out of money, it keeps what it said, its files, and the conversation with every call answered", async () => {
     const { result, conversation } = await think({
       architecture: deepAgent(),

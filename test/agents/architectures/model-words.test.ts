@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { unfenced } from "../../../src/agents/answer-format.ts";
 import { jsonValuesIn, scoreIn } from "../../../src/agents/architectures/json-answer.ts";
 import { listedIn } from "../../../src/agents/architectures/listed-text.ts";
+import { routeChoiceIn } from "../../../src/agents/architectures/route-choice.ts";
 import { toolPlanIn } from "../../../src/agents/architectures/tool-plan.ts";
 
 describe("what a model wrote", () => {
@@ -75,6 +76,18 @@ describe("what a model wrote", () => {
     ['{curly} ["a [b]", "{c}"]', ["a [b]", "{c}"]],
     ['I would do {"step": "this"}.', ["this"]],
     ["There is nothing to do: [].", []],
+    ['{"assumptions": ["EU"], "steps": ["a", "b"]}', ["a", "b"]],
+    ['{"assumptions": [], "Steps": [{"step": "a"}, {"step": "b"}]}', ["a", "b"]],
+    ['{"assumptions": [], "what": ["a", "b"]}', ["a", "b"]],
+    ['{"numbers": [1], "what": ["a", "b"]}', ["a", "b"]],
+    ['{"plan": {"assumptions": ["EU"], "steps": ["a", "b"]}}', ["a", "b"]],
+    ['{"assumptions": ["EU"], "steps": []}', []],
+    ['{"plan": [], "steps": ["a"]}', ["a"]],
+    ['{"1": "a", "2": {"step": "b"}}', ["a", "b"]],
+    ['{"step_1": "a", "step_2": "b"}', ["a", "b"]],
+    ["{}", undefined],
+    ['{"assumptions": [], "what": []}', []],
+    ['{"assumptions": [], "numbers": [1]}', undefined],
     ["**1. a**\n**2. b**", ["a", "b"]],
     ["**1.** a\n**2.** b", ["a", "b"]],
     ["**1. A:** dig **deep**\n__2. B__: rest", ["A: dig **deep**", "B: rest"]],
@@ -91,6 +104,58 @@ describe("what a model wrote", () => {
   ] as const)("lists things, or none: %j", ([text, listed]) => {
     expect(listedIn(text)).toEqual(listed);
   });
+
+  test.for([
+    ["route: billing\nconfidence: 0.9", "billing", 0.9],
+    ["**Route:** billing\n**Confidence:** 0.9", "billing", 0.9],
+    ["**route**: `billing`\n**confidence**: 90%", "billing", 0.9],
+    ["__Route:__ billing\n__Confidence:__ 0.9", "billing", 0.9],
+    ["route: <billing>\nconfidence: <0.9>", "billing", 0.9],
+    ["route: [billing]\nconfidence: [0.9]", "billing", 0.9],
+    ['Route: "billing" (confidence: 90%)', "billing", 0.9],
+    ['{"route": "billing", "confidence": 0.9}', "billing", 0.9],
+    ['{"confidence": 0.9, "route": "billing"}', "billing", 0.9],
+    ["```\nroute: billing\nconfidence: 0.9\n```", "billing", 0.9],
+    ["- Route: Billing\n- Confidence: 9/10", "billing", 0.9],
+    ["Because it is about money.\nroute = billing", "billing", 0],
+    [
+      "<think>could be route: travel, confidence: 0.2</think>\nroute: billing\nconfidence: 0.9",
+      "billing",
+      0.9,
+    ],
+    [
+      "At first sight:\nroute: travel\nconfidence: 0.2\nBut no:\nroute: billing\nconfidence: 0.9",
+      "billing",
+      0.9,
+    ],
+    [
+      "route: billing\nconfidence: 0.9\n\nI did not say route: travel, for it is about money.",
+      "billing",
+      0.9,
+    ],
+    ["It may be route: travel, or rather route: billing (confidence: 0.9).", "billing", 0.9],
+    ["route: _own\nconfidence: 1", "_own", 1],
+    ["billing", "billing", 0],
+    ["**billing**.", "billing", 0],
+    ["route: travel\nroute: none\nconfidence: 1", undefined, 1],
+    ["I would take the enroute: billing", undefined, 0],
+    ["I do not know.", undefined, 0],
+    ["", undefined, 0],
+  ] as const)("names a route, or none: %j", ([text, route, confidence]) => {
+    expect(routeChoiceIn(text, ["billing", "travel", "_own"])).toEqual({ route, confidence });
+  });
+
+  test.for(["route: ", "route:", " ", "*", "_ ", "route:_ ", '"', "confidence: ", "\n", "-\n", "a"])(
+    "is searched for a route in one pass, also many times %j",
+    (part) => {
+      for (const text of [
+        part.repeat(100_000),
+        `route:${part.repeat(100_000)}`,
+        `${part.repeat(100_000)}x y`,
+      ])
+        expect(routeChoiceIn(text, ["billing"]).route).toBe(undefined);
+    },
+  );
 
   test("a planned call is found beside other JSON", () => {
     const call = { id: "E1", tool: "look", args: { at: 1 } };

@@ -198,7 +198,7 @@ describe("plan and execute", () => {
       },
     });
     const executor = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one", "two"]);
-    const { notes } = await think(
+    const { notes, conversation } = await think(
       {
         architecture: planAndExecute(),
         model: executor,
@@ -214,6 +214,41 @@ describe("plan and execute", () => {
       false,
       true,
     ]);
+    expect(said(conversation)).toEqual(["user: Where?", "user: Only in France.", "assistant: done"]);
+  });
+
+  test("and by whoever is around it", async () => {
+    let handle: RunHandle | undefined;
+    const steering = tool({
+      name: "look",
+      description: "Looks",
+      input: { type: "object" },
+      execute: async () => {
+        await handle?.steer("Only in France.");
+        return "seen";
+      },
+    });
+    const critic = scriptedModel(["Say the town.", "No issues."]);
+    const refiner = scriptedModel(["Lyon."]);
+    const image = {
+      type: "image",
+      mediaType: "image/png",
+      source: { kind: "base64", data: "AA==" },
+    } as const;
+    const { conversation } = await think(
+      {
+        architecture: selfRefine(planAndExecute()),
+        model: scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one"]),
+        models: { planner: scriptedModel(['["a"]']), synthesizer: scriptedModel(["done"]), critic, refiner },
+        tools: [steering],
+      },
+      [{ type: "text", text: "Where?" }, image],
+      { onStart: (run) => (handle = run) },
+    );
+    for (const { calls: made } of [critic, refiner])
+      for (const call of made) expect(askedIn(call)).toContain("Where?\n\nOnly in France.");
+    expect(said(conversation)).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
+    expect(conversation[0]?.content).toEqual([{ type: "text", text: "Where?" }, image]);
   });
 
   test("B5: out of money half way it keeps the results so far, and the plan", async () => {

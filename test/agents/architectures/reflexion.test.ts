@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { planAndExecute, react, reflexion } from "../../../src/agents/architectures/index.ts";
-import { tool } from "../../../src/index.ts";
-import { messageText, type Memory, type RunHandle } from "../../../src/kernel/index.ts";
+import { planAndExecute, react, reflexion, selfRefine } from "../../../src/agents/architectures/index.ts";
+import { tool, type AgentOptions } from "../../../src/index.ts";
+import { messageText, type Architecture, type Memory, type RunHandle } from "../../../src/kernel/index.ts";
 import { openMemory } from "../../../src/memory.ts";
-import { scriptedModel } from "../../../src/testing/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { askedIn, noteData, said, think } from "./thinking-run.ts";
 
 const score = (value: number) => JSON.stringify({ score: value, reason: "because" });
@@ -159,6 +159,88 @@ describe("Reflexion", () => {
     expect(askedIn(evaluator.calls[0] as never)).toContain("Only in France.");
   });
 
+  describe("what the user adds to an attempt is in the session, as it was said", () => {
+    const steered = async (
+      architecture: Architecture,
+      scripts: Readonly<Record<string, readonly ScriptStep[]>>,
+      options: Partial<AgentOptions> = {},
+    ) => {
+      let handle: RunHandle | undefined;
+      const steering = tool({
+        name: "look",
+        description: "Looks",
+        input: { type: "object" },
+        execute: async () => {
+          await handle?.steer("Only in France.");
+          return "seen";
+        },
+      });
+      const models = Object.fromEntries(
+        Object.entries(scripts).map(([role, script]) => [role, scriptedModel(script)]),
+      );
+      const ran = await think({ architecture, tools: [steering], models, ...options }, "Where?", {
+        onStart: (run) => (handle = run),
+      });
+      const asked = (role: string) => models[role]?.calls.map((call) => askedIn(call)) ?? [];
+      return { ...ran, asked, words: said(ran.conversation) };
+    };
+    const quiet = { toolCalls: [{ name: "look", input: {} }] };
+
+    test("to one before the best", async () => {
+      const { words } = await steered(reflexion(), {
+        main: [quiet, "Turin.", "Lyon."],
+        evaluator: [score(0), score(1)],
+        reflector: ["Think."],
+      });
+      expect(words).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
+    });
+
+    test("to one after the best", async () => {
+      const { words, result } = await steered(reflexion(react(), { maxAttempts: 2 }), {
+        main: ["Turin.", quiet, "Lyon."],
+        evaluator: [score(0.5), score(0)],
+        reflector: ["Think."],
+      });
+      expect(result.output).toBe("Turin.");
+      expect(words).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
+    });
+
+    test("to one that was stopped after the best", async () => {
+      const { words, result } = await steered(
+        reflexion(),
+        { main: ["Turin.", quiet], evaluator: [score(0.5)], reflector: ["Think."] },
+        { budget: { maxTurns: 4 } },
+      );
+      expect(result).toMatchObject({ status: "budget_exhausted", output: "Turin." });
+      expect(words).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
+    });
+
+    test("to one that plans, which has no conversation; the evaluator and the next attempt know it", async () => {
+      const { words, asked } = await steered(reflexion(planAndExecute()), {
+        main: [],
+        planner: ['["look"]', '["think"]'],
+        executor: [quiet, "seen", "thought"],
+        synthesizer: ["Turin.", "Lyon."],
+        evaluator: [score(0), score(1)],
+        reflector: ["Think."],
+      });
+      expect(words).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
+      expect(asked("evaluator")[0]).toContain("Only in France.");
+      expect(asked("planner")[1]).toContain("Where?\n\nOnly in France.");
+    });
+
+    test("and whoever refines the best knows it", async () => {
+      const { asked, words } = await steered(selfRefine(reflexion()), {
+        main: [quiet, "Turin.", "Lyon."],
+        evaluator: [score(0), score(1)],
+        reflector: ["Think."],
+        critic: ["No issues."],
+      });
+      expect(asked("critic")[0]).toContain("Where?\n\nOnly in France.");
+      expect(words.at(-1)).toBe("assistant: Lyon.");
+    });
+  });
+
   test("with a memory, lessons are kept for the user's later tasks, and for nobody else's", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-reflexion-"));
     const memory = await openMemory({ path: join(folder, "memory.db") });
@@ -255,6 +337,23 @@ describe("Reflexion", () => {
     expect(later.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
     expect(later.result.metadata["reflexion"]).toEqual({ scores: [0.5], lessons: ["Look."] });
     expect(said(later.conversation)).toEqual(["user: What is it?", "assistant: Lyon."]);
+  });
+
+  test("B5: out of money at the evaluator, it keeps the attempt that came to its end", async () => {
+    const stopped = (script: Parameters<typeof scriptedModel>[0], maxTurns: number) =>
+      think({
+        architecture: reflexion(),
+        model: scriptedModel(script),
+        tools: [look],
+        models: { evaluator: scriptedModel([score(0.5)]), reflector: scriptedModel(["Be brief."]) },
+        budget: { maxTurns },
+      });
+    const first = await stopped([calls, "Lyon."], 2);
+    expect(first.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
+    expect(said(first.conversation).at(-1)).toBe("assistant: Lyon.");
+    // Of two, the one that was judged.
+    const both = await stopped(["Lyon.", "Turin."], 4);
+    expect(both.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
   });
 
   test("C2: cancelled in an attempt, it judges nothing", async () => {

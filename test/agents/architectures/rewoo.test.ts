@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { rewoo } from "../../../src/agents/architectures/index.ts";
-import { filledIn, levelsOf, toolPlanIn } from "../../../src/agents/architectures/tool-plan.ts";
+import { filledIn, levelsOf, toolPlanIn, unknownIn } from "../../../src/agents/architectures/tool-plan.ts";
 import { permissions, tool } from "../../../src/index.ts";
 import type { JsonObject, RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -130,6 +130,65 @@ describe("ReWOO", () => {
     ]);
   });
 
+  test("a call that cannot be made as it is planned is evidence, and so is one that needs it", async () => {
+    const solver = scriptedModel(["I do not know."]);
+    const called: string[] = [];
+    const echo = tool({
+      name: "echo",
+      description: "Says it again",
+      input: { type: "object", properties: { text: { type: "string" } } } as const,
+      execute: ({ text = "nothing" }) => {
+        called.push(text);
+        return text;
+      },
+    });
+    const calls = [
+      { id: 1, tool: "echo", args: null },
+      { id: 2, tool: "echo", args: { text: "{{1}} and {{E1}}" } },
+      { id: 3, tool: "echo", args: ["a"] },
+      { id: 4, tool: "echo", args: "b" },
+      { id: 5, tool: "echo", args: '{"text": "c"}' },
+      { id: 6, tool: "echo", arguments: { text: "d" } },
+      { id: 7, args: { text: "e" } },
+      { id: 8, tool: "echo", args: { text: "{{3}}, {{ 7 }}, {{nobody}}, {{5}}" } },
+    ];
+    const { result } = await think({
+      architecture: rewoo(),
+      model: solver,
+      models: { planner: scriptedModel([JSON.stringify(calls)]) },
+      tools: [echo],
+    });
+    expect(result.status).toBe("completed");
+    expect(called).toEqual(["nothing", "c", "d", "nothing and nothing"]);
+    const evidence = result.metadata["evidence"] as readonly JsonObject[];
+    expect(Object.fromEntries(evidence.map(({ id, output }) => [id, output]))).toEqual({
+      1: "nothing",
+      2: "nothing and nothing",
+      3: "It was not called: the plan gives it args that are no object.",
+      4: "It was not called: the plan gives it args that are no object.",
+      5: "c",
+      6: "d",
+      7: "It was not called: the plan names no tool for it.",
+      8: "It was not called: nothing is known for {{3}}, {{7}}, {{nobody}} in its args.",
+    });
+    expect(evidence.filter(({ isError }) => isError).map(({ id }) => id)).toEqual(["3", "4", "7", "8"]);
+    expect(askedIn(solver.calls[0] as never)).toContain(
+      "(failed)\nIt was not called: the plan names no tool",
+    );
+  });
+
+  test("a plan of nothing but calls that cannot be made calls nothing, and is answered knowing it", async () => {
+    const solver = scriptedModel(["I do not know."]);
+    const { result, events } = await think({
+      architecture: rewoo(),
+      model: solver,
+      models: { planner: scriptedModel(['[{"tool": "shout", "args": ["a"]}]']) },
+      tools: [shout],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "I do not know." });
+    expect(events.some(({ type }) => type === "tool_execution_start")).toBe(false);
+  });
+
   test("calls go through the gate", async () => {
     const solver = scriptedModel(["Not allowed."]);
     await think({
@@ -184,7 +243,14 @@ describe("ReWOO", () => {
       },
       tools: [shout],
     });
-    expect(noteData(events, "rewoo.step_completed")).toMatchObject([{ id: "E1", output: "{{E2}}" }]);
+    expect(noteData(events, "rewoo.step_completed")).toEqual([
+      {
+        id: "E1",
+        tool: "shout",
+        output: "It was not called: nothing is known for {{E2}} in its args.",
+        isError: true,
+      },
+    ]);
     expect(askedIn(solver.calls[0] as never)).toContain("# Planned, and not done");
     expect(() => rewoo({ maxSteps: -1 })).toThrow("maxSteps of rewoo is -1: it must be an integer from 1");
   });
@@ -238,6 +304,12 @@ describe("a plan of tool calls", () => {
     expect(toolPlanIn('{"steps": []}')).toEqual([]);
     expect(toolPlanIn("nothing of the kind")).toBeUndefined();
     expect(toolPlanIn('["a", "b"]')).toBeUndefined();
+    for (const beside of [{ notes: ["x"] }, { notes: [] }, { steps: "see calls" }])
+      expect(toolPlanIn(JSON.stringify({ ...beside, calls: [call] }))).toEqual([call]);
+    expect(toolPlanIn(JSON.stringify({ notes: ["x"], first: [], second: [call] }))).toEqual([call]);
+    expect(toolPlanIn(JSON.stringify({ plan: { notes: ["x"], steps: [call] } }))).toEqual([call]);
+    expect(toolPlanIn('{"notes": ["x"], "calls": []}')).toEqual([]);
+    expect(toolPlanIn('{"notes": ["x"], "others": []}')).toBeUndefined();
   });
 
   test("numbers calls that have no id, or one that is taken", () => {
@@ -251,7 +323,30 @@ describe("a plan of tool calls", () => {
       ["E1", "a"],
       ["E2", "b"],
       ["E3", "c"],
+      ["E4", ""],
     ]);
+  });
+
+  test("calls its calls by numbers, too, with and without the letter", () => {
+    const calls =
+      toolPlanIn('[{"id": 1, "tool": "a"}, {"id": 2, "tool": "b", "args": {"x": "{{E1}}"}}]') ?? [];
+    expect(levelsOf(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["1"], ["2"]]);
+    expect(filledIn({ x: "{{E1}} {{1}} {{E01}}" }, new Map([["1", "one"]]))).toEqual({
+      x: "one one {{E01}}",
+    });
+    expect(filledIn({ x: "{{1}} {{E1}}" }, new Map([["E1", "one"]]))).toEqual({ x: "one one" });
+    const both = new Map([
+      ["1", "one"],
+      ["E1", "another"],
+    ]);
+    expect(filledIn({ x: "{{1}} {{E1}}" }, both)).toEqual({ x: "one another" });
+    // Of two, each stands for itself, also where one was not made.
+    const one = new Map([
+      ["1", undefined],
+      ["E1", "another"],
+    ]);
+    expect(filledIn({ x: "{{1}} {{E1}}" }, one)).toEqual({ x: "{{1}} another" });
+    expect(unknownIn({ x: "{{1}} {{E1}} {{2}}" }, one)).toEqual(["1", "2"]);
   });
 
   test("has levels by what calls need of each other; an unknown need is none", () => {
@@ -296,10 +391,11 @@ describe("a plan of tool calls", () => {
     expect(filledIn(second.args, new Map([["étape 1", "one"]]))).toEqual({ x: "one" });
   });
 
-  test("has no call whose arguments nobody could take", () => {
+  test("has nothing of arguments that nobody could take, and says so", () => {
     const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
-    expect(toolPlanIn(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toMatchObject([
-      { tool: "a" },
+    expect(toolPlanIn(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toEqual([
+      { id: "E1", tool: "a", args: {} },
+      { id: "E2", tool: "b", args: {}, problem: "the plan gives it args that go too deep" },
     ]);
   });
 });

@@ -42,6 +42,9 @@ describe("a router", () => {
     ["**route**: `travel`\n**confidence**: 80%", "travel"],
     ['{"route": "travel", "confidence": 0.8}', "travel"],
     ["travel", "travel"],
+    ["**Route:** travel", "travel"],
+    ["route: <travel>\nconfidence: <0.9>", "travel"],
+    ["<think>route: billing?</think>\nroute: travel", "travel"],
     ["Because it is about money.\nroute = billing", "billing"],
   ])("understands %j", async (said, route) => {
     const { agent } = desk([said]);

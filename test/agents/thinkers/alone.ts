@@ -45,7 +45,7 @@ const planning: Thinker = {
     if (asked.role === "planner") return { text: '["dig", "measure"]' };
     if (asked.role === "synthesizer") return { text: "Dug and measured." };
     if (asked.last.includes("Your step: number 2")) return { text: "measured" };
-    return hasResults(asked) ? { text: "dug" } : { calls: [{ name: "dig", input: {} }] };
+    return hasResults(asked) ? { text: "dug" } : { text: "Let me dig.", calls: [{ name: "dig", input: {} }] };
   },
   output: "Dug and measured.",
 };
@@ -81,14 +81,21 @@ const reflecting: Thinker = {
       name: "reflexion",
       model: outside.model("main"),
       models: rolesOf(outside, "evaluator", "reflector"),
+      tools: [outside.tool("look")],
       architecture: reflexion(),
       budget,
     }),
   input,
-  says: ({ role, messages, last }) => {
+  says: (asked) => {
+    const { role, messages, last } = asked;
     if (role === "evaluator") return { text: last.includes("exactly") ? '{"score": 1}' : '{"score": 0.1}' };
     if (role === "reflector") return { text: "Measure first." };
     const hasLesson = JSON.stringify(messages[0]).includes("Measure first.");
+    if (!hasResults(asked))
+      return {
+        text: hasLesson ? "Let me measure." : "Let me look.",
+        calls: [{ name: "look", input: { measure: hasLesson } }],
+      };
     return { text: hasLesson ? "Two fathoms exactly." : "Deep." };
   },
   output: "Two fathoms exactly.",

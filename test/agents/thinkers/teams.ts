@@ -7,7 +7,7 @@ import {
   swarm,
 } from "../../../src/agents/architectures/index.ts";
 import { Agent, information, orchestration } from "../../../src/agents/index.ts";
-import type { Architecture } from "../../../src/kernel/index.ts";
+import { messageText, type Architecture } from "../../../src/kernel/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
 import { rolesOf, saying, type Asked, type Outside, type Thinker } from "./thinker.ts";
 
@@ -95,13 +95,20 @@ const orchestrating: Thinker = {
 
 const criticising: Thinker = {
   agent: (outside) => {
-    const [actor, critic] = [worker(outside, "actor"), worker(outside, "critic")];
+    const actor = new Agent({
+      name: "actor",
+      model: outside.model("actor"),
+      tools: [outside.tool("look")],
+    });
+    const critic = worker(outside, "critic");
     return team(outside, "pair", actorCritic({ actor, critic }));
   },
   input,
-  says: ({ role, last }) => {
+  says: ({ role, messages, last }) => {
     if (role === "critic") return { text: last.includes("fathoms") ? '{"score": 1}' : '{"score": 0}' };
-    return { text: last === input ? "Deep." : "Two fathoms." };
+    const isFirst = messages.some((message) => message.role === "user" && messageText(message) === input);
+    if (messages.at(-1)?.role === "tool") return { text: isFirst ? "Deep." : "Two fathoms." };
+    return { text: "Let me look.", calls: [{ name: "look", input: { again: !isFirst } }] };
   },
   output: "Two fathoms.",
 };
