@@ -4,7 +4,6 @@ import {
   type AgentInput,
   type AgentOptions as BareAgentOptions,
   type InvokeOptions as BareInvokeOptions,
-  runUntil,
   type AgentStream,
   type RunUntilOptions as BareRunUntilOptions,
   type StreamOptions as BareStreamOptions,
@@ -118,8 +117,10 @@ export class Agent extends BareAgent {
     return this.streamAs(input, settings, (result) => valued(result, reader)) as never;
   }
 
+  /** Its rounds are those of `invoke` above: their output is a text. */
   override runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
-    return runUntil((next, each) => this.invoke(next, each as InvokeOptions), input, options);
+    const asked = options as unknown as BareRunUntilOptions<JsonValue>;
+    return super.runUntil(input, asked) as Promise<RunResult>;
   }
 
   override async resume(runId: string, options?: Pick<BareInvokeOptions, "runtime">): Promise<RunResult> {

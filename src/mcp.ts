@@ -55,6 +55,7 @@ const [runsBetween, keptMs] = [100, 60_000];
 function forgetful(runtime: Runtime): Runtime {
   let begun = 0;
   return {
+    clock: runtime.clock,
     register: (agent) => runtime.register(agent),
     find: (runId) => runtime.find(runId),
     list: (query) => runtime.list(query),

@@ -249,8 +249,9 @@ export class Agent implements HostedAgent {
   }
 
   /** Invokes it again and again in one session, until what it says will do. */
-  runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
-    return runUntil((next, each) => this.invoke(next, each), input, options);
+  async runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
+    const { clock } = options.runtime ?? (await this.#runtime());
+    return runUntil({ invoke: (next, each) => this.invoke(next, each), clock }, input, options);
   }
 
   protected streamAs<Result>(

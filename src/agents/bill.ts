@@ -5,30 +5,51 @@ import {
   noUsage,
   toNanoUsd,
   toNanoUsdLimit,
+  totalTokens,
+  type BudgetDimension,
+  type ExecutionBudget,
   type RunResult,
 } from "../kernel/index.ts";
 
 type Spending = Pick<RunResult, "usage" | "costUsd" | "lost" | "turns">;
 
-/** What several runs used together, and what is left of a cap on their cost. */
+/** What of a budget a run spends; its time is not of it. */
+type Purse = Omit<ExecutionBudget, "deadlineMs">;
+export type SpentDimension = Exclude<BudgetDimension, "agents">;
+
+/** What several runs used together, and what is left of caps on it. */
 export class Bill {
-  readonly #maxNanoUsd: number | undefined;
+  readonly #caps: Purse;
   #total: Spending = { usage: noUsage, costUsd: 0, lost: { tokens: 0, costUsd: 0 }, turns: 0 };
   /** Of those whose cost is known. */
   #nanoUsd = 0;
 
-  constructor(maxCostUsd: number | undefined) {
-    this.#maxNanoUsd = maxCostUsd === undefined ? undefined : toNanoUsdLimit(maxCostUsd);
+  constructor(caps: Purse) {
+    this.#caps = caps;
   }
 
   get costUsd(): number | null {
     return this.#total.costUsd;
   }
 
-  /** `undefined`: there is no cap. */
-  get leftUsd(): number | undefined {
-    if (this.#maxNanoUsd === undefined) return undefined;
-    return fromNanoUsd(Math.max(0, this.#maxNanoUsd - this.#nanoUsd));
+  /** What the next may spend. */
+  get left(): Purse {
+    const { maxTokens, maxCostUsd, maxTurns } = this.#caps;
+    const { usage, lost, turns } = this.#total;
+    return {
+      maxTokens: maxTokens === null ? null : Math.max(0, maxTokens - totalTokens(usage) - lost.tokens),
+      maxCostUsd:
+        maxCostUsd === null ? null : fromNanoUsd(Math.max(0, toNanoUsdLimit(maxCostUsd) - this.#nanoUsd)),
+      maxTurns: maxTurns === null ? null : Math.max(0, maxTurns - turns),
+    };
+  }
+
+  /** Of which nothing is left. */
+  get exhausted(): SpentDimension | undefined {
+    const { maxTokens, maxCostUsd, maxTurns } = this.left;
+    if (maxCostUsd === 0) return "costUsd";
+    if (maxTokens === 0) return "tokens";
+    return maxTurns === 0 ? "turns" : undefined;
   }
 
   add({ usage, costUsd, lost, turns }: Spending): void {

@@ -17,7 +17,7 @@ export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
 export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
 export { orchestration, type SubAgentConfig } from "./orchestrator.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
-export { runUntil, type RoundState, type RunUntilOptions } from "./run-until.ts";
+export type { RoundState, RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
 export { userProxy } from "./user-proxy.ts";
 export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";

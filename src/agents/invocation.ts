@@ -82,6 +82,8 @@ class Invocation {
   /** What the architecture is to answer, and how much had been said by then. */
   #prompt: string;
   #roundFrom: number;
+  /** The last answer of the rounds before, where a stop hook asked for another. */
+  #before = "";
   #thought: AgentRunResult | undefined;
   #isClosed = false;
 
@@ -102,8 +104,9 @@ class Invocation {
     const ctx = this.#ctx;
     const abandoned = (stop: unknown): void => this.#closeStopped(stop);
     if (this.#guardsOutput) ctx.report({ abandoned });
-    else ctx.report({ output: () => this.#session.output || undefined, abandoned });
-    ctx.tell(eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash }));
+    else ctx.report({ output: () => this.#output || undefined, abandoned });
+    const start = eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash });
+    ctx.tell(start, this.#turn);
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
       const refused = guarded && (await guarded.input(this.#given.prompt));
@@ -135,9 +138,14 @@ class Invocation {
     this.#keepPartial(error);
     const stop = stopOf(error);
     if (stop === undefined) return;
-    const output = this.#guardsOutput ? "" : this.#session.output;
-    this.#say(this.#prompt, output);
-    this.#end({ output, isStopped: true, ...stop });
+    const isGuarded = this.#guardsOutput;
+    this.#say(this.#prompt, isGuarded ? "" : this.#session.output);
+    this.#end({ output: isGuarded ? "" : this.#output, isStopped: true, ...stop });
+  }
+
+  /** What there is of an answer. In the conversation a round says only what it said itself. */
+  get #output(): string {
+    return this.#session.output || this.#before;
   }
 
   #end(closing: Closing): void {
@@ -181,8 +189,11 @@ class Invocation {
       await acceptSchema(check, schema);
     }
     this.#prompt = this.#given.prompt;
+    this.#before = "";
     for (let continued = 0; ; continued++) {
       this.#roundFrom = session.messages.length;
+      this.#before = this.#output;
+      session.output = "";
       for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.tell(draft);
       if (session.interrupted || stopHooks.length === 0) break;
       const said = await heardFromHooks(stopHooks, ctx, session, continued);
@@ -199,7 +210,7 @@ class Invocation {
     const { interrupted, interruptionReason } = session;
     if (interrupted) {
       const status = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";
-      return this.#cameTo({ output: session.output, status, interruptionReason });
+      return this.#cameTo({ output: this.#output, status, interruptionReason });
     }
     if (schema === undefined)
       return this.#cameTo({ output: session.output, status: "completed", interruptionReason: null });
@@ -238,8 +249,9 @@ class Invocation {
     const answer = jsonText(result.output);
     if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
     else {
-      this.#say(this.#prompt, answer);
-      if (result.output !== this.#thought.output) session.messages = withAnswer(session.messages, answer);
+      const isOwn = result.output === this.#thought.output;
+      this.#say(this.#prompt, isOwn && session.output === "" ? "" : answer);
+      if (!isOwn) session.messages = withAnswer(session.messages, answer);
     }
   }
 

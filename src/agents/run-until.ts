@@ -1,7 +1,17 @@
-import { Fault, parseRunId, type RunResult, type SubmitOptions } from "../kernel/index.ts";
+import {
+  describeValue,
+  executionBudget,
+  Fault,
+  longestRunId,
+  parseRunId,
+  tightenBudget,
+  type Clock,
+  type ExecutionBudget,
+  type RunResult,
+} from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
 import type { InvokeOptions } from "./agent.ts";
-import { Bill } from "./bill.ts";
+import { Bill, type SpentDimension } from "./bill.ts";
 
 /** What `until` is shown after each invocation. */
 export interface RoundState<Output> {
@@ -12,59 +22,68 @@ export interface RoundState<Output> {
   readonly costUsd: number | null;
 }
 
+/** `budget` and `timeoutMs` are of all iterations together, `until` included; the agent's own budget is of each. */
 export interface RunUntilOptions<Output> extends Omit<InvokeOptions, "runId"> {
-  /** `true`: it will do. A text is what to say to it next; `false` says only to go on. */
+  /** `true`: it will do. A text is what to say to it next; `false`, or a text without words, says only to go on. */
   readonly until: (state: RoundState<Output>) => boolean | string | Promise<boolean | string>;
   /** 20 unless told. */
   readonly maxIterations?: number;
   /** How often it may say the same in the same words before it is given up; 3 unless told. */
   readonly maxUnchanged?: number;
-  /** Of all iterations together. */
+  /** The same as `budget.maxCostUsd`. */
   readonly maxCostUsd?: number;
-  /** Asking again under the same id, after a crash, pays for nothing that was answered. */
+  /** Asking again under the same id, after a crash, pays for nothing that was answered. Each iteration's run adds its number to it. */
   readonly runId?: string;
 }
 
-type Invoke<Output> = (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
+/** The agent that is asked. */
+export interface AskedAgent<Output> {
+  readonly invoke: (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
+  /** That of the runtime it is asked in. */
+  readonly clock: Clock;
+}
 
 /**
  * A run for each iteration, all in one session. Stops when `until` says so, when an iteration did not complete, or at a guard; a guard
  * leaves `run_until:<reason>` as the interruption, and the last answer there was. What it used is that of all iterations.
  */
 export async function runUntil<Output>(
-  invoke: Invoke<Output>,
+  { invoke, clock }: AskedAgent<Output>,
   input: AgentInput,
   options: RunUntilOptions<Output>,
 ): Promise<RunResult<Output>> {
-  const { until, maxIterations = 20, maxUnchanged = 3, maxCostUsd, runId, ...rest } = options;
+  const { until, maxIterations = 20, maxUnchanged = 3, maxCostUsd, runId, timeoutMs, ...rest } = options;
   requireCount("maxIterations", maxIterations);
   requireCount("maxUnchanged", maxUnchanged);
-  if (maxCostUsd !== undefined && !(maxCostUsd >= 0))
-    throw new Fault("invalid_argument", `maxCostUsd is ${maxCostUsd}: it must be a number from 0`);
-  const bill = new Bill(maxCostUsd);
+  if (runId !== undefined) requireRoom(runId, maxIterations);
+  const { deadlineMs, ...caps } = wholeBudget(rest.budget, { maxCostUsd, deadlineMs: timeoutMs });
+  const endsAt = deadlineMs === null ? null : clock.now() + deadlineMs;
+  const bill = new Bill(caps);
   let next = input;
   let unchanged = 0;
   let answered: RunResult<Output> | undefined;
   let sessionId = rest.sessionId;
   for (let iteration = 1; ; iteration++) {
     const each = runId === undefined ? {} : { runId: parseRunId(`${runId}-${iteration}`) };
-    const { leftUsd } = bill;
-    const budget = within(rest.budget, leftUsd);
+    const left = { ...bill.left, deadlineMs: endsAt === null ? null : Math.max(0, endsAt - clock.now()) };
     const result = await invoke(next, {
       ...rest,
       ...each,
-      ...budget,
+      budget: left,
       ...(sessionId !== undefined && { sessionId }),
     });
     sessionId = result.sessionId;
     bill.add(result);
-    if (isStoppedAt(leftUsd, result)) {
+    const isLate = endsAt !== null && clock.now() >= endsAt;
+    const stop = stopOf(result, left, isLate);
+    if (stop !== undefined) {
       const { failure } = result;
-      return bill.of({ ...(answered ?? result), ...atGuard("max_cost"), failure });
+      return bill.of({ ...(answered ?? result), ...atGuard(stop), failure });
     }
     if (result.status !== "completed") return bill.of(result);
     const verdict = await until({ result, iteration, costUsd: bill.costUsd });
     if (verdict === true) return bill.of(result);
+    next = wordsOf(verdict);
     unchanged = answered !== undefined && isSame(answered, result) ? unchanged + 1 : 1;
     answered = result;
     const guard =
@@ -72,25 +91,41 @@ export async function runUntil<Output>(
         ? "max_iterations"
         : unchanged >= maxUnchanged
           ? "no_progress"
-          : bill.leftUsd === 0
-            ? "max_cost"
-            : undefined;
+          : (guardOf(bill.exhausted) ?? (endsAt !== null && clock.now() >= endsAt ? "deadline" : undefined));
     if (guard !== undefined) return bill.of({ ...result, ...atGuard(guard) });
-    next = typeof verdict === "string" ? verdict : "Go on: it is not done yet.";
   }
 }
 
-type Guard = "max_iterations" | "no_progress" | "max_cost";
+const spentGuards = { costUsd: "max_cost", tokens: "max_tokens", turns: "max_turns" } as const;
 
-function atGuard(guard: Guard): Pick<RunResult, "status" | "interruptionReason"> {
-  const status = guard === "max_cost" ? "budget_exhausted" : "max_turns";
-  return { status, interruptionReason: `run_until:${guard}` };
+type Guard = "max_iterations" | "no_progress" | "deadline" | (typeof spentGuards)[SpentDimension];
+
+function guardOf(dimension: SpentDimension | undefined): Guard | undefined {
+  return dimension === undefined ? undefined : spentGuards[dimension];
 }
 
-/** By the cap on all iterations, which an iteration has as its own. */
-function isStoppedAt(leftUsd: number | undefined, { status, failure }: RunResult<unknown>): boolean {
+function atGuard(guard: Guard): Pick<RunResult, "status" | "interruptionReason"> {
+  return { status: statusAt(guard), interruptionReason: `run_until:${guard}` };
+}
+
+function statusAt(guard: Guard): RunResult["status"] {
+  if (guard === "max_iterations" || guard === "no_progress") return "max_turns";
+  return guard === "deadline" ? "deadline_exceeded" : "budget_exhausted";
+}
+
+/** The guard on all iterations that stopped one, which had what was left as its own. `undefined`: none did. */
+function stopOf(
+  { status, failure }: RunResult<unknown>,
+  left: ExecutionBudget,
+  isLate: boolean,
+): Guard | undefined {
+  if (status === "deadline_exceeded") return isLate ? "deadline" : undefined;
+  if (status !== "budget_exhausted") return undefined;
   const { dimension, limit } = failure?.details ?? {};
-  return status === "budget_exhausted" && dimension === "costUsd" && limit === leftUsd;
+  const limits = { costUsd: left.maxCostUsd, tokens: left.maxTokens, turns: left.maxTurns };
+  for (const [each, most] of Object.entries(limits))
+    if (most !== null && each === dimension && most === limit) return guardOf(each as SpentDimension);
+  return undefined;
 }
 
 function isSame(one: RunResult<unknown>, other: RunResult<unknown>): boolean {
@@ -100,15 +135,38 @@ function isSame(one: RunResult<unknown>, other: RunResult<unknown>): boolean {
   );
 }
 
+/** Callers without types may return anything: what was not meant as `false` must not be paid for, round after round. */
+function wordsOf(verdict: unknown): string {
+  if (typeof verdict === "string" && verdict.trim() !== "") return verdict;
+  if (verdict === false || typeof verdict === "string") return "Go on: it is not done yet.";
+  throw new Fault(
+    "invalid_argument",
+    `until returned ${describeValue(verdict)}: it must be true if it will do, false if not, or a text that is said next`,
+  );
+}
+
 function requireCount(name: "maxIterations" | "maxUnchanged", value: number): void {
   if (Number.isSafeInteger(value) && value >= 1) return;
   throw new Fault("invalid_argument", `${name} is ${value}: it must be an integer from 1`);
 }
 
-function within(
-  budget: SubmitOptions["budget"] = {},
-  leftUsd: number | undefined,
-): Pick<SubmitOptions, "budget"> {
-  if (leftUsd === undefined) return { budget };
-  return { budget: { ...budget, maxCostUsd: Math.min(leftUsd, budget.maxCostUsd ?? Infinity) } };
+/** Before anything is paid. */
+function requireRoom(runId: string, maxIterations: number): void {
+  const { length } = `${parseRunId(runId)}-${maxIterations}`;
+  if (length <= longestRunId) return;
+  throw new Fault(
+    "invalid_argument",
+    `runId has ${runId.length} characters: with the number of an iteration, up to ${maxIterations}, it has ${length}, and ${longestRunId} is the most`,
+  );
+}
+
+function wholeBudget(
+  budget: Partial<ExecutionBudget> | undefined,
+  more: { readonly maxCostUsd: number | undefined; readonly deadlineMs: number | null | undefined },
+): ExecutionBudget {
+  const { maxCostUsd, deadlineMs } = more;
+  return tightenBudget(executionBudget(budget), {
+    ...(maxCostUsd !== undefined && { maxCostUsd }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+  });
 }

@@ -1,4 +1,5 @@
 import {
+  describeValue,
   eventDraft,
   Fault,
   type AgentSession,
@@ -19,8 +20,8 @@ export interface StopState {
 }
 
 /**
- * A vote to go on: what it returns is said to the agent, which works on in the same session; nothing lets it end. Journaled, so asked
- * once (J1). What it throws is recorded, and counts as nothing (S4).
+ * A vote to go on: the text it returns is said to the agent, which works on in the same session; nothing, or a text without words, lets it
+ * end. Journaled, so asked once (J1). What it throws is recorded, and counts as nothing (S4); so is what is no text.
  */
 export interface StopHook {
   readonly name: string;
@@ -38,7 +39,7 @@ export async function heardFromHooks(
   for (const hook of hooks) {
     const said = await ctx.step<string | null>(`stop hook ${hook.name}`, async (step) => {
       try {
-        return (await hook.shouldContinue(state)) ?? null;
+        return wordsOf(hook, await hook.shouldContinue(state));
       } catch (error) {
         const failure = Fault.from(error).toJSON();
         step.ctx.tell(eventDraft("hook_error", { hook: hook.name, failure }));
@@ -50,6 +51,16 @@ export async function heardFromHooks(
     return said;
   }
   return undefined;
+}
+
+/** Callers without types may return anything: what is not heard must not be paid for, round after round. */
+function wordsOf({ name }: StopHook, said: unknown): string | null {
+  if (said === undefined || said === null || said === false) return null;
+  if (typeof said === "string") return said.trim() === "" ? null : said;
+  throw new Fault(
+    "invalid_argument",
+    `the stop hook ${name} returned ${describeValue(said)}: it must be what to say to the agent, or nothing to let it end`,
+  );
 }
 
 export function hookEvent(

@@ -1,6 +1,6 @@
 import {
   rootTaskId as root,
-  parseSessionId,
+  sessionWithin,
   type HistoryKey,
   type RunContext,
   type Turn,
@@ -57,5 +57,5 @@ export function historyKey(
   { number }: Place,
 ): HistoryKey | undefined {
   if (sessionId === null) return undefined;
-  return { agentId, sessionId: number === 0 ? sessionId : parseSessionId(`${sessionId}/${number}`) };
+  return { agentId, sessionId: number === 0 ? sessionId : sessionWithin(sessionId, `${number}`) };
 }

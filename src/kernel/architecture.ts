@@ -8,7 +8,7 @@ import type { EventDraft } from "./event.ts";
  * and streamed without doing anything for it.
  *
  * It changes `session` as it goes and yields what happens during iteration, or tells it to `deps.ctx` itself, which comes to the same;
- * the agent around it tells of start and end. E4: what it tells commits with the next step; on replay, what was committed is not told
+ * the agent around it tells of start and end, and the runtime of all it does for it: such an event is refused with `invalid_argument`. E4: what it tells commits with the next step; on replay, what was committed is not told
  * again.
  */
 export interface Architecture {

@@ -225,10 +225,10 @@ const noReservations: readonly Reservation[] = [];
 let lastLabel: CostLabel | undefined;
 let lastKey = "";
 
-/** Most often that of the call before. */
+/** Most often that of the call before. The length tells where a provider's name ends: both names may have spaces. */
 function lineKey(label: CostLabel): string {
   if (label !== lastLabel) {
-    lastKey = `${label.agentId} ${label.provider} ${label.modelId}`;
+    lastKey = `${label.agentId} ${label.provider.length} ${label.provider} ${label.modelId}`;
     lastLabel = label;
   }
   return lastKey;

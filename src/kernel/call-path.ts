@@ -25,7 +25,7 @@ export interface ObservedTask {
   /** What the task was started with. */
   readonly input: JsonValue;
   readonly clock: Clock;
-  /** Into the run's log; once the run has ended, to whoever hears of the runtime's errors (S4). */
+  /** Into the run's log, what code may tell (`ctx.tell`); once the run has ended, to whoever hears of the runtime's errors (S4). */
   tell(event: EventDraft): void;
 }
 

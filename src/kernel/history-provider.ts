@@ -8,7 +8,7 @@ export interface HistoryKey {
 
 /**
  * Where an agent's raw messages are read from and kept, for `AgentContext`: usually a view of `Sessions`, or an application's own
- * table. Worker sessions have keys of their own, so none sees another's.
+ * table. Worker sessions have keys of their own (`sessionWithin`), so none sees another's.
  */
 export interface HistoryProvider {
   read(key: HistoryKey): Promise<readonly ChatMessage[]>;

@@ -12,7 +12,7 @@ export type TopicId = Id<"TopicId">;
 export type RunId = Id<"RunId">;
 /** One agent's node in a run: `t0` is the root, `t1` the first task spawned. Unique within its run. */
 export type TaskId = Id<"TaskId">;
-/** A conversation; outlives runs. Chosen by the user, or that of a run which was given none: `ses_<run id>`. */
+/** A conversation; outlives runs. Chosen by the user, or that of a run which was given none: `ses_<run id>`; or one within it (`sessionWithin`). */
 export type SessionId = Id<"SessionId">;
 
 export interface AgentAddress {
@@ -34,6 +34,8 @@ const anySession = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/;
 /** Most sessions have one segment: then there is nothing to look for. */
 const oneSegment = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,255}$/;
 const anyRun = /^run_[A-Za-z0-9_-]{1,64}$/;
+/** In characters. */
+export const longestRunId = 68;
 /** Of a run that was given none. */
 const unnamed = /^ses_(run_[A-Za-z0-9_-]{1,64})(?:\.[0-9]+)?$/;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
@@ -123,12 +125,6 @@ export function unnamedBy(sessionId: SessionId): RunId | undefined {
   return unnamed.exec(sessionId)?.[1] as RunId | undefined;
 }
 
-/** That of a worker (`<session>/…`) is part of a conversation. */
-export function conversationOf(sessionId: SessionId): SessionId {
-  const end = sessionId.indexOf("/");
-  return end === -1 ? sessionId : (sessionId.slice(0, end) as SessionId);
-}
-
 export function parseSessionId(text: string): SessionId {
   if (typeof text === "string" && oneSegment.test(text)) return text as SessionId;
   requireMatch(
@@ -141,6 +137,20 @@ export function parseSessionId(text: string): SessionId {
     throw refused("session id", text, "made of segments that are not empty, . or ..");
   }
   return text as SessionId;
+}
+
+/**
+ * That of one who works within a conversation: `chat-42#<name>`. Nobody is given it by naming it, and no two conversations have one in common: an
+ * id that is given has no `#`. Of no name: what all of a conversation begin with.
+ */
+export function sessionWithin(conversation: SessionId, name: string): SessionId {
+  return `${conversation}#${name}` as SessionId;
+}
+
+/** The conversation that a session is within, or is. */
+export function conversationOf(sessionId: SessionId): SessionId {
+  const end = sessionId.indexOf("#");
+  return end === -1 ? sessionId : (sessionId.slice(0, end) as SessionId);
 }
 
 function requireText(value: unknown, what: string): string {

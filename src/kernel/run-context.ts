@@ -259,8 +259,11 @@ export interface RunContext {
 
   /** Says what is to be said of this task should it end now; the last word on each point stands. */
   report(report: TaskReport): void;
-  /** Puts an event into the run's log with the next step of this scope; told once, however often it is replayed (E4). */
-  tell(event: EventDraft): void;
+  /**
+   * Puts an event into the run's log with the next step of this scope; told once, however often it is replayed (E4). One that is the
+   * runtime's to tell is refused with `invalid_argument`. `turn`: of the invocation whose start or end is told.
+   */
+  tell(event: EventDraft, turn?: Turn): void;
   /** C2: throws once cancelled or past the deadline, but not while recorded steps remain in this scope. */
   check(): void;
   /** J8: ends this task's journal and goes on in a new one that starts from `state`. */

@@ -1,4 +1,5 @@
 import type { Agent } from "./agent.ts";
+import type { Clock } from "./clock.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { HistoryRetention } from "./history-retention.ts";
 import type { Delivery } from "./inbox.ts";
@@ -37,6 +38,8 @@ export interface SubmitOptions {
 
 /** Where agents are hosted and runs are started. Handed to `agents`, which knows no runtime of its own. */
 export interface Runtime {
+  /** What its deadlines go by. */
+  readonly clock: Clock;
   /** With the agents it is made of. Runs of an agent are driven only where it is registered. */
   register(agent: Agent): void;
   /**

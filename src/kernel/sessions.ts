@@ -46,7 +46,7 @@ export interface PlacedEntry {
 /** Which sessions; all that is given must fit. */
 export interface SessionQuery {
   readonly agentId?: AgentId;
-  /** Those whose ids are this one's, a slash and more: its children's. */
+  /** Those within this one (`sessionWithin`): its children's. */
   readonly under?: SessionId;
   /** 50 unless told. */
   readonly limit?: number;
@@ -81,8 +81,8 @@ export interface Sessions {
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   /**
-   * With those of the workers in it (`<session>/…`). S5: while a run is under way in one of them nothing is, and that run is the answer; no
-   * run can begin between the look and the deletion.
+   * With those within it (`sessionWithin`). S5: while a run is under way in it nothing is, and that run is the answer; no run can begin
+   * between the look and the deletion.
    */
   delete(sessionId: SessionId): Promise<RunSummary | undefined>;
   /**

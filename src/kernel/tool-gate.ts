@@ -30,7 +30,7 @@ export interface GatedCall {
   readonly history: readonly SettledCall[];
   /** For steps of the gate's own, scoped under this call: journaled, and paid where they cost. */
   readonly ctx: RunContext;
-  /** Into the run's log, with the record of the call. */
+  /** Into the run's log, with the record of the call: what code may tell (`ctx.tell`). */
   readonly tell: (event: EventDraft) => void;
 }
 

@@ -103,9 +103,10 @@ async function freeSession({ sessions }: Store, runId: RunId, origin: RunRecord)
   return sessionId;
 }
 
+/** No id of a run has a dot: it is that of no other fork, nor of a run that was given none. */
 function forkSessionId(runId: RunId, number: number): SessionId {
-  const name = runId.slice("run_".length);
-  return formatSessionId(number === 1 ? name : `${name}_${number}`);
+  const name = `fork.${runId.slice("run_".length)}`;
+  return formatSessionId(number === 1 ? name : `${name}.${number}`);
 }
 
 /** The fork that stands under this id. Refuses when it is another run, or was made elsewhere. */

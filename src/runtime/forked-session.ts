@@ -1,7 +1,7 @@
 import {
   Fault,
   formatTaskId,
-  parseSessionId,
+  sessionWithin,
   pathTo,
   rootLeafOf,
   saidEntries,
@@ -35,8 +35,9 @@ class ForkNames {
   session(sessionId: SessionId): SessionId {
     const { sessionId: whole } = this.#origin;
     if (sessionId === whole) return this.#fork.sessionId;
-    if (!sessionId.startsWith(`${whole}/`)) return sessionId;
-    return parseSessionId(`${this.#fork.sessionId}${sessionId.slice(whole.length)}`);
+    const within = sessionWithin(whole, "");
+    if (!sessionId.startsWith(within)) return sessionId;
+    return sessionWithin(this.#fork.sessionId, sessionId.slice(within.length));
   }
 
   id(entryId: string): string {

@@ -1,6 +1,5 @@
 import {
   branchScope,
-  type EventDraft,
   type GatedCall,
   type JsonValue,
   type StepScope,
@@ -55,7 +54,7 @@ export async function showToGate<Value>(
       get ctx() {
         return inside.ctx;
       },
-      tell: (event: EventDraft) => open.tell(event),
+      tell: (event) => open.tellFromCode(event),
     });
   } finally {
     for (const draft of inside.takeTold()) open.tell(draft);

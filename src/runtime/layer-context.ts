@@ -1,4 +1,4 @@
-import { agentNameOf, type ChatContext, type EventDraft } from "../kernel/index.ts";
+import { agentNameOf, type ChatContext } from "../kernel/index.ts";
 import type { OpenStep } from "./open-step.ts";
 
 type LayerContext = Pick<
@@ -30,7 +30,7 @@ export function layerContext(open: OpenStep): LayerContext {
     facts,
     signal: strand.signal,
     metadata: {},
-    tell: (event: EventDraft) => open.tell(event),
+    tell: (event) => open.tellFromCode(event),
     rest: (wait) => runner.resting(strand, wait),
   };
 }

@@ -150,6 +150,7 @@ function openOwn(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Sto
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs" | "keepMessageIdsMs";
 
 class LocalRuntime implements Runtime {
+  readonly clock: Clock;
   readonly #owner: OwnerContext;
   readonly #store: Store;
   readonly #engine: LocalEngine;
@@ -179,6 +180,7 @@ class LocalRuntime implements Runtime {
 
   constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
     const { clock, hash } = options;
+    this.clock = clock;
     const concurrency = requireNumber("concurrency", options.concurrency ?? 64, 1);
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);

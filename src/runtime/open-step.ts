@@ -1,4 +1,4 @@
-import type { EventDraft, StepAddress } from "../kernel/index.ts";
+import { assertTold, sealMadeJson, type EventDraft, type StepAddress } from "../kernel/index.ts";
 import type { CallTimer } from "./call-timers.ts";
 import { never } from "./never.ts";
 import type { OpenCall } from "./open-calls.ts";
@@ -55,6 +55,13 @@ export class OpenStep {
   tell(draft: EventDraft): void {
     if (this.#told === undefined) this.#told = [draft];
     else this.#told.push(draft);
+  }
+
+  /** J10: for code around the step, which may tell what code may tell. */
+  tellFromCode(draft: EventDraft): void {
+    assertTold(draft.type);
+    sealMadeJson(draft.data, `the data of event ${draft.type}`);
+    this.tell(draft);
   }
 
   /** What it called has come to its end. Milliseconds since `from`. */

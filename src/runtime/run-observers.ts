@@ -1,6 +1,8 @@
 import {
+  assertTold,
   deepFreeze,
   Fault,
+  sealMadeJson,
   type AgentId,
   type Event,
   type EventDraft,
@@ -68,6 +70,8 @@ export class RunObservers {
       input: record.input,
       clock: this.#owner.clock,
       tell: (draft) => {
+        assertTold(draft.type);
+        sealMadeJson(draft.data, `the data of event ${draft.type}`);
         if (!this.#log.tellObserved(taskId, draft)) this.#owner.onError(missed(agentId, draft));
       },
     };

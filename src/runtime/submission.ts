@@ -17,6 +17,7 @@ import {
   type TaskRecord,
 } from "../kernel/index.ts";
 import { newRun, type NewRun } from "./activation.ts";
+import { sameCaller } from "./same-caller.ts";
 import type { OwnerContext, RunTaker } from "./owner-context.ts";
 import { unnamed } from "./unnamed-user.ts";
 import { RunState } from "./run-state.ts";
@@ -96,6 +97,14 @@ async function refuseOther(
   { record, first }: NewRun,
 ): Promise<void> {
   const { runId, agentId } = standing;
+  if (!sameCaller(standing, record))
+    throw new Fault(
+      "already_exists",
+      `${runId} is another user's: give this one a runId of its own, or none`,
+      {
+        details: { runId },
+      },
+    );
   const isOther = agentId !== record.agentId;
   const root = isOther ? undefined : await rootOf(store, runId);
   if (!isOther && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
@@ -174,11 +183,10 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-function busy(run: RunSummary, waitsFor: readonly string[], { userId, tenantId }: RunRecord): Fault {
+function busy(run: RunSummary, waitsFor: readonly string[], submitted: RunRecord): Fault {
   const { runId, agentId, sessionId, status } = run;
   const reason = waitsFor.length === 0 ? "" : `, waiting for ${waitsFor.join(", ")}`;
-  const isTheirs = run.userId === userId && run.tenantId === tenantId;
-  const advice = isTheirs
+  const advice = sameCaller(run, submitted)
     ? 'Wait for its end, or submit with whenBusy: "steer"'
     : "It is another user's: wait for its end, or use a session of your own";
   return new Fault(

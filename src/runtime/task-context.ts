@@ -1,4 +1,5 @@
 import {
+  assertTold,
   assertJson,
   branchScope,
   CancellationError,
@@ -62,7 +63,7 @@ import type { TaskRunner } from "./task-runner.ts";
 import { askPerson } from "./tool-approval.ts";
 import { callTool, findTool, ToolStep } from "./tool-call.ts";
 import { assertReported } from "./task-report.ts";
-import { takeTurn } from "./turn-step.ts";
+import { isTurnOf, takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait } from "./wait-name.ts";
 
 /** What the code of one scope works through: the task itself, a branch, or a tool's body. */
@@ -134,7 +135,8 @@ export class TaskContext implements RunContext {
   }
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
-  tell(draft: EventDraft): void {
+  tell(draft: EventDraft, turn?: Turn): void {
+    assertTold(draft.type, turn !== undefined && isTurnOf(this.#runner, turn));
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
   }

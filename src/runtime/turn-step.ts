@@ -2,7 +2,7 @@ import {
   Fault,
   HistoryRetention,
   leafOf,
-  parseSessionId,
+  sessionWithin,
   rootLeafOf,
   contextMessages,
   pathTo,
@@ -153,17 +153,40 @@ function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): 
 }
 
 function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
-  const { at, input, sessionId, leafId, instructions, tools } = record;
-  return {
-    at,
-    input,
-    sessionId,
-    leafId,
-    history,
-    instructions: contentOf(runner, instructions) as string,
-    instructionsHash: instructions,
-    tools: contentOf(runner, tools) as unknown as readonly ToolSpec[],
-  };
+  return new TakenTurn(runner, record, history);
+}
+
+/** Whether it was taken in this task: whoever has it began an invocation there. */
+export function isTurnOf(runner: TaskRunner, turn: Turn): boolean {
+  return TakenTurn.isOf(runner, turn);
+}
+
+class TakenTurn implements Turn {
+  readonly at: number;
+  readonly input: JsonValue;
+  readonly sessionId: SessionId | null;
+  readonly leafId: string | null;
+  readonly history: Transcript;
+  readonly instructions: string;
+  readonly instructionsHash: string;
+  readonly tools: readonly ToolSpec[];
+  readonly #runner: TaskRunner;
+
+  constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
+    this.at = record.at;
+    this.input = record.input;
+    this.sessionId = record.sessionId;
+    this.leafId = record.leafId;
+    this.history = history;
+    this.instructions = contentOf(runner, record.instructions) as string;
+    this.instructionsHash = record.instructions;
+    this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
+    this.#runner = runner;
+  }
+
+  static isOf(runner: TaskRunner, turn: Turn): boolean {
+    return #runner in turn && turn.#runner === runner;
+  }
 }
 
 /** The history as it was seen: entries never change, and what was added since comes after its leaf. */
@@ -207,19 +230,19 @@ function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
 
 /**
  * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
- * it did for another employer, in another role or for another user.
+ * it did for another employer, in another role, or for another user or tenant.
  */
-function historySession({ task, facts, agentId, owner }: TaskRunner): SessionId | null {
+function historySession({ task, tree, facts, agentId, owner }: TaskRunner): SessionId | null {
   const { parentId, supervision, role, userId } = task.record;
   if (parentId === null) return facts.sessionId;
   if (supervision.retention !== HistoryRetention.PERMANENT) return null;
-  const place = role === undefined ? agentId : `${supervision.parentId}/${role}`;
-  const whose = userId === null ? "" : `/@${owner.hash(userId).slice(0, digitsOfUser)}`;
-  return parseSessionId(`${facts.sessionId}/${place}${whose}`);
+  const place = role === undefined ? [agentId] : [supervision.parentId, role];
+  const whose = owner.hash(JSON.stringify([place, tree.tenantId, userId]));
+  return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
 }
 
-/** Of the hash of a user's name, which itself may be no part of an id: enough that nobody meets two that share them. */
-const digitsOfUser = 22;
+/** Of a hash: enough that nobody meets two that share them. */
+const digitsOfWorker = 22;
 
 function isErasedAtEnd({ task }: TaskRunner): boolean {
   return task.record.supervision.retention === HistoryRetention.NONE;

@@ -9,6 +9,7 @@ import {
   parseSessionId,
   pathTo,
   rootLeafOf,
+  sessionWithin,
   toolMessage,
   toolResultPart,
   unnamedSessionId,
@@ -18,6 +19,7 @@ import {
   type SessionChange,
   type SessionEntry,
   type SessionId,
+  type SessionQuery,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId } from "./store-fixtures.ts";
@@ -268,19 +270,17 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
   test("S5: a session in which a run is under way is not deleted, and the run says so", async () => {
     const store = await open();
     const lease = await ownRun(store);
-    const worker = parseSessionId(`${sessionId}/worker`);
+    const worker = sessionWithin(sessionId, "worker");
     await store.sessions.apply([append(entry("a", null)), append(entry("a", null), "visible", worker)]);
-    const below = { ...runRecord("b"), sessionId: worker };
-    await store.journal.create(below, { number: 0, at: 1 });
+    const other = { ...runRecord("b"), sessionId: parseSessionId(`${sessionId}/b`) };
+    await store.journal.create(other, { number: 0, at: 1 });
     const inTheWay = async (): Promise<unknown> => {
       const run = await store.sessions.delete(sessionId);
       return run && [run.runId, run.sessionId, run.status];
     };
     expect(await inTheWay()).toEqual([lease.runId, sessionId, "running"]);
-    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
-    expect(await inTheWay()).toEqual([below.runId, worker, "pending"]);
     expect((await store.sessions.list()).length).toBe(2);
-    await store.journal.delete(below.runId);
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
     expect(await inTheWay()).toBeUndefined();
     expect(await store.sessions.list()).toEqual([]);
   });
@@ -314,7 +314,7 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     });
     const say = (session: SessionId, ...entries: SessionEntry[]): Promise<void> =>
       sessions.apply(entries.map((each) => append(each, "visible", session)));
-    const worker = parseSessionId(`${unnamed("gone")}/worker`);
+    const worker = sessionWithin(unnamed("gone"), "worker");
     await say(unnamed("gone"), of("a", "gone"));
     await say(worker, of("a", "gone"));
     await say(unnamedSessionId(formatRunId("gone"), 2), of("a", "gone"));
@@ -325,7 +325,8 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
       [unnamed("labelled"), of("a", "labelled"), of("b", null)],
       [unnamed("other"), of("a", "gone")],
       [unnamed("here"), of("a", "here")],
-      [parseSessionId(`${unnamed("here")}/worker`), of("a", "here")],
+      [sessionWithin(unnamed("here"), "worker"), of("a", "here")],
+      [parseSessionId(`${unnamed("gone")}/mine`), of("a", "gone")],
     ];
     for (const [session, ...entries] of kept) await say(session, ...entries);
     await store.journal.create({ ...runRecord("here"), sessionId: unnamed("here") }, { number: 0, at: 1 });
@@ -356,14 +357,23 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     await sessions.apply([append(entry("a", null, 5), "visible", newer)]);
     expect((await sessions.list({ agentId })).map((each) => each.sessionId)).toEqual([newer, older]);
     expect((await sessions.list({ limit: 1 })).length).toBe(1);
-    const child = parseSessionId(`${older}/child`);
-    await sessions.apply([append(entry("a", null, 3), "visible", child)]);
-    await sessions.apply([append(entry("a", null, 3), "visible", parseSessionId(`${older}0`))]);
-    expect((await sessions.list({ under: older })).map((each) => each.sessionId)).toEqual([child]);
-    expect(await sessions.list({ under: older, agentId: formatAgentId({ name: "else" }) })).toEqual([]);
-    for (const each of [child, parseSessionId(`${older}0`)]) await sessions.delete(each);
     await sessions.delete(newer);
     expect(await sessions.read(newer)).toEqual([]);
     expect((await sessions.list()).map((each) => each.sessionId)).toEqual([older]);
+  });
+
+  test("a session goes with those within it, and no other that begins with its name", async () => {
+    const { sessions } = await open();
+    const whole = formatSessionId("whole");
+    const children = ["child", "-", "~"].map((name) => sessionWithin(whole, name));
+    const others = [`${whole}/child`, `${whole}0`, `${whole}-`, `${whole}:a`].map(parseSessionId);
+    const all = [whole, ...children, ...others];
+    for (const each of all) await sessions.apply([append(entry("a", null, 3), "visible", each)]);
+    const listed = async (query: SessionQuery) =>
+      (await sessions.list(query)).map((each) => each.sessionId).toSorted();
+    expect(await listed({ under: whole })).toEqual(children.toSorted());
+    expect(await listed({ under: whole, agentId: formatAgentId({ name: "else" }) })).toEqual([]);
+    await sessions.delete(whole);
+    expect(await listed({})).toEqual(others.toSorted());
   });
 }

@@ -8,7 +8,7 @@ import {
   type StopHook,
 } from "../../src/index.ts";
 import { formatRunId, messageText, type Tool } from "../../src/kernel/index.ts";
-import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
+import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { look, looks, scout } from "./scout.ts";
 
 describe("runUntil", () => {
@@ -127,6 +127,153 @@ describe("runUntil", () => {
     });
   });
 
+  describe("what it is given is for all iterations together", () => {
+    const tenTokens = { usage: { inputTokens: 6, outputTokens: 4 } };
+    const often = Array.from({ length: 9 }, (_, index) => ({ text: `answer ${index + 1}`, ...tenTokens }));
+    const goOn: RunUntilOptions["until"] = () => false;
+
+    /** Each answer takes 40 ms of the clock, and so long what `until` does. */
+    async function timed(options: Omit<RunUntilOptions, "until">, untilMs = 0, budget = {}) {
+      const clock = new FakeClock();
+      const runtime = await openRuntime({ clock });
+      const script = often.map((answer) => ({ ...answer, delayMs: 40 }));
+      const model = scriptedModel(script, { clock });
+      const agent = new Agent({ name: "scout", model, budget });
+      const started = clock.now();
+      const pause = (): Promise<false> =>
+        new Promise((resolve) => void clock.schedule(clock.now() + untilMs, () => resolve(false)));
+      const progress = { isOver: false };
+      const work = agent
+        .runUntil("Do it", { until: untilMs === 0 ? goOn : pause, runtime, ...options })
+        .finally(() => (progress.isOver = true));
+      while (!progress.isOver) await clock.advance(5);
+      const took = clock.now() - started;
+      await runtime.close();
+      return { result: await work, model, took };
+    }
+
+    test.each<Omit<RunUntilOptions, "until">>([
+      { timeoutMs: 100 },
+      { budget: { deadlineMs: 100 } },
+      { timeoutMs: 100, budget: { deadlineMs: 500 } },
+      { timeoutMs: 500, budget: { deadlineMs: 100 } },
+    ])("its time: %o", async (options) => {
+      const { result, model, took } = await timed(options);
+      expect(result).toMatchObject({
+        status: "deadline_exceeded",
+        interruptionReason: "run_until:deadline",
+        output: "answer 2",
+        failure: { code: "cancelled" },
+      });
+      expect(model.calls).toHaveLength(3);
+      expect(took).toBeLessThanOrEqual(120);
+    });
+
+    test("its time, in which `until` thinks, too: nothing is begun after it", async () => {
+      const { result, model } = await timed({ timeoutMs: 100 }, 70);
+      expect(result).toMatchObject({
+        status: "deadline_exceeded",
+        interruptionReason: "run_until:deadline",
+        output: "answer 1",
+        failure: null,
+      });
+      expect(model.calls).toHaveLength(1);
+    });
+
+    test("its time; that of an iteration, which is the agent's own, ends it as that one ended", async () => {
+      const { result } = await timed({ timeoutMs: 500 }, 0, { deadlineMs: 30 });
+      expect(result).toMatchObject({ status: "deadline_exceeded", interruptionReason: "deadline exceeded" });
+    });
+
+    test("its tokens: none is begun when none are left, and one that needs more leaves the answer before", async () => {
+      const of = async (maxTokens: number) => {
+        const { agent, model } = scout(often, { tools: [] });
+        const runtime = await openRuntime();
+        const result = await agent.runUntil("Do it", { until: goOn, runtime, budget: { maxTokens } });
+        await runtime.close();
+        return { result, model };
+      };
+      const { result, model } = await of(500);
+      expect(result).toMatchObject({
+        status: "budget_exhausted",
+        interruptionReason: "run_until:max_tokens",
+        failure: { code: "budget_exhausted", details: { dimension: "tokens" } },
+      });
+      const { calls } = model;
+      expect(result).toMatchObject({ output: `answer ${calls.length}`, turns: calls.length });
+      expect(result.failure?.details).toMatchObject({ limit: 500 - 10 * calls.length });
+      expect(await of(0)).toMatchObject({
+        result: { status: "budget_exhausted", interruptionReason: "run_until:max_tokens", turns: 0 },
+        model: { calls: [] },
+      });
+    });
+
+    test("its turns", async () => {
+      const { agent, model } = scout(often, { tools: [] });
+      expect(await agent.runUntil("Do it", { until: goOn, budget: { maxTurns: 2 } })).toMatchObject({
+        status: "budget_exhausted",
+        interruptionReason: "run_until:max_turns",
+        output: "answer 2",
+        failure: null,
+      });
+      expect(model.calls).toHaveLength(2);
+      const looking = scout(["answer 1", looks, "answer 2"]);
+      expect(await looking.agent.runUntil("Do it", { until: goOn, budget: { maxTurns: 2 } })).toMatchObject({
+        interruptionReason: "run_until:max_turns",
+        output: "answer 1",
+        failure: { details: { dimension: "turns", limit: 1 } },
+      });
+    });
+
+    test.each([
+      ["budget.maxCostUsd", { budget: { maxCostUsd: 0 } }],
+      ["the smaller of the two", { budget: { maxCostUsd: 0 }, maxCostUsd: 5 }],
+    ])("its money: %s", async (_what, options) => {
+      const prices = priceCatalog({
+        overrides: [
+          { provider: "scripted", model: "script", usdPerMillion: { input: 1_000, output: 1_000 } },
+        ],
+      });
+      const runtime = await openRuntime({ prices });
+      const { agent } = scout(often, { tools: [] });
+      expect(await agent.runUntil("Do it", { until: goOn, runtime, ...options })).toMatchObject({
+        status: "budget_exhausted",
+        interruptionReason: "run_until:max_cost",
+      });
+      await runtime.close();
+    });
+  });
+
+  test("a run id that leaves no room for the number of each iteration is refused before anything is paid", async () => {
+    const { agent, model } = scout(["finished"]);
+    const runId = (length: number) => `run_${"x".repeat(length - 4)}`;
+    await expect(agent.runUntil("x", { until, runId: runId(66) })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/^runId has 66 characters: .* 68 is the most$/u),
+    });
+    await expect(agent.runUntil("x", { until, runId: runId(65), maxIterations: 100 })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+    expect(model.calls).toHaveLength(0);
+    expect(await agent.runUntil("x", { until, runId: runId(65) })).toMatchObject({ output: "finished" });
+  });
+
+  test.each([[""], [" "], [false]])("%j says only to go on", async (verdict) => {
+    const { agent, model } = scout(["a", "finished"]);
+    await agent.runUntil("Do it", { until: ({ iteration }) => iteration === 2 || verdict });
+    expect(model.calls[1]?.messages.map(messageText).at(-1)).toBe("Go on: it is not done yet.");
+  });
+
+  test.each([[undefined], [null], [1], [{}]])("until that returns %j is refused", async (verdict) => {
+    const { agent, model } = scout(["a", "b"]);
+    const odd = (() => verdict) as unknown as RunUntilOptions["until"];
+    await expect(agent.runUntil("Do it", { until: odd })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/^until returned /u),
+    });
+    expect(model.calls).toHaveLength(1);
+  });
+
   test("an iteration that does not complete ends it", async () => {
     const { agent } = scout([looks, looks], { maxTurns: 1 });
     expect(await agent.runUntil("Do it", { until })).toMatchObject({
@@ -181,6 +328,27 @@ describe("stop hooks", () => {
     for await (const event of stream) types.push(event.type);
     expect(types.filter((type) => type === "hook_error")).toHaveLength(2);
     expect(await stream.result()).toMatchObject({ output: "b" });
+  });
+
+  test.each([[""], [" \n"], [false], [null]])("%j is no vote to go on", async (vote) => {
+    const { agent, model } = scout(["a", "b"], {
+      stopHooks: [{ name: "odd", shouldContinue: () => vote as string }],
+    });
+    expect(await agent.invoke("Go")).toMatchObject({ status: "completed", output: "a" });
+    expect(model.calls).toHaveLength(1);
+  });
+
+  test.each([[true], [7], [{ message: "more" }]])("%j is none either, and recorded", async (vote) => {
+    const { agent } = scout(["a", "b"], {
+      stopHooks: [{ name: "odd", shouldContinue: () => vote as unknown as string }],
+    });
+    const stream = agent.stream("Go");
+    const failures = [];
+    for await (const event of stream) if (event.type === "hook_error") failures.push(event.data.failure);
+    expect(failures).toMatchObject([
+      { code: "invalid_argument", message: expect.stringMatching(/^the stop hook odd returned /u) },
+    ]);
+    expect(await stream.result()).toMatchObject({ status: "completed", output: "a" });
   });
 
   test("15 times at most", async () => {

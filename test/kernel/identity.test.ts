@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  conversationOf,
   Fault,
   formatAgentId,
   formatRunId,
@@ -12,6 +13,7 @@ import {
   parseSessionId,
   parseTaskId,
   parseTopicId,
+  sessionWithin,
 } from "../../src/kernel/index.ts";
 
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
@@ -207,6 +209,13 @@ describe("a session id", () => {
   test("has 256 characters at most", () => {
     expect(parseSessionId("a".repeat(256))).toHaveLength(256);
     expect(() => parseSessionId("a".repeat(257))).toThrow(/^"a{80}…" is not a session id/);
+  });
+
+  test("within a conversation is that conversation's alone, and nobody can give it", () => {
+    const inner = sessionWithin(parseSessionId("hotel/desk"), "clerk");
+    expect(conversationOf(inner)).toBe("hotel/desk");
+    expect(conversationOf(parseSessionId("hotel/desk"))).toBe("hotel/desk");
+    expect(() => parseSessionId(inner)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 });
 

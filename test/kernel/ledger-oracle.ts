@@ -357,7 +357,7 @@ export class LedgerOracle {
 }
 
 function keyOf({ agentId, provider, modelId }: CostLabel): string {
-  return `${agentId} ${provider} ${modelId}`;
+  return `${agentId} ${provider.length} ${provider} ${modelId}`;
 }
 
 function chainOf(purse: Purse): readonly Purse[] {

@@ -311,7 +311,25 @@ test("B3: what was spent is told by agent and model, lost apart, also when its t
     close(1),
   );
   const line = { label, calls: 3, spent: spend(11, 35e8, 3), lost: spend(5, 25e8, 1), unpriced: 1 };
-  expect(book.state.lines).toEqual({ "scout acme m": line });
+  expect(book.state.lines).toEqual({ "scout 4 acme m": line });
+});
+
+test("B3: providers and models whose names have spaces are told apart", () => {
+  const book = setup();
+  const agentId = formatAgentId({ name: "scout" });
+  const labels = [
+    { agentId, provider: "acme one", modelId: "m" },
+    { agentId, provider: "acme", modelId: "one m" },
+  ];
+  book.step(open(1));
+  for (const [index, label] of labels.entries())
+    book.step(
+      reserve(`c${index}`, { task: 1, output: 5, usdPerToken: 0.5, label }),
+      settle(`c${index}`, 4, 1),
+    );
+  expect(Object.values(book.state.lines).map((line) => [line.label, line.calls])).toEqual(
+    labels.map((label) => [label, 1]),
+  );
 });
 
 /** A pool with room for one call, which is taken; calls of the classes given wait for it in that order. */

@@ -11,6 +11,7 @@ import {
   type ModelRequest,
   type RunHandle,
   type Runtime,
+  type SessionId,
   type Store,
 } from "../../src/kernel/index.ts";
 import { openRuntime } from "../../src/runtime/index.ts";
@@ -126,7 +127,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     const again = await first.fork({ at: 0, runId });
     await again.result();
     expect(seen(model.calls[2])).toEqual(["first?"]);
-    expect([fork.sessionId, again.sessionId]).toEqual(["ses_fork", "ses_fork_2"]);
+    expect([fork.sessionId, again.sessionId]).toEqual(["ses_fork.fork", "ses_fork.fork.2"]);
     await runtime.close();
   });
 
@@ -213,7 +214,12 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await run("third");
     const events = await readAll(store, second.runId);
     const ended = events.filter(({ type, taskId }) => type === "task_end" && taskId !== "t0");
-    const before = await store.sessions.read(parseSessionId("trip/child"));
+    const childOf = async (conversation: SessionId) => {
+      const [own, ...others] = await store.sessions.list({ under: conversation });
+      expect(others).toEqual([]);
+      return store.sessions.read(own?.sessionId ?? conversation);
+    };
+    const before = await childOf(sessionId);
     // After the first child of the second run, and before it began.
     for (const at of [ended[0]?.seq ?? -1, 0]) {
       const fork = await second.fork({ at });
@@ -221,12 +227,12 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
         ["first a", "first b"],
         ["first a", "first b", "second a"],
       ]);
-      const entries = await store.sessions.read(parseSessionId(`${fork.sessionId}/child`));
+      const entries = await childOf(fork.sessionId);
       expect(
         entries.map(({ entry }) => (entry.type === "message" ? messageText(entry.message) : entry.type)),
       ).toEqual(["first a", "first b", "second a", "second b"]);
     }
-    expect(await store.sessions.read(parseSessionId("trip/child"))).toEqual(before);
+    expect(await childOf(sessionId)).toEqual(before);
     await runtime.close();
   });
 

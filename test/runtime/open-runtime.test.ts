@@ -2,7 +2,13 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { Fault, formatRunId, formatSessionId, HistoryRetention } from "../../src/kernel/index.ts";
+import {
+  Fault,
+  formatRunId,
+  formatSessionId,
+  HistoryRetention,
+  type SubmitOptions,
+} from "../../src/kernel/index.ts";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { agent, gate, until } from "./bench-runtime.ts";
@@ -202,6 +208,33 @@ test("a run id is somebody's for good: another agent or input under it is refuse
     message: expect.stringContaining("run_"),
   });
 });
+
+test.each([undefined, HistoryRetention.NONE])(
+  "a run id is its user's: another user or tenant is refused, with nothing of the run (kept: %s)",
+  async (retention) => {
+    const runtime = await openRuntime();
+    onTestFinished(() => runtime.close());
+    const runId = formatRunId("order-8");
+    const clerk = agent("clerk", async () => "ada's");
+    const options: SubmitOptions = { runId, ...(retention !== undefined && { retention }) };
+    const ada = { ...options, userId: "ada", tenantId: "north" };
+    await (await runtime.submit(clerk, null, ada)).result();
+    expect((await runtime.submit(clerk, null, ada)).runId).toBe(runId);
+    const others: readonly SubmitOptions[] = [
+      {},
+      { userId: "ada" },
+      { tenantId: "north" },
+      { userId: "eve", tenantId: "north" },
+      { userId: "ada", tenantId: "south" },
+    ];
+    for (const other of others)
+      await expect(runtime.submit(clerk, null, { ...options, ...other })).rejects.toMatchObject({
+        code: "already_exists",
+        message: "run_order-8 is another user's: give this one a runId of its own, or none",
+        details: { runId },
+      });
+  },
+);
 
 test("a run of which no words are kept is given to whoever submits it again", async () => {
   const runtime = await openRuntime();

@@ -1,10 +1,13 @@
 import { describe, expect, test } from "vitest";
 import {
   formatSessionId,
+  formatTaskId,
   parseSessionId,
+  sessionWithin,
   unnamedSessionId,
   userMessage,
   type Agent,
+  type PlacedEntry,
   type SessionId,
   type Store,
 } from "../../src/kernel/index.ts";
@@ -141,13 +144,22 @@ describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
   test("deletes it with what its workers remember, and no other", async () => {
     const store = await (await prepare())();
     const runtime = await openRuntime({ store });
-    const entryOf = (sessionId: SessionId) =>
-      runtime.submit(listener, "hello", { sessionId }).then((run) => run.result());
-    const [mine, worker, others] = ["mine", "mine/worker", "mine-too"].map(parseSessionId);
-    for (const sessionId of [mine, worker, others]) if (sessionId !== undefined) await entryOf(sessionId);
-    await runtime.deleteSession(mine as SessionId);
+    const mine = parseSessionId("mine");
+    const others = ["mine-too", "mine/too"].map(parseSessionId);
+    for (const sessionId of [mine, ...others])
+      await (await runtime.submit(listener, "hello", { sessionId })).result();
+    const [said] = await store.sessions.read(mine);
+    const entry = { ...(said as PlacedEntry).entry, taskId: formatTaskId(1) };
+    const to = {
+      sessionId: sessionWithin(mine, "worker"),
+      agentId: listener.id,
+      visibility: "visible",
+    } as const;
+    await store.sessions.apply([{ type: "append", entry, ...to }]);
+    expect(await sessionsIn(store)).toHaveLength(4);
+    await runtime.deleteSession(mine);
     await runtime.deleteSession(formatSessionId("nobody"));
-    expect(await sessionsIn(store)).toEqual([others]);
+    expect((await sessionsIn(store)).toSorted()).toEqual(others.toSorted());
     await runtime.close();
   });
 

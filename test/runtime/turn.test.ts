@@ -10,6 +10,7 @@ import {
   type SessionId,
   type Store,
   type StepRecord,
+  type SubmitOptions,
   type RunId,
   type Turn,
 } from "../../src/kernel/index.ts";
@@ -232,7 +233,7 @@ describe("the step `turn` (J4)", () => {
     const run = await runtime.submit(parent, null, { sessionId });
     expect((await run.result()).output).toEqual([
       [null, null],
-      ["trip/child", null],
+      [expect.stringMatching(/^trip#[\w-]{22}$/u), null],
     ]);
   });
 
@@ -276,7 +277,7 @@ describe("the step `turn` (J4)", () => {
     ]);
   });
 
-  it("keeps what a child did apart by employer and role, and by user", async () => {
+  it("keeps what a child did apart by employer and role, and by user and tenant", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => {
       const { sessionId: session } = await ctx.turn(async ({ input }) => ({
@@ -298,14 +299,40 @@ describe("the step `turn` (J4)", () => {
       },
       { colleagues: [child] },
     );
-    const sessionsOf = async (userId?: string) =>
-      (await (await runtime.submit(parent, null, { sessionId, ...(userId && { userId }) })).result()).output;
-    const nobody = await sessionsOf();
-    expect(nobody).toEqual(["trip/parent/reader", "trip/parent/writer"]);
-    const ada = await sessionsOf("ada lovelace");
-    const grace = await sessionsOf("grace");
-    expect(await sessionsOf("ada lovelace")).toEqual(ada);
-    expect(new Set([nobody, ada, grace].flat()).size).toBe(6);
+    const sessionsOf = async (whose: SubmitOptions = {}) =>
+      (await (await runtime.submit(parent, null, { sessionId, ...whose })).result()).output;
+    const callers: readonly SubmitOptions[] = [
+      {},
+      { userId: "ada lovelace" },
+      { userId: "null" },
+      { tenantId: "ada lovelace" },
+      { userId: "ada lovelace", tenantId: "north" },
+      { userId: "north", tenantId: "ada lovelace" },
+    ];
+    const seen = [];
+    for (const whose of callers) seen.push(await sessionsOf(whose));
+    expect(new Set(seen.flat()).size).toBe(12);
+    for (const [index, whose] of callers.entries()) expect(await sessionsOf(whose)).toEqual(seen[index]);
+  });
+
+  it("has room for what a child did in a session whose id is as long as any", async () => {
+    const { runtime } = await setUp();
+    const child = agent("c".repeat(128), async (ctx) => {
+      const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
+      return turn.sessionId;
+    });
+    const parent = agent(
+      "p".repeat(128),
+      async (ctx) => {
+        const options = { retention: HistoryRetention.PERMANENT, role: "r".repeat(300) };
+        const spawned = await ctx.spawn(child.id, null, options);
+        return spawned.kind === "spawned" ? (await ctx.join(spawned.handle)).output : null;
+      },
+      { colleagues: [child] },
+    );
+    const long = "s".repeat(256);
+    const run = await runtime.submit(parent, null, { sessionId: long, userId: "ada", tenantId: "north" });
+    expect((await run.result()).output).toMatch(new RegExp(`^${long}#`, "u"));
   });
 });
 

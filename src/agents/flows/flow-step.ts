@@ -15,13 +15,19 @@ export interface FlowStep {
 export function flowSteps(flow: string, what: string, workers: readonly Agent[]): readonly FlowStep[] {
   if (workers.length === 0)
     throw new Fault("invalid_argument", `a ${flow} flow needs at least one agent in ${what}`);
-  const places = new Map<string, Agent[]>();
+  refuseNamesakes(`a ${flow} flow`, workers);
+  const seen = new Set<string>();
+  const taken = new Set<string>(workers.map(({ id }) => id));
   return workers.map((worker) => {
     const { id } = worker;
-    const before = places.get(id) ?? [];
-    refuseNamesakes(`a ${flow} flow`, [...before, worker]);
-    places.set(id, [...before, worker]);
-    return { name: before.length === 0 ? id : `${id}.${before.length + 1}`, worker };
+    if (!seen.has(id)) {
+      seen.add(id);
+      return { name: id, worker };
+    }
+    let number = 2;
+    while (taken.has(`${id}.${number}`)) number++;
+    taken.add(`${id}.${number}`);
+    return { name: `${id}.${number}`, worker };
   });
 }
 

@@ -140,6 +140,31 @@ describe("a router", () => {
     expect(seen(billing)).toEqual([["I am Ada."], ["Who am I?"], ["Who am I?"]]);
   });
 
+  test("nothing said in one session is seen in another, however the names of sessions and routers go together", async () => {
+    const clerk = worker("clerk", ["one", "two", "three", "four"]);
+    const model = scriptedModel(Array.from({ length: 4 }, () => "route: clerk"));
+    const named = (name: string, key?: string) =>
+      new Agent({
+        name,
+        model,
+        ...(key !== undefined && { key }),
+        architecture: router({ routes: { clerk: clerk.agent } }),
+      });
+    const [keyed, plain] = [named("desk", "night"), named("night")];
+    const { run, runtime } = await company();
+    for (const whose of [{}, { userId: "ada" }]) {
+      await run(keyed, "My card is 4711.", { sessionId: "hotel", ...whose });
+      await run(plain, "What did I say?", { sessionId: "hotel/desk", ...whose });
+    }
+    expect(seen(clerk.model)).toEqual([
+      ["My card is 4711."],
+      ["What did I say?"],
+      ["My card is 4711."],
+      ["What did I say?"],
+    ]);
+    await runtime.close();
+  });
+
   test("images and files go to the specialist, too", async () => {
     const { agent, billing } = desk(["route: billing"]);
     const image = {

@@ -1,7 +1,20 @@
 import { expect, test } from "vitest";
-import { planAndExecute, react } from "../../../src/agents/architectures/index.ts";
+import {
+  planAndExecute,
+  react,
+  reflexion,
+  rewoo,
+  selfRefine,
+  treeOfThoughts,
+} from "../../../src/agents/architectures/index.ts";
 import { tool } from "../../../src/index.ts";
-import type { Architecture, Dependencies, Tool } from "../../../src/kernel/index.ts";
+import {
+  eventDraft,
+  noUsage,
+  type Architecture,
+  type Dependencies,
+  type Tool,
+} from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { said, think } from "./thinking-run.ts";
 
@@ -111,3 +124,96 @@ test("S1: every round that a stop hook asks for is in the conversation, whoever 
     "assistant: two",
   ]);
 });
+
+const again = {
+  name: "again",
+  shouldContinue: ({ continued }: { readonly continued: number }) =>
+    continued === 0 ? "And then?" : undefined,
+};
+
+/** What each is asked, in order, until its first answer; and in the second round what is said then. */
+const thinkers = {
+  react: { architecture: react(), script: ["one"] },
+  reflexion: { architecture: reflexion(), script: ["one", "1"] },
+  "self-refine": { architecture: selfRefine(), script: ["one", "no issues"] },
+  rewoo: { architecture: rewoo(), script: ["[]", "one"] },
+  "plan-and-execute": { architecture: planAndExecute(), script: ["[]", "one"] },
+  "tree of thoughts": { architecture: treeOfThoughts({ depth: 1 }), script: ['["a"]', "1", "one"] },
+} as const;
+
+test.each(Object.entries(thinkers))(
+  "S1: %s that is stopped in a round a stop hook asked for says nothing there that it did not say",
+  async (_name, { architecture: base, script }) => {
+    const budget = { maxTurns: script.length };
+    const model = scriptedModel(script);
+    const options = { model, architecture: base, stopHooks: [again], budget };
+    const { result, conversation, events } = await think(options);
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
+    expect(events.findLast(({ type }) => type === "agent_end")?.data).toMatchObject({ output: "one" });
+    expect(said(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
+  },
+);
+
+test("S1: what is said again in the same words was said again", async () => {
+  const { result, conversation } = await think({
+    model: scriptedModel(["one", "one"]),
+    stopHooks: [{ ...again, shouldContinue: ({ continued }) => (continued < 2 ? "And then?" : undefined) }],
+    budget: { maxTurns: 2 },
+  });
+  expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
+  expect(said(conversation)).toEqual([
+    "user: What is it?",
+    "assistant: one",
+    "user: And then?",
+    "assistant: one",
+    "user: And then?",
+  ]);
+});
+
+test("S1: a bound met in a later round leaves the answer before it, in the result and once in the conversation", async () => {
+  let round = 0;
+  const { result, conversation } = await think({
+    model: scriptedModel([]),
+    stopHooks: [again],
+    architecture: architecture(async function* own(session) {
+      if (++round === 1) session.output = "one";
+      else [session.interrupted, session.interruptionReason] = [true, "max_patience"];
+      yield* [];
+    }),
+  });
+  expect(result).toMatchObject({ status: "max_turns", output: "one" });
+  expect(said(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
+});
+
+test.each([
+  eventDraft("run_end", {
+    status: "completed",
+    usage: noUsage,
+    costUsd: 0,
+    turns: 0,
+    lost: { tokens: 0, costUsd: 0 },
+  }),
+  eventDraft("approval_decision", { approvalId: "x", decision: { decision: "approved", by: "alice" } }),
+  eventDraft("agent_start", { input: "x", architecture: "own" }),
+])(
+  "E1: an architecture that yields $type, which is not its to tell, fails and says which are",
+  async (draft) => {
+    const { result, events } = await think({
+      model: scriptedModel(["never"]),
+      architecture: architecture(async function* own(session) {
+        yield draft;
+        session.output = "done";
+      }),
+    });
+    expect(result).toMatchObject({
+      status: "failed",
+      failure: {
+        code: "invalid_argument",
+        message: expect.stringContaining("architecture_event, turn_start"),
+      },
+    });
+    const own = events.filter(({ type }) => type === draft.type);
+    expect(own).toHaveLength(draft.type === "approval_decision" ? 0 : 1);
+    expect(events.at(-1)?.type).toBe("run_end");
+  },
+);

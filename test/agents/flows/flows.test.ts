@@ -80,6 +80,15 @@ describe("a sequential flow", () => {
     expect(toldBy(events)).toContain("echo.2 completed");
   });
 
+  test("an agent at its second place is not taken for another that has that name", async () => {
+    const [echo, second] = [speaker("echo", "a", "b"), speaker("echo.2", "c")];
+    const steps = [second.agent, echo.agent, echo.agent];
+    const { result, events } = await ran(new Sequential({ name: "s", steps }), "x");
+    expect(result.output).toBe("x\n\nc\n\na\n\nb");
+    const ended = toldBy(events).filter((told) => told.endsWith(" completed"));
+    expect(ended).toEqual(["echo.2 completed", "echo completed", "echo.3 completed", "end completed"]);
+  });
+
   test("a step that does not answer stops it, typed, with what was said so far", async () => {
     const late = speaker("late", "never");
     const steps = [speaker("one", "1").agent, speaker("broken", badKey).agent, late.agent];

@@ -1,6 +1,7 @@
 import {
   conversationOf,
   isUnnamedSession,
+  sessionWithin,
   type AgentId,
   type PlacedEntry,
   type RunId,
@@ -45,7 +46,7 @@ export class MemorySessions implements Sessions {
   async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
     return [...this.#rows]
       .filter(([, row]) => agentId === undefined || row.agentId === agentId)
-      .filter(([sessionId]) => under === undefined || sessionId.startsWith(`${under}/`))
+      .filter(([sessionId]) => under === undefined || sessionId.startsWith(sessionWithin(under, "")))
       .map(([sessionId, row]) => ({
         sessionId,
         agentId: row.agentId,
@@ -57,15 +58,12 @@ export class MemorySessions implements Sessions {
   }
 
   async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
-    const below = `${sessionId}/`;
-    const isMeant = ([each]: readonly [SessionId, unknown]): boolean =>
-      each === sessionId || each.startsWith(below);
-    const run = [...this.#tables.ofSession]
-      .filter(isMeant)
-      .flatMap(([, runs]) => runs)
-      .find(({ end }) => end === null);
+    const run = this.#tables.ofSession.get(sessionId)?.find(({ end }) => end === null);
     if (run !== undefined) return summaryOf(run);
-    for (const [each] of [...this.#rows].filter(isMeant)) this.#rows.delete(each);
+    this.#rows.delete(sessionId);
+    const within = sessionWithin(sessionId, "");
+    const workers = [...this.#rows].filter(([each]) => each.startsWith(within));
+    for (const [each] of workers) this.#rows.delete(each);
     return undefined;
   }
 

@@ -20,7 +20,7 @@ import {
   type Submission,
 } from "../../../kernel/index.ts";
 import { endIn } from "../run-end.ts";
-import { sameCaller } from "../same-caller.ts";
+import { sameCaller } from "../../same-caller.ts";
 import type { Chain } from "./chain.ts";
 import type { Collector } from "./collector.ts";
 import { encodeCommit } from "./commit-codec.ts";

@@ -21,10 +21,8 @@ interface ListedRow extends RunRow {
 
 const listedColumns = `id AS place, ${runColumns}, state, ended, ended_at AS endedAt`;
 
-const underWay = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session WHERE ended IS NULL AND run_id IS NOT NULL`;
-const underWayIn = `${underWay} AND session_id = ? LIMIT 1`;
-/** "0" is the sign after the slash. */
-const underWayBelow = `${underWay} AND session_id > ?1 || '/' AND session_id < ?1 || '0' LIMIT 1`;
+const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
+  WHERE ended IS NULL AND run_id IS NOT NULL AND session_id = ? LIMIT 1`;
 
 /** A condition, and what it is compared with. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
@@ -69,11 +67,9 @@ export class RunList {
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 
-  /** A run that has not ended in this session, or in one of its workers. Inside a transaction. */
+  /** A run that has not ended in this session. Inside a transaction. */
   findUnderWay(sessionId: SessionId): RunSummary | undefined {
-    const { database } = this.#tables;
-    const row =
-      database.get<ListedRow>(underWayIn, sessionId) ?? database.get<ListedRow>(underWayBelow, sessionId);
+    const row = this.#tables.database.get<ListedRow>(underWayIn, sessionId);
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 

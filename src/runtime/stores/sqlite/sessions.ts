@@ -57,11 +57,10 @@ const listed = `SELECT session_id AS sessionId, agent_id AS agentId, updated_at 
 const newest = "ORDER BY updated_at DESC LIMIT ?";
 const listAll = `${listed} ${newest}`;
 const listOfAgent = `${listed} AND agent_id = ? ${newest}`;
-/** "0" is the sign after the slash. */
-const listUnder = `${listed} AND session_id > ?1 || '/' AND session_id < ?1 || '0' AND (?2 IS NULL OR agent_id = ?2) ${newest}3`;
-/** What begins with it and / stands between it with / and it with 0. */
-const deleteWithWorkers = `UPDATE sessions SET session_id = NULL
-  WHERE session_id = ?1 OR (session_id > ?1 || '/' AND session_id < ?1 || '0')`;
+/** `sessionWithin`: "$" is the sign after "#". */
+const isWithin = "session_id > ?1 || '#' AND session_id < ?1 || '$'";
+const listUnder = `${listed} AND ${isWithin} AND (?2 IS NULL OR agent_id = ?2) ${newest}3`;
+const deleteWithWorkers = `UPDATE sessions SET session_id = NULL WHERE session_id = ?1 OR (${isWithin})`;
 const ofRun = `${entriesOfSession("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
 const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < ${visible}`;
 /** Those that are pending, where the conversation has gone on since. */

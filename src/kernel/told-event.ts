@@ -1,0 +1,44 @@
+import { describeValue } from "./describe-value.ts";
+import type { EventType } from "./event.ts";
+import { Fault } from "./fault.ts";
+
+/**
+ * What code may tell: agents, architectures, tools, layers, gates and observers, ours and others'. All other events are the runtime's, which
+ * tells them because they happened: nobody can put an approval, a price or an end into the log that there was not (E1).
+ */
+const toldByCode: ReadonlySet<EventType> = new Set<EventType>([
+  "architecture_event",
+  "turn_start",
+  "turn_end",
+  "handoff",
+  "flow_start",
+  "flow_step_start",
+  "flow_step_end",
+  "flow_end",
+  "guardrail_decision",
+  "guardrail_error",
+  "hook_error",
+  "extension_error",
+  "model_fallback",
+  "retry_start",
+  "retry_end",
+  "memory_recall",
+  "memory_write",
+]);
+
+/** Start and end of an invocation: told by the agent that began it, which has its turn. */
+const toldWithTurn: ReadonlySet<EventType> = new Set<EventType>([
+  "agent_start",
+  "agent_end",
+  "save_point",
+  "settled",
+]);
+
+/** `isOfTurn`: whoever tells it has the turn of the invocation. */
+export function assertTold(type: EventType, isOfTurn = false): void {
+  if (toldByCode.has(type) || (isOfTurn && toldWithTurn.has(type))) return;
+  const whose = toldWithTurn.has(type)
+    ? `${type} is told by the agent itself, with its turn: ctx.tell(event, turn)`
+    : `${describeValue(type)} is no event that code may tell`;
+  throw new Fault("invalid_argument", `${whose}. What it may tell: ${[...toldByCode].join(", ")}`);
+}
