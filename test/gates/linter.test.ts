@@ -229,15 +229,10 @@ const plants: readonly Plant[] = [
   },
 ];
 
-const { control, planted } = await inCopy(async (copy) => ({
-  control: await lint(copy),
-  planted: await copy
-    .plant(Object.fromEntries(plants.map(({ file, source }) => [file, source])))
-    .then(() => lint(copy)),
-}));
-
-test("the linter passes the tree as it is", () => {
-  expect(control).toEqual({ code: 0, diagnostics: [] });
+/** Only of what is planted: `npm run check` has the linter look at the tree by the same script. */
+const planted = await inCopy(async (copy) => {
+  await copy.plant(Object.fromEntries(plants.map(({ file, source }) => [file, source])));
+  return lint(copy, ...new Set(plants.map(({ file }) => file)));
 });
 
 test.for(plants)("the linter refuses a breach: $rule", ({ file, code, message }) => {
@@ -250,8 +245,8 @@ test.for(plants)("the linter refuses a breach: $rule", ({ file, code, message })
   });
 });
 
-async function lint(copy: PlantedCopy) {
-  const { code, stdout } = await copy.runScript("lint", "--format=json");
+async function lint(copy: PlantedCopy, ...files: readonly string[]) {
+  const { code, stdout } = await copy.runScript("lint", "--format=json", ...files);
   const { diagnostics } = JSON.parse(stdout) as { readonly diagnostics: readonly Diagnostic[] };
   return {
     code,
