@@ -4,10 +4,10 @@ import {
   jsonText,
   performedBefore,
   type AgentSession,
-  type EventDraft,
   type RunContext,
   type SessionChange,
   type Turn,
+  type TurnEvent,
 } from "../kernel/index.ts";
 import type { AgentRunResult } from "./middleware/agent-run.ts";
 import { saidEntries } from "./said-entries.ts";
@@ -63,7 +63,7 @@ function closingEvents(
   { turns, cumulativeUsage: usage }: AgentSession,
   { status, interruptionReason, output }: AgentRunResult,
   leafId: string | null,
-): readonly EventDraft[] {
+): readonly TurnEvent[] {
   return [
     eventDraft("agent_end", { status, output: jsonText(output), turns, usage, interruptionReason }),
     eventDraft("save_point", { sessionId, leafId }),

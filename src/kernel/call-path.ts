@@ -1,5 +1,6 @@
 import type { Clock } from "./clock.ts";
-import type { Event, EventDraft, EventType } from "./event.ts";
+import type { Event, EventType } from "./event.ts";
+import type { ToldEvent } from "./told-event.ts";
 import type { RunId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
@@ -26,7 +27,7 @@ export interface ObservedTask {
   readonly input: JsonValue;
   readonly clock: Clock;
   /** Into the run's log, what code may tell (`ctx.tell`); once the run has ended, to whoever hears of the runtime's errors (S4). */
-  tell(event: EventDraft): void;
+  tell(event: ToldEvent): void;
 }
 
 /**

@@ -341,7 +341,7 @@ export type { TaskEvents } from "./task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
 export type { TaskChange, TaskRecord } from "./task.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./telemetry.ts";
-export { assertTold } from "./told-event.ts";
+export { assertTold, type ToldEvent, type TurnEvent } from "./told-event.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
 export type { ToolCall, ToolHost } from "./tool-host.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";

@@ -1,5 +1,5 @@
 import type { CancelSignal } from "./cancel-signal.ts";
-import type { EventDraft } from "./event.ts";
+import type { ToldEvent } from "./told-event.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "./identity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Model, ModelRequest, ModelResponse, ModelStreamPart } from "./model.ts";
@@ -38,7 +38,7 @@ interface ContextBase {
   /** For layers to leave each other notes; not stored. */
   readonly metadata: Record<string, unknown>;
   /** Into the run's log, with the record of the call: what code may tell (`ctx.tell`). */
-  tell(event: EventDraft): void;
+  tell(event: ToldEvent): void;
   /** Waits for something that is no work: around a call the worker's slot is others' meanwhile, and a stop ends the wait. */
   rest<Value>(wait: Promise<Value>): Promise<Value>;
 }

@@ -4,7 +4,7 @@ import type { CancellationError } from "./cancellation-error.ts";
 import type { AssistantMessage } from "./chat-message.ts";
 import type { Compacted, CompactionStep } from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
-import type { EventDraft } from "./event.ts";
+import type { ToldEvent, TurnEvent } from "./told-event.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Failure } from "./fault.ts";
 import type { RefusalReason, SeatHolder } from "./headcount.ts";
@@ -263,7 +263,8 @@ export interface RunContext {
    * Puts an event into the run's log with the next step of this scope; told once, however often it is replayed (E4). One that is the
    * runtime's to tell is refused with `invalid_argument`. `turn`: of the invocation whose start or end is told.
    */
-  tell(event: EventDraft, turn?: Turn): void;
+  tell(event: ToldEvent): void;
+  tell(event: ToldEvent | TurnEvent, turn: Turn): void;
   /** C2: throws once cancelled or past the deadline, but not while recorded steps remain in this scope. */
   check(): void;
   /** J8: ends this task's journal and goes on in a new one that starts from `state`. */

@@ -1,12 +1,8 @@
 import { describeValue } from "./describe-value.ts";
-import type { EventType } from "./event.ts";
+import type { EventDraft, EventType } from "./event.ts";
 import { Fault } from "./fault.ts";
 
-/**
- * What code may tell: agents, architectures, tools, layers, gates and observers, ours and others'. All other events are the runtime's, which
- * tells them because they happened: nobody can put an approval, a price or an end into the log that there was not (E1).
- */
-const toldByCode: ReadonlySet<EventType> = new Set<EventType>([
+const ofCode = [
   "architecture_event",
   "turn_start",
   "turn_end",
@@ -24,15 +20,21 @@ const toldByCode: ReadonlySet<EventType> = new Set<EventType>([
   "retry_end",
   "memory_recall",
   "memory_write",
-]);
+] as const satisfies readonly EventType[];
+
+const ofTurn = ["agent_start", "agent_end", "save_point", "settled"] as const satisfies readonly EventType[];
+
+/**
+ * What code may tell: agents, architectures, tools, layers, gates and observers, ours and others'. All other events are the runtime's, which
+ * tells them because they happened: nobody can put an approval, a price or an end into the log that there was not (E1).
+ */
+export type ToldEvent = EventDraft<(typeof ofCode)[number]>;
 
 /** Start and end of an invocation: told by the agent that began it, which has its turn. */
-const toldWithTurn: ReadonlySet<EventType> = new Set<EventType>([
-  "agent_start",
-  "agent_end",
-  "save_point",
-  "settled",
-]);
+export type TurnEvent = EventDraft<(typeof ofTurn)[number]>;
+
+const toldByCode: ReadonlySet<EventType> = new Set(ofCode);
+const toldWithTurn: ReadonlySet<EventType> = new Set(ofTurn);
 
 /** `isOfTurn`: whoever tells it has the turn of the invocation. */
 export function assertTold(type: EventType, isOfTurn = false): void {
@@ -40,5 +42,5 @@ export function assertTold(type: EventType, isOfTurn = false): void {
   const whose = toldWithTurn.has(type)
     ? `${type} is told by the agent itself, with its turn: ctx.tell(event, turn)`
     : `${describeValue(type)} is no event that code may tell`;
-  throw new Fault("invalid_argument", `${whose}. What it may tell: ${[...toldByCode].join(", ")}`);
+  throw new Fault("invalid_argument", `${whose}. What it may tell: ${ofCode.join(", ")}`);
 }

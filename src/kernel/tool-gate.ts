@@ -1,5 +1,5 @@
 import type { ApprovalDecision, ApprovalRequest } from "./approval.ts";
-import type { EventDraft } from "./event.ts";
+import type { ToldEvent } from "./told-event.ts";
 import type { AgentId, TaskId } from "./identity.ts";
 import type { JsonValue } from "./json.ts";
 import type { RunContext } from "./run-context.ts";
@@ -31,7 +31,7 @@ export interface GatedCall {
   /** For steps of the gate's own, scoped under this call: journaled, and paid where they cost. */
   readonly ctx: RunContext;
   /** Into the run's log, with the record of the call: what code may tell (`ctx.tell`). */
-  readonly tell: (event: EventDraft) => void;
+  readonly tell: (event: ToldEvent) => void;
 }
 
 /** Puts a question to somebody in this process. What it throws is a deny. */

@@ -7,6 +7,7 @@ import {
   userMessage,
   type EventDraft,
   type LlmRequest,
+  type ToldEvent,
   type Turn,
 } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -38,7 +39,8 @@ const ends = eventDraft("agent_end", {
 });
 const note = eventDraft("architecture_event", { architecture: "own", name: "own.seen", data: {} });
 
-type Tell = (event: EventDraft, turn?: Turn) => void;
+/** The compiler says the same to whoever asks it. */
+type Tell = (event: ToldEvent) => void;
 
 it("E1: whatever door code comes by, it tells only what is code's to tell", async () => {
   const { runtime, events } = await setUp({ unknownPrice: "ignore" });
@@ -49,7 +51,7 @@ it("E1: whatever door code comes by, it tells only what is code's to tell", asyn
     refused.set(door, faults);
     for (const draft of [...forged, ends])
       try {
-        tell(draft);
+        tell(draft as ToldEvent);
       } catch (error) {
         faults.push(Fault.from(error).code);
       }
@@ -137,7 +139,7 @@ it("an invocation's end is told with its turn, and with no other's", async () =>
     for (const other of [...taken, { ...turn }])
       expect(() => ctx.tell(ends, other)).toThrow(/^agent_end is told by the agent itself/u);
     taken.push(turn);
-    expect(() => ctx.tell(runEnd, turn)).toThrow(
+    expect(() => ctx.tell(runEnd as EventDraft as ToldEvent, turn)).toThrow(
       /^"run_end" is no event that code may tell\. What it may tell: architecture_event, turn_start, /u,
     );
     ctx.tell(ends, turn);

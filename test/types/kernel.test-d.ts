@@ -27,6 +27,7 @@ import {
   parseRunId,
   parseSessionId,
   Priority,
+  type RunContext,
   type RunId,
   type RunMeta,
   type RunStatus,
@@ -39,6 +40,7 @@ import {
   type TaskId,
   type TaskStatus,
   type TopicId,
+  type Turn,
   type Usage,
 } from "../../src/kernel/index.ts";
 
@@ -372,6 +374,19 @@ export function ids(supervision: Supervision, load: (run: RunId, task: TaskId) =
   stepAt("", 0);
   // @ts-expect-error -- a plain string is no scope
   stepAt("0/left", 0);
+}
+
+// Code tells what is its own to tell.
+
+export function told(ctx: RunContext, turn: Turn): void {
+  const note = eventDraft("architecture_event", { architecture: "own", name: "own.seen", data: {} });
+  const settled = eventDraft("settled", { sessionId: parseSessionId("ses_7") });
+  ctx.tell(note);
+  ctx.tell(settled, turn);
+  // @ts-expect-error -- the end of an invocation is told with its turn
+  ctx.tell(settled);
+  // @ts-expect-error -- the runtime's to tell
+  ctx.tell(eventDraft("run_pause", { by: "alice" }), turn);
 }
 
 // What is frozen is read-only, and JSON is JSON.

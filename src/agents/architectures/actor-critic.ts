@@ -4,7 +4,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
   type JsonValue,
   type WorkerBrief,
 } from "../../kernel/index.ts";
@@ -59,11 +59,11 @@ export class ActorCritic implements Architecture {
     this.#remember = remember;
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     return boundByWorkers(session, this.#go(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const question = await questionOf(session, deps, prompt);
     let critique: Critique | undefined;
     for (let round = 1; round <= this.#maxRounds; round++) {

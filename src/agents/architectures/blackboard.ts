@@ -3,7 +3,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
 } from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf } from "./bound.ts";
@@ -64,11 +64,11 @@ export class Blackboard implements Architecture {
     this.thinks = coordinator === "self" || decider === "self";
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     return boundByWorkers(session, this.#go(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const question = await questionOf(session, deps, prompt);
     const board = new Board();
     yield note(this.name, "started", { agents: this.#agents.names });
@@ -118,7 +118,7 @@ export class Blackboard implements Architecture {
     question: Question,
     board: Board,
     isDone: boolean,
-  ): AsyncIterable<EventDraft> {
+  ): AsyncIterable<ToldEvent> {
     const entries = board.entries.length;
     const isAnswered = isDone ? board.best !== "" : board.answer !== undefined;
     if (this.#decider === undefined ? !isAnswered : entries === 0) {

@@ -4,7 +4,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
   type JsonObject,
 } from "../../kernel/index.ts";
 import { withoutFormat } from "../answer-format.ts";
@@ -57,7 +57,7 @@ export class DeepAgent implements Architecture {
   }
 
   // oxlint-disable-next-line require-yield -- as the protocol has it
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const { ctx } = deps;
     const inner = deps.freshSession("deep", instructionsOf(session));
     const desk = new VirtualDesk(inner);

@@ -8,7 +8,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
   type JsonValue,
   type LlmRequest,
   type ToolCallPart,
@@ -37,7 +37,7 @@ export class ReAct implements Architecture {
 
   /** Tells all there is to tell to its context, and yields nothing: what is handed on costs four promises a turn. */
   // oxlint-disable-next-line require-yield -- as the protocol has it
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     await this.loop(session, deps, prompt);
   }
 

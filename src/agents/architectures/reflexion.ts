@@ -3,7 +3,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
   type JsonObject,
   type Memory,
 } from "../../kernel/index.ts";
@@ -49,7 +49,7 @@ export class Reflexion implements Architecture {
     this.#maxTurns = maxTurnsPerAttempt;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const question = await questionOf(session, deps, prompt);
     const trials = new Trials(question, session.messages);
     const lessons: string[] = [];
@@ -106,7 +106,7 @@ export class Reflexion implements Architecture {
     session: AgentSession,
     deps: Dependencies,
     { trials, tried, best }: { trials: Trials; tried: Attempt; best: Attempt | undefined },
-  ): AsyncGenerator<EventDraft, void> {
+  ): AsyncGenerator<ToldEvent, void> {
     const { output } = session;
     const limited = deps.withMaxTurns(this.#maxTurns ?? deps.maxTurns);
     let isDone = false;

@@ -5,7 +5,7 @@ import {
   Transcript,
   type AgentSession,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
   type JsonObject,
   type ResponseFormat,
   type UserPart,
@@ -45,6 +45,6 @@ export async function askRole(session: AgentSession, deps: Dependencies, call: R
 }
 
 /** What an architecture says of itself: `plan.created`. */
-export function note(architecture: string, name: string, data: JsonObject = {}): EventDraft {
+export function note(architecture: string, name: string, data: JsonObject = {}): ToldEvent {
   return eventDraft("architecture_event", { architecture, name: `${architecture}.${name}`, data });
 }

@@ -7,7 +7,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
   type JsonObject,
   type Tool,
   type ToolOutput,
@@ -74,7 +74,7 @@ export class Supervisor implements Architecture {
     this.#remember = remember;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const dealings = this.#dealings.get(session) ?? new Dealings();
     this.#dealings.set(session, dealings);
     yield note(this.name, "workers_ready", { workers: this.#workers.names });

@@ -6,7 +6,7 @@ import {
   type Architecture,
   type ChatMessage,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
   type JsonSchema,
   type JsonValue,
   type WorkerBrief,
@@ -119,11 +119,11 @@ export class Swarm implements Architecture {
     this.#detectCycles = detectCycles;
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     return boundByWorkers(session, this.#go(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     await this.#acceptSchemas(deps);
     const question = await questionOf(session, deps, prompt);
     const path = [this.#entry];

@@ -1,4 +1,4 @@
-import type { AgentSession, Architecture, Dependencies, EventDraft, JsonObject } from "../../kernel/index.ts";
+import type { AgentSession, Architecture, Dependencies, ToldEvent, JsonObject } from "../../kernel/index.ts";
 import { countOf, scoreOf } from "./bound.ts";
 import { scoreIn } from "./json-answer.ts";
 import { listedIn } from "./listed-text.ts";
@@ -53,7 +53,7 @@ export class TreeOfThoughts implements Architecture {
     };
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const { depth, beam, minScore, solvedScore } = this.#options;
     const question = await questionOf(session, deps, prompt);
     const search: Search = { session, deps, question };

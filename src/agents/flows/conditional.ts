@@ -6,7 +6,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
 } from "../../kernel/index.ts";
 import { endWith, hire, saidFor } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
@@ -37,7 +37,7 @@ export class ConditionalFlow implements Architecture {
     this.#options = options;
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
@@ -46,7 +46,7 @@ export class ConditionalFlow implements Architecture {
     return { ifTrue, ifFalse };
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const { ifTrue, ifFalse } = this.#options;
     const flow = this.name;
     const question = await questionOf(session, deps, prompt);

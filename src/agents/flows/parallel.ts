@@ -4,7 +4,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type EventDraft,
+  type ToldEvent,
   type RunContext,
 } from "../../kernel/index.ts";
 import { answerOf, hire, stopIfSpent, type WorkerEnd } from "../architectures/hire.ts";
@@ -49,7 +49,7 @@ export class ParallelFlow implements Architecture {
     this.#merge = merge;
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
@@ -57,7 +57,7 @@ export class ParallelFlow implements Architecture {
     return workersOf(this.#branches);
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const flow = this.name;
     const question = await questionOf(session, deps, prompt);
     const told = briefOf(prompt, question);

@@ -1,4 +1,4 @@
-import type { Agent, AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
+import type { Agent, AgentSession, Architecture, Dependencies, ToldEvent } from "../../kernel/index.ts";
 import { answerOf, hire } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
 import { briefOf, endStatus, flowSteps, joined, workersOf, type FlowStep } from "./flow-step.ts";
@@ -19,7 +19,7 @@ export class SequentialFlow implements Architecture {
     this.#steps = flowSteps(this.name, "steps", steps);
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
@@ -27,7 +27,7 @@ export class SequentialFlow implements Architecture {
     return workersOf(this.#steps);
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const flow = this.name;
     const question = await questionOf(session, deps, prompt);
     const said = [prompt];

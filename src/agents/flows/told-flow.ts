@@ -1,7 +1,7 @@
 import {
   eventDraft,
   type AgentSession,
-  type EventDraft,
+  type ToldEvent,
   type FlowEvents,
   type RunStatus,
 } from "../../kernel/index.ts";
@@ -12,8 +12,8 @@ import { stopOf } from "../closing.ts";
 export async function* toldFlow(
   flow: string,
   session: AgentSession,
-  work: AsyncIterable<EventDraft>,
-): AsyncIterable<EventDraft> {
+  work: AsyncIterable<ToldEvent>,
+): AsyncIterable<ToldEvent> {
   yield eventDraft("flow_start", { flow });
   try {
     yield* boundByWorkers(session, work);
@@ -26,11 +26,11 @@ export async function* toldFlow(
   yield eventDraft("flow_end", { flow, status: interrupted ? bound : "completed" });
 }
 
-export function stepStart(data: FlowEvents["flow_step_start"]): EventDraft {
+export function stepStart(data: FlowEvents["flow_step_start"]): ToldEvent {
   return eventDraft("flow_step_start", data);
 }
 
-export function stepEnd(data: FlowEvents["flow_step_end"]): EventDraft {
+export function stepEnd(data: FlowEvents["flow_step_end"]): ToldEvent {
   return eventDraft("flow_step_end", data);
 }
 

@@ -1,4 +1,4 @@
-import type { Agent, AgentSession, Architecture, Dependencies, EventDraft } from "../../kernel/index.ts";
+import type { Agent, AgentSession, Architecture, Dependencies, ToldEvent } from "../../kernel/index.ts";
 import { countOf } from "../architectures/bound.ts";
 import { note } from "../architectures/role-call.ts";
 import { toldFlow } from "./told-flow.ts";
@@ -32,7 +32,7 @@ export class WorkflowFlow implements Architecture {
     };
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
@@ -45,7 +45,7 @@ export class WorkflowFlow implements Architecture {
     return this.graph.agents();
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EventDraft> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
     const schedule = new WorkflowSchedule(this.graph, this.#bounds);
     const met = await new WorkflowWalk(this.graph, schedule, session, deps).toTheEnd(prompt);
     const { visits, arrivedAtEnd: value = "" } = schedule;

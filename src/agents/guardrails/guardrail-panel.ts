@@ -2,7 +2,7 @@ import {
   eventDraft,
   Fault,
   stopsTask,
-  type EventDraft,
+  type ToldEvent,
   type Guardrail,
   type GuardrailDecision,
   type GuardrailStage,
@@ -14,7 +14,7 @@ export interface Hearing {
   /** `undefined`: it has no say at this stage. */
   readonly ask: (guardrail: Guardrail) => GuardrailDecision | Promise<GuardrailDecision> | undefined;
   /** Where decisions and errors are told. */
-  readonly tell: (event: EventDraft) => void;
+  readonly tell: (event: ToldEvent) => void;
 }
 
 export interface Objection {

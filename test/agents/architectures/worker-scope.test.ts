@@ -13,6 +13,8 @@ import {
   noUsage,
   type Architecture,
   type Dependencies,
+  type EventDraft,
+  type ToldEvent,
   type Tool,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -201,7 +203,7 @@ test.each([
     const { result, events } = await think({
       model: scriptedModel(["never"]),
       architecture: architecture(async function* own(session) {
-        yield draft;
+        yield draft as EventDraft as ToldEvent;
         session.output = "done";
       }),
     });
