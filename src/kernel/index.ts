@@ -136,6 +136,7 @@ export {
   type AgentId,
   agentNameOf,
   conversationOf,
+  forkSessionId,
   formatAgentId,
   formatRunId,
   formatSessionId,
