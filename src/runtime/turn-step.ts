@@ -157,7 +157,7 @@ function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn
 }
 
 /** Whether it was taken in this task: whoever has it began an invocation there. */
-export function isTurnOf(runner: TaskRunner, turn: Turn): boolean {
+export function isTurnOf(runner: TaskRunner, turn: unknown): boolean {
   return TakenTurn.isOf(runner, turn);
 }
 
@@ -184,8 +184,8 @@ class TakenTurn implements Turn {
     this.#runner = runner;
   }
 
-  static isOf(runner: TaskRunner, turn: Turn): boolean {
-    return #runner in turn && turn.#runner === runner;
+  static isOf(runner: TaskRunner, turn: unknown): boolean {
+    return typeof turn === "object" && turn !== null && #runner in turn && turn.#runner === runner;
   }
 }
 
