@@ -251,7 +251,8 @@ export class Agent implements HostedAgent {
   /** Invokes it again and again in one session, until what it says will do. */
   async runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
     const { clock } = options.runtime ?? (await this.#runtime());
-    return runUntil({ invoke: (next, each) => this.invoke(next, each), clock }, input, options);
+    const deadlineMs = this.budget?.deadlineMs ?? null;
+    return runUntil({ invoke: (next, each) => this.invoke(next, each), clock, deadlineMs }, input, options);
   }
 
   protected streamAs<Result>(
