@@ -5,7 +5,6 @@ import {
   indexInSaid,
   saidAfter,
   saidEntries,
-  saidEntry,
   saidId,
   type AgentId,
   type EntryVisibility,
@@ -85,8 +84,8 @@ export class SessionRow {
 
   #say({ said, visibility, ...change }: Say): void {
     const { messages } = said;
-    let known = 0;
-    while (known < messages.length && this.has(saidEntry(said, known).id)) known++;
+    let known = this.#said.some(({ stem }) => stem === said.stem) ? messages.length : 0;
+    while (known > 0 && !this.has(saidId(said, known - 1))) known--;
     if (known === 0) {
       this.#said.push(said);
       this.#place({ said, visibility }, messages.length, said.at);

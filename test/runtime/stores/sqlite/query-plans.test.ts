@@ -88,8 +88,7 @@ async function doEverything(store: Store): Promise<void> {
   for (let round = 0; round < store.inbox.settings.maxDeliveries; round++)
     await store.inbox.nack(reader, ["dead"]);
   await store.inbox.redeliver(reader);
-  await store.inbox.ack(reader, ["m"], 1);
-  await store.inbox.collect({ acknowledgedBefore: 9 });
+  await store.inbox.ack(reader, ["m"]);
   await store.topics.followers(topicId);
   await store.mailbox.read(runId);
   await store.sessions.read(sessionId);
