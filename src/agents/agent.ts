@@ -290,7 +290,8 @@ export class Agent implements HostedAgent {
     { runtime, timeoutMs, output, ...options }: InvokeOptions & { readonly streaming?: boolean } = {},
   ): Promise<RunHandle> {
     const at = runtime ?? (await this.#runtime());
-    const { budget = {} } = options;
+    // Callers without types say so that there is none.
+    const budget = options.budget ?? {};
     const deadlineMs =
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
@@ -303,7 +304,7 @@ export class Agent implements HostedAgent {
     const asked = output === undefined ? input : { ...requestOf(input), output };
     return at.submit(this, asked as JsonValue, {
       ...options,
-      ...(deadlineMs != null && { budget: { ...budget, deadlineMs } }),
+      budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
     });
   }
 
