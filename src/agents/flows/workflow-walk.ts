@@ -9,7 +9,7 @@ import {
   type RunContext,
   type StepContext,
 } from "../../kernel/index.ts";
-import { answerOf, hire, type WorkerEnd } from "../architectures/hire.ts";
+import { answerOf, hire } from "../architectures/hire.ts";
 import { questionOf, type Question } from "../architectures/question.ts";
 import { briefOf, inFormWanted, joined } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
@@ -26,7 +26,7 @@ export class WorkflowWalk {
   readonly #deps: Dependencies;
   readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
   /** At work. */
-  readonly #hired = new Set<Promise<WorkerEnd>>();
+  readonly #underWay = new Set<Promise<void>>();
   #question: Question | undefined;
 
   constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
@@ -60,12 +60,30 @@ export class WorkflowWalk {
       const visit = await this.#calls.get(node)?.promise;
       if (visit === undefined) return;
       this.#calls.set(node, Promise.withResolvers());
-      const value = await this.#visit(visit, ctx);
-      this.#show(value);
-      this.#schedule.pass(node, value, await this.#choose(ctx, node, value));
-      this.#show(value);
-      this.#callOn();
+      await this.#amongOthers(this.#pass(visit, ctx));
     }
+  }
+
+  /** B5: who is stopped leaves together with the others, who are stopped as well: given up, they would not be heard. */
+  async #amongOthers(passing: Promise<void>): Promise<void> {
+    this.#underWay.add(passing);
+    try {
+      await passing;
+    } catch (error) {
+      if (isStopped(this.#deps.ctx)) await Promise.allSettled(this.#underWay);
+      throw error;
+    } finally {
+      this.#underWay.delete(passing);
+    }
+  }
+
+  async #pass(visit: Visit, ctx: RunContext): Promise<void> {
+    const { node } = visit;
+    const value = await this.#visit(visit, ctx);
+    this.#show(value);
+    this.#schedule.pass(node, value, await this.#choose(ctx, node, value));
+    this.#show(value);
+    this.#callOn();
   }
 
   /** B5: what came to the end is the answer so far; before that, whatever there is. */
@@ -88,8 +106,9 @@ export class WorkflowWalk {
     const { node: step, input } = visit;
     const node = this.#graph.node(step);
     ctx.tell(stepStart({ flow, step }));
+    let said: JsonValue | undefined;
     try {
-      const said = typeof node === "function" ? undefined : await this.#hire(node, visit, ctx);
+      if (typeof node !== "function") said = await this.#hire(node, visit, ctx);
       return await ctx.step(
         step,
         async (inside) => {
@@ -100,7 +119,9 @@ export class WorkflowWalk {
         { input },
       );
     } catch (error) {
-      ctx.tell(stepEnd({ flow, step, status: statusOf(error) }));
+      // A stop that comes when it has answered does not make it unsaid.
+      const status = said === undefined ? statusOf(error) : "completed";
+      ctx.tell(stepEnd({ flow, step, status }));
       throw error;
     }
   }
@@ -116,23 +137,12 @@ export class WorkflowWalk {
     const heard = (words: string): void => {
       if (this.#session.output === "") this.#session.output = words;
     };
-    const end = await this.#ended(hire(deps, { worker, input, heard }));
+    const end = await hire(deps, { worker, input, heard });
     if (end.kind === "stopped") heard(end.text);
     const text = answerOf(deps, node, end);
-    return end.kind === "answered" ? end.output : text;
-  }
-
-  /** B5: who is stopped leaves together with the others, who are stopped as well: given up, they would not be heard. */
-  async #ended(hired: Promise<WorkerEnd>): Promise<WorkerEnd> {
-    this.#hired.add(hired);
-    try {
-      return await hired;
-    } catch (error) {
-      if (error instanceof CancellationError) await Promise.allSettled(this.#hired);
-      throw error;
-    } finally {
-      this.#hired.delete(hired);
-    }
+    if (end.kind !== "answered") return text;
+    this.#show(end.output);
+    return end.output;
   }
 
   async #choose(ctx: RunContext, from: string, value: JsonValue): Promise<readonly string[]> {
@@ -156,17 +166,32 @@ export class WorkflowWalk {
   }
 }
 
+/** J5: what it throws when it was told to stop is the stop, so that whoever goes on begins it anew. */
 async function work(node: NodeFunction, { input, visit }: Visit, inside: StepContext): Promise<JsonValue> {
   const { idempotencyKey, signal } = inside;
-  return node(input, {
-    text: wordsOf(input),
-    visit,
-    idempotencyKey,
-    signal,
-    get ctx() {
-      return inside.ctx;
-    },
-  });
+  try {
+    return await node(input, {
+      text: wordsOf(input),
+      visit,
+      idempotencyKey,
+      signal,
+      get ctx() {
+        return inside.ctx;
+      },
+    });
+  } catch (error) {
+    if (signal.reason instanceof CancellationError) throw signal.reason;
+    throw error;
+  }
+}
+
+function isStopped(ctx: RunContext): boolean {
+  try {
+    ctx.check();
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** Thrown by one branch to end them all; no fault, for nothing failed. */
@@ -179,8 +204,7 @@ class BoundReached extends Error {
   }
 }
 
-/** A list of texts with blank lines between, other values as JSON. */
-/** A list of texts is what several said. */
+/** A list of texts is what several said: with blank lines between. Other values as JSON. */
 function wordsOf(value: JsonValue): string {
   if (Array.isArray(value) && value.every((each) => typeof each === "string")) return joined(value);
   return jsonText(value);
