@@ -27,6 +27,9 @@ export class WorkflowWalk {
   readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
   /** At work. */
   readonly #underWay = new Set<Promise<void>>();
+  /** What nodes had said when they were stopped, by name. */
+  readonly #heard = new Map<string, string>();
+  #last: { readonly visit: Visit; readonly value: JsonValue } | undefined;
   #question: Question | undefined;
 
   constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
@@ -80,15 +83,29 @@ export class WorkflowWalk {
   async #pass(visit: Visit, ctx: RunContext): Promise<void> {
     const { node } = visit;
     const value = await this.#visit(visit, ctx);
-    this.#show(value);
+    this.#note(visit, value);
     this.#schedule.pass(node, value, await this.#choose(ctx, node, value));
-    this.#show(value);
+    this.#show();
     this.#callOn();
   }
 
-  /** B5: what came to the end is the answer so far; before that, whatever there is. */
-  #show(value: JsonValue): void {
-    this.#session.output = wordsOf(this.#schedule.arrivedAtEnd ?? value);
+  /** Of visits that do not build upon each other, the node's that was declared first, whoever was quicker. */
+  #note(visit: Visit, value: JsonValue): void {
+    const { names } = this.#graph;
+    const last = this.#last?.visit;
+    const isLater =
+      last === undefined ||
+      visit.depth > last.depth ||
+      (visit.depth === last.depth && names.indexOf(visit.node) <= names.indexOf(last.node));
+    if (isLater) this.#last = { visit, value };
+    this.#show();
+  }
+
+  /** B5: what came to the end is the answer so far; before that what the last node came to, or else what the first had said by then. */
+  #show(): void {
+    const value = this.#schedule.arrivedAtEnd ?? this.#last?.value ?? "";
+    const said = this.#graph.names.map((name) => this.#heard.get(name) ?? "");
+    this.#session.output = [wordsOf(value), ...said].find((words) => words !== "") ?? "";
   }
 
   #callOn(): void {
@@ -126,22 +143,23 @@ export class WorkflowWalk {
     }
   }
 
-  async #hire(worker: Agent, { node, visit, input: given }: Visit, ctx: RunContext): Promise<JsonValue> {
+  async #hire(worker: Agent, visited: Visit, ctx: RunContext): Promise<JsonValue> {
+    const { node, visit, input: given } = visited;
     const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
     const prompt = wordsOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
     const question = this.#question;
     const told = isFirst && question !== undefined ? briefOf(prompt, question) : prompt;
     const input = question !== undefined && this.#graph.answers(node) ? inFormWanted(told, question) : told;
-    // B5: better than nothing, where nothing has come to its end.
     const heard = (words: string): void => {
-      if (this.#session.output === "") this.#session.output = words;
+      this.#heard.set(node, words);
+      this.#show();
     };
     const end = await hire(deps, { worker, input, heard });
     if (end.kind === "stopped") heard(end.text);
     const text = answerOf(deps, node, end);
     if (end.kind !== "answered") return text;
-    this.#show(end.output);
+    this.#note(visited, end.output);
     return end.output;
   }
 

@@ -204,6 +204,51 @@ describe("a stop that comes while functions and agents are at work", () => {
     expect(ends.toSorted()).toEqual([`a ${status}`, `end ${status}`, `one ${status}`, `two ${status}`]);
   });
 
+  test.each([
+    [["a", "b"], "of a"],
+    [["b", "a"], "of a"],
+    [["b", "next", "a"], "of next"],
+  ] as const)(
+    "its output is by the order of its nodes, and not by who was quicker: %j",
+    async (order, output) => {
+      const gates = {
+        a: Promise.withResolvers<string>(),
+        b: Promise.withResolvers<string>(),
+        next: Promise.withResolvers<string>(),
+      };
+      const flow = new Workflow({
+        name: "w",
+        nodes: {
+          last: () => "late",
+          a: () => gates.a.promise,
+          b: () => gates.b.promise,
+          next: () => gates.next.promise,
+          waits: () => new Promise<never>(() => {}),
+        },
+        edges: [
+          [START, "a"],
+          [START, "b"],
+          [START, "waits"],
+          ["b", "next"],
+          ["a", "last"],
+          ["next", "last"],
+          ["waits", "last"],
+          ["last", END],
+        ],
+      });
+      const { runtime, ended, clock } = await company({ stopGraceMs: 100 });
+      const run = await runtime.submit(flow, "x");
+      for (const node of order) {
+        gates[node].resolve(`of ${node}`);
+        for await (const event of run.events())
+          if (event.type === "flow_step_end" && event.data.step === node) break;
+      }
+      await run.cancel("enough");
+      await clock.advance(100);
+      expect((await ended(run)).result).toMatchObject({ status: "cancelled", output });
+    },
+  );
+
   test("J5: resumed, the functions that obeyed it begin anew", async () => {
     const [one, two] = [obedient(), obedient()];
     const runtime = await openBench();
