@@ -36,19 +36,35 @@ function hasTool(value: JsonValue): value is JsonObject {
 }
 
 function callsIn(list: readonly JsonValue[]): readonly PlannedCall[] {
-  const ids = new Set<string>();
-  return list.flatMap((each, index) => {
-    if (!isJsonObject(each) || (!hasTool(each) && writtenArgs(each) === undefined)) return [];
-    const { id, tool } = each;
-    // An id that is there already would hide what stands under it.
-    const given = typeof id === "string" || typeof id === "number" ? String(id).trim() : "";
-    let own = given !== "" && !ids.has(given) ? given : `E${index + 1}`;
-    while (ids.has(own)) own = `${own}_`;
-    ids.add(own);
-    const named = { id: own, tool: typeof tool === "string" ? tool.trim() : "" };
-    if (named.tool === "") return [{ ...named, args: {}, problem: "the plan names no tool for it" }];
-    return [{ ...named, ...argsIn(each) }];
+  const calls = list.map((each) => (isCall(each) ? each : undefined));
+  const written = calls.map((call) => (call === undefined ? "" : writtenId(call)));
+  const taken = new Set<string>();
+  const shared = new Set([""]);
+  for (const each of written) (taken.has(each) ? shared : taken).add(each);
+  return calls.flatMap((call, index) => {
+    if (call === undefined) return [];
+    const given = written[index] ?? "";
+    const id = shared.has(given) ? freeId(index, taken) : given;
+    taken.add(id);
+    const tool = typeof call["tool"] === "string" ? call["tool"].trim() : "";
+    if (tool === "") return [{ id, tool, args: {}, problem: "the plan names no tool for it" }];
+    return [{ id, tool, ...argsIn(call) }];
   });
+}
+
+function isCall(value: JsonValue): value is JsonObject {
+  return isJsonObject(value) && (hasTool(value) || writtenArgs(value) !== undefined);
+}
+
+function writtenId({ id }: JsonObject): string {
+  return typeof id === "string" || typeof id === "number" ? String(id).trim() : "";
+}
+
+/** For a call without an id, or with another's: what names that one, or both, must not mean this one. */
+function freeId(index: number, taken: ReadonlySet<string>): string {
+  let id = `E${index + 1}`;
+  while (idOf(taken, id) !== undefined) id = `${id}_`;
+  return id;
 }
 
 /** As models call them. */
