@@ -108,9 +108,9 @@ export function levelsOf(calls: readonly PlannedCall[]): readonly (readonly Plan
 /** What calls gave, by id. `undefined`: one that was not made. */
 export type Known = ReadonlyMap<string, string | undefined>;
 
-/** The arguments with what is known in place of its placeholder, anywhere in them; what is not known stays as it is written. */
-export function filledIn<Value extends JsonValue>(value: Value, known: Known): Value {
-  return filled(value, known) as Value;
+/** The arguments with what is known in place of its placeholder, anywhere in them, names of members included; what is not known stays as it is written. */
+export function filledIn(args: JsonObject, known: Known): JsonObject {
+  return filledMembers(args, known);
 }
 
 /** Placeholders for which nothing is known. */
@@ -119,11 +119,19 @@ export function unknownIn(args: JsonObject, known: Known): readonly string[] {
 }
 
 function filled(value: JsonValue, known: Known): JsonValue {
-  if (typeof value === "string")
-    return value.replaceAll(placeholder, (written, name: string) => givenFor(name.trim(), known) ?? written);
+  if (typeof value === "string") return filledText(value, known);
   if (Array.isArray(value)) return value.map((each: JsonValue) => filled(each, known));
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, known)]));
+  return isJsonObject(value) ? filledMembers(value, known) : value;
+}
+
+function filledMembers(value: JsonObject, known: Known): JsonObject {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [filledText(key, known), filled(each, known)]),
+  );
+}
+
+function filledText(text: string, known: Known): string {
+  return text.replaceAll(placeholder, (written, name: string) => givenFor(name.trim(), known) ?? written);
 }
 
 function givenFor(name: string, known: Known): string | undefined {
@@ -141,7 +149,8 @@ function idOf(ids: { has(id: string): boolean }, name: string): string | undefin
 function namesIn(value: JsonValue): readonly string[] {
   if (typeof value === "string") return [...value.matchAll(placeholder)].map(([, name = ""]) => name.trim());
   if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap((each: JsonValue) => namesIn(each));
+  const keys = isJsonObject(value) ? Object.keys(value) : [];
+  return [...keys, ...Object.values(value)].flatMap((each: JsonValue) => namesIn(each));
 }
 
 function isDeeper(value: JsonValue, depth: number): boolean {

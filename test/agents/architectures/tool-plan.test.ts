@@ -124,6 +124,24 @@ describe("a plan of tool calls", () => {
     });
   });
 
+  test("is filled in also where the names of members are, which are needs like others", () => {
+    const args = { headers: { "X-{{E1}}": "{{E2}}", "{{E3}}": [{ "{{E4}}": 1 }] } };
+    const known = new Map([
+      ["E1", "one"],
+      ["E2", "two"],
+      ["E3", "__proto__"],
+    ]);
+    expect(unknownIn(args, known)).toEqual(["E4"]);
+    expect(JSON.stringify(filledIn(args, known))).toBe(
+      '{"headers":{"X-one":"two","__proto__":[{"{{E4}}":1}]}}',
+    );
+    const calls = [
+      { id: "E2", tool: "b", args: { "{{E1}}": "x" } },
+      { id: "E1", tool: "a", args: {} },
+    ];
+    expect(levelsOf(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["E1"], ["E2"]]);
+  });
+
   test("may call its calls what it likes", () => {
     const first = { id: " étape 1 ", tool: "a", args: {} };
     const second = { id: "__proto__", tool: "a", args: { x: "{{ étape 1 }}" } };
