@@ -56,6 +56,10 @@ describe("what a model wrote", () => {
     expect(scoreIn(text)).toBe(score);
   });
 
+  test("plans within plans are opened only so far", () => {
+    expect(listedIn(`${'{"plan":'.repeat(20_000)}["a"]${"}".repeat(20_000)}`)).toBe(undefined);
+  });
+
   test("many lists among its words are each read once", () => {
     expect([...jsonValuesIn("[1,2] ".repeat(50_000))]).toHaveLength(50_000);
   });
@@ -85,6 +89,18 @@ describe("what a model wrote", () => {
     ['{"plan": [], "steps": ["a"]}', ["a"]],
     ['{"1": "a", "2": {"step": "b"}}', ["a", "b"]],
     ['{"step_1": "a", "step_2": "b"}', ["a", "b"]],
+    ['{"1": "a", "2": "b", "notes": "x, and much more of it"}', ["a", "b"]],
+    ['{"title": "T", "step 1": "a", "step 2": "b", "notes": ["x"]}', ["a", "b"]],
+    ['{"steps": {"1": "a", "2": "b"}}', ["a", "b"]],
+    ['{"plan": {"steps": {"step_1": {"task": "a"}, "step_2": {"task": "b"}}}}', ["a", "b"]],
+    ['{"plan": {"phase 1": ["a", "b"], "phase 2": ["c"]}}', ["a", "b", "c"]],
+    ['{"phase 1": ["a", "b"], "phase 2": ["c"], "risks": ["r"]}', ["a", "b", "c"]],
+    ['{"plan": {"risks": ["r"], "Week_1": ["a"], "Week_2": ["b"]}}', ["a", "b"]],
+    ['{"1": ["a", "b"], "2": ["c"]}', ["a", "b", "c"]],
+    ['{"tasks": {"backend": ["a", "b"], "frontend": ["c"]}}', ["a", "b", "c"]],
+    ['{"tasks": {"backend": [], "frontend": []}}', []],
+    ['{"plan": {"notes": ["n"], "steps": ["a", "b"]}}', ["a", "b"]],
+    ['{"steps": {"first": "a", "then": "b"}}', undefined],
     ["{}", undefined],
     ['{"assumptions": [], "what": []}', []],
     ['{"assumptions": [], "numbers": [1]}', undefined],
