@@ -81,8 +81,8 @@ export interface Sessions {
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   /**
-   * With those within it (`sessionWithin`). S5: while a run is under way in it nothing is, and that run is the answer; no run can begin
-   * between the look and the deletion.
+   * With those within it (`sessionWithin`). S5: while a run is under way in it, or has ended and has mail that it has not read (it
+   * may be told to go on), nothing is, and that run is the answer; no run can begin between the look and the deletion.
    */
   delete(sessionId: SessionId): Promise<RunSummary | undefined>;
   /**

@@ -285,6 +285,23 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     expect(await store.sessions.list()).toEqual([]);
   });
 
+  test("S5: nor is one in which a run has ended that was told to go on", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.sessions.apply([append(entry("a", null))]);
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    await store.leases.release(lease, { kind: "ended" });
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "user", at: 3, body: { type: "resume" } });
+    const run = await store.sessions.delete(sessionId);
+    expect([run?.runId, run?.endedAt]).toEqual([lease.runId, 2]);
+    expect((await store.sessions.read(sessionId)).length).toBe(1);
+    const [again] = await store.leases.claim({ workerId: lease.workerId, limit: 1, now: 4 });
+    if (again === undefined) throw new Error("nobody may have it");
+    await store.journal.append(again, { number: 2, at: 5, mailThrough: 0 });
+    expect(await store.sessions.delete(sessionId)).toBeUndefined();
+    expect(await store.sessions.read(sessionId)).toEqual([]);
+  });
+
   test("S5: whoever begins a run while its session is deleted is refused or comes after it, and keeps what was said", async () => {
     const store = await open();
     const record = runRecord("b");

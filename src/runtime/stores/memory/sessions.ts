@@ -58,7 +58,9 @@ export class MemorySessions implements Sessions {
   }
 
   async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
-    const run = this.#tables.ofSession.get(sessionId)?.find(({ end }) => end === null);
+    const run = this.#tables.ofSession
+      .get(sessionId)
+      ?.find(({ end, mail }) => end === null || mail.length > 0);
     if (run !== undefined) return summaryOf(run);
     this.#rows.delete(sessionId);
     const within = sessionWithin(sessionId, "");
