@@ -86,8 +86,8 @@ export interface Sessions {
    */
   delete(sessionId: SessionId): Promise<RunSummary | undefined>;
   /**
-   * Deletes those that nobody named (`isUnnamedSession`) and nobody came back to: one run alone wrote to them, which is gone by now, and their
-   * `updatedAt` is before this (epoch milliseconds). With them those of the workers in them, each by the same rule. How many.
+   * Deletes those that nobody named (`isUnnamedSession`) and nobody came back to, with those within them (`sessionWithin`): that run alone wrote
+   * to it and to each of them, it is gone by now, and the `updatedAt` of all is before this (epoch milliseconds). All go or none. How many.
    */
   collect(options: { readonly unnamedBefore: number }): Promise<number>;
 }

@@ -65,6 +65,35 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     expect(left.toSorted()).toEqual(kept.map(([session]) => session).toSorted());
   });
 
+  test("a session within such a one goes when it does, and not before", async () => {
+    const { sessions } = await open();
+    const say = (session: SessionId, by: string, at = 1): Promise<void> =>
+      sessions.apply([append({ ...entry(by, null, at), runId: formatRunId(by) }, session)]);
+    const of = (name: string): [SessionId, SessionId] => {
+      const whole = unnamedSessionId(formatRunId(name));
+      return [whole, sessionWithin(whole, "worker")];
+    };
+    // Somebody came back, and the worker had nothing to do; somebody came back, and only the worker kept it.
+    const [returned, idle] = of("returned");
+    for (const session of [returned, idle]) await say(session, "returned");
+    await say(returned, "other");
+    const [silent, busy] = of("silent");
+    for (const session of [silent, busy]) await say(session, "silent");
+    await say(busy, "other");
+    const [early, late] = of("early");
+    await say(early, "early");
+    await say(late, "early", 5);
+    // That of its conversation was not to be kept.
+    const [, lone] = of("lone");
+    await say(lone, "lone");
+    const left = async (): Promise<readonly SessionId[]> =>
+      (await sessions.list()).map((each) => each.sessionId).toSorted();
+    expect(await sessions.collect({ unnamedBefore: 5 })).toBe(1);
+    expect(await left()).toEqual([returned, idle, silent, busy, early, late].toSorted());
+    expect(await sessions.collect({ unnamedBefore: 6 })).toBe(2);
+    expect(await left()).toEqual([returned, idle, silent, busy].toSorted());
+  });
+
   test("a session that a commit begins is as new as the commit, however old what is said in it is", async () => {
     const store = await open();
     const begun = unnamedSessionId(runId);

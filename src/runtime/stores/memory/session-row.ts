@@ -55,12 +55,9 @@ export class SessionRow {
     return false;
   }
 
-  /** Whose it is, if one run wrote all there is. */
-  get onlyRunId(): RunId | undefined {
-    const [first] = this.#placed;
-    const runId = first === undefined ? null : writtenIn(first).runId;
-    if (runId === null || this.#placed.some((placed) => writtenIn(placed).runId !== runId)) return undefined;
-    return runId;
+  /** Whether this run wrote all there is. */
+  isOnlyOf(runId: RunId): boolean {
+    return this.#placed.every((placed) => writtenIn(placed).runId === runId);
   }
 
   /** The change that brought an entry stands for it, where it says all there is to say: a session has many. */
