@@ -98,6 +98,7 @@ CREATE TABLE sessions (
     updated_at INTEGER NOT NULL
   );
 CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
+CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE session_id >= 'ses_run_' AND session_id < 'ses_run`';
 CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY CHECK (id / 4194304 = session),

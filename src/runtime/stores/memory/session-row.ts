@@ -51,12 +51,9 @@ export class SessionRow {
     return this.#ids.has(id) || this.#said.has(id);
   }
 
-  /** Whose it is, if one run wrote all there is. */
-  get onlyRunId(): RunId | undefined {
-    const [first] = this.#placed;
-    const runId = first === undefined ? null : writtenIn(first).runId;
-    if (runId === null || this.#placed.some((placed) => writtenIn(placed).runId !== runId)) return undefined;
-    return runId;
+  /** Whether this run wrote all there is. */
+  isOnlyOf(runId: RunId): boolean {
+    return this.#placed.every((placed) => writtenIn(placed).runId === runId);
   }
 
   /** The change that brought an entry stands for it, where it says all there is to say: a session has many. */
@@ -81,7 +78,7 @@ export class SessionRow {
 
   #say({ said, visibility, ...change }: Say): void {
     const { messages } = said;
-    let known = this.#said.some(({ stem }) => stem === said.stem) ? messages.length : 0;
+    let known = this.#said.knows(said.stem) ? messages.length : 0;
     while (known > 0 && !this.has(saidId(said, known - 1))) known--;
     if (known === 0) {
       this.#said.add(said);

@@ -12,6 +12,9 @@ export function entriesOfSession(session: string): string {
   return `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
 }
 
+/** The condition that a row of `sessions` may be one that nobody named (`unnamedSessionId`): "`" is the sign after "_". */
+export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
+
 /**
  * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed. None has been
  * yet: until then, whoever changes what a file holds counts `unreleased` up.
@@ -133,6 +136,7 @@ const migrations: readonly string[] = [
     updated_at INTEGER NOT NULL
   );
   CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
+  CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE ${isUnnamed};
   CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
   CREATE TABLE entries (
     id INTEGER PRIMARY KEY CHECK (id / ${mostStrands} = session),
