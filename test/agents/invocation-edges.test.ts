@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { Agent, openRuntime, OrchestratorAgent, slidingWindow, tool } from "../../src/index.ts";
+import {
+  Agent,
+  openRuntime,
+  OrchestratorAgent,
+  slidingWindow,
+  tool,
+  type InvokeOptions,
+} from "../../src/index.ts";
 import {
   formatAgentId,
   formatSessionId,
@@ -283,4 +290,10 @@ describe("orders", () => {
     });
     expect(model.calls).toHaveLength(0);
   });
+});
+
+test("a budget that is null is none", async () => {
+  const agent = new Agent({ name: "scout", model: scriptedModel(["done"]) });
+  const options = { budget: null } as unknown as InvokeOptions;
+  expect(await agent.invoke("?", options)).toMatchObject({ output: "done" });
 });

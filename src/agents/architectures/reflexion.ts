@@ -67,7 +67,9 @@ export class Reflexion implements Architecture {
       const inner = deps.freshSession(`attempt_${attempt}`, withLessons(session.instructions, shown));
       const tried = trials.begin(inner);
       yield* this.#try(session, deps, { trials, tried, best });
-      if (isSilent(inner.output)) yield note("reflexion", "empty_answer", { attempt });
+      // One that ends on a call, such as to forward or hand over, gives what that gives.
+      if (isSilent(inner.output) && inner.messages.at(-1)?.role !== "tool")
+        yield note("reflexion", "empty_answer", { attempt });
       const { task } = trials;
       // B5: better than nothing, should the money end at the evaluator.
       trials.adopt(session, keptOf(best, tried));

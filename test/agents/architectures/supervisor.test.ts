@@ -102,6 +102,7 @@ describe("a supervisor", () => {
     const { result, notes } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "first" });
     expect(notes.filter((name) => name === "supervisor.forwarded")).toHaveLength(1);
+    expect(notes).not.toContain("reflexion.empty_answer");
   });
 
   test("what was to be forwarded is forgotten once something else is said", async () => {
