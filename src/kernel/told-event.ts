@@ -38,7 +38,12 @@ const toldWithTurn: ReadonlySet<EventType> = new Set(ofTurn);
 
 /** `isOfTurn`: whoever tells it has the turn of the invocation. */
 export function assertTold(draft: EventDraft, isOfTurn = false): void {
-  const { type } = Object(draft) as EventDraft;
+  if (typeof draft !== "object" || (draft as unknown) === null)
+    throw new Fault(
+      "invalid_argument",
+      `${describeValue(draft)} was told: what code tells, and what an architecture yields, must be an event, { type, data }`,
+    );
+  const { type } = draft;
   if (toldByCode.has(type) || (isOfTurn && toldWithTurn.has(type))) return;
   const whose = toldWithTurn.has(type)
     ? `${type} is told by the agent itself, with its turn: ctx.tell(event, turn)`

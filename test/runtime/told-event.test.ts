@@ -5,11 +5,13 @@ import {
   noUsage,
   Transcript,
   userMessage,
+  type Architecture,
   type EventDraft,
   type LlmRequest,
   type ToldEvent,
   type Turn,
 } from "../../src/kernel/index.ts";
+import { Agent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, setUp, simpleTool } from "./bench-runtime.ts";
 
@@ -177,4 +179,27 @@ it("J10: what a layer tells is JSON", async () => {
   });
   expect((await (await runtime.submit(worker, null)).result()).status).toBe("completed");
   expect(faults).toMatchObject([{ code: "not_json" }]);
+});
+
+it.each([
+  [undefined, "undefined"],
+  [null, "null"],
+  ["turn_start", '"turn_start"'],
+])("says what must be told in place of %j, also to an architecture that yields it", async (told, shown) => {
+  const architecture: Architecture = {
+    name: "own",
+    thinks: false,
+    declaredWorkers: () => ({}),
+    run: async function* () {
+      yield told as never;
+    },
+  };
+  const { runtime } = await setUp();
+  const run = await runtime.submit(new Agent({ name: "a", architecture }), "Go.");
+  expect((await run.result()).failure).toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining(
+      `${shown} was told: what code tells, and what an architecture yields, must be an event, { type, data }`,
+    ) as unknown,
+  });
 });

@@ -68,6 +68,7 @@ export function placed(operations: readonly ThoughtOperation[]): readonly Placed
     const { name = `op_${index + 1}` } = operation;
     const [before] = known.slice(-1);
     if (known.includes(name)) throw refused(`there are two operations named ${name}`);
+    const own = bounded(name, operation);
     const from =
       operation.do === "generate" ? [] : (operation.from ?? (before === undefined ? [] : [before]));
     if (operation.do !== "generate" && from.length === 0)
@@ -78,7 +79,7 @@ export function placed(operations: readonly ThoughtOperation[]): readonly Placed
         `operation ${name} works on ${unknown}, which does not stand before it; before it are: ${known.join(", ") || "none"}`,
       );
     known.push(name);
-    return { name, from, ...bounded(name, operation) };
+    return { name, from, ...own };
   });
 }
 

@@ -204,6 +204,10 @@ describe("Graph of Thoughts", () => {
       "threshold of operation op_2 of graphOfThoughts is 2: it must be a number from 0 to 1",
     ],
     [
+      [{ do: "dance" as "score" }],
+      'operation op_1 is to do "dance": it must be generate, score, keep_best, aggregate or refine',
+    ],
+    [
       [{ do: "generate" }, { do: "guess" as "score" }],
       'operation op_2 is to do "guess": it must be generate, score, keep_best, aggregate or refine',
     ],
