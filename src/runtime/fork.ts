@@ -92,7 +92,8 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
 
 /**
  * Named after the fork, so that whoever dies and forks again under its id forks into the same; nobody else is in it. Of an origin that was
- * given none it is one that nobody named either, and is let go of as those are.
+ * given none it is one that nobody named either, and is let go of as those are. An origin that came back to a session has what others said in
+ * it: like that session, its fork's stays.
  */
 async function freeSession({ sessions }: Store, runId: RunId, origin: RunRecord): Promise<SessionId> {
   const isUnnamed = isUnnamedSession(origin.sessionId, origin.runId);
