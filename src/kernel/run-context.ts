@@ -203,8 +203,12 @@ export interface RunContext {
 
   /** Hires an agent for a task of its own; does not wait for it. H6: not checked again on replay. */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;
-  /** A stop ends it when it has ended the child as well, and then says what that had to show (`CancellationError.childOutput`). */
+  /**
+   * A stop that the child was told of, too, ends it when it has ended the child as well, and then says what that had to show
+   * (`CancellationError.childOutput`). Any other ends it at once.
+   */
   join(handle: TaskHandle): Promise<TaskOutcome>;
+  /** A stop ends it at once, and has nobody's words: to hear each, `join` them in branches. */
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]>;
   /** C1: the task and everything below it. */
   cancel(handle: TaskHandle, reason: string): Promise<void>;

@@ -37,10 +37,11 @@ const toldByCode: ReadonlySet<EventType> = new Set(ofCode);
 const toldWithTurn: ReadonlySet<EventType> = new Set(ofTurn);
 
 /** `isOfTurn`: whoever tells it has the turn of the invocation. */
-export function assertTold(type: EventType, isOfTurn = false): void {
+export function assertTold(draft: EventDraft, isOfTurn = false): void {
+  const { type } = Object(draft) as EventDraft;
   if (toldByCode.has(type) || (isOfTurn && toldWithTurn.has(type))) return;
   const whose = toldWithTurn.has(type)
     ? `${type} is told by the agent itself, with its turn: ctx.tell(event, turn)`
-    : `${describeValue(type)} is no event that code may tell`;
+    : `${describeValue(type ?? draft)} is no event that code may tell`;
   throw new Fault("invalid_argument", `${whose}. What it may tell: ${ofCode.join(", ")}`);
 }

@@ -4,7 +4,6 @@ import {
   executionBudget,
   formatRunId,
   formatTaskId,
-  parseRunId,
   HistoryRetention,
   Supervision,
   tightenBudget,
@@ -40,11 +39,12 @@ export function newRun(
 ): NewRun {
   const { clock, ids } = owner;
   const { id: agentId } = agent;
-  const { metadata = nothing, messages = none, userId = null, channel, runId: wanted } = options;
+  const { metadata = nothing, messages = none, userId = null, channel } = options;
   assertJson(input, `the input of ${agentId}`);
   if (metadata !== nothing) assertJson(metadata, `the metadata of a run of ${agentId}`);
   const root = Supervision.root(agentId, {
-    ids: wanted === undefined ? ids : { next: () => parseRunId(wanted).slice("run_".length) },
+    ids,
+    runId: options.runId,
     executionBudget: budgetOf(agent, options),
     sessionId: options.sessionId,
     spawnBudget: seatsOf(agent, options),

@@ -5,7 +5,8 @@ import type { TaskRunner } from "./task-runner.ts";
 
 /**
  * C1, B5: a task that is stopped while it waits for a child leaves when the child has left, which was stopped with it. Then the stop says what
- * the child had to show. Part of leaving: not journaled, and for no longer than the child is given.
+ * the child had to show. Part of leaving: not journaled, and for no longer than the child is given. One that was not told to stop is not
+ * waited for: somebody else's, or, where a deadline has passed and nobody was told so far, a child's that goes on until then.
  */
 export async function stopWithWordsOf(
   child: TaskId,
@@ -13,8 +14,8 @@ export async function stopWithWordsOf(
   runner: TaskRunner,
   strand: Strand,
 ): Promise<CancellationError> {
-  // Past its deadline, and nobody was told so far: the child goes on until then.
-  if (!runner.token.cancelled) return stop;
+  const { cancelled, outcome: known } = runner.state.task(child);
+  if (cancelled === null && known === null) return stop;
   const left = Promise.withResolvers<undefined>();
   const call = runner.beginCall();
   // What the child has open is left when this is, so that it comes to its end then, or after as long again.

@@ -59,7 +59,7 @@ export class OpenStep {
 
   /** J10: for code around the step, which may tell what code may tell. */
   tellFromCode(draft: EventDraft): void {
-    assertTold(draft.type);
+    assertTold(draft);
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.tell(draft);
   }

@@ -70,7 +70,7 @@ export class RunObservers {
       input: record.input,
       clock: this.#owner.clock,
       tell: (draft) => {
-        assertTold(draft.type);
+        assertTold(draft);
         sealMadeJson(draft.data, `the data of event ${draft.type}`);
         if (!this.#log.tellObserved(taskId, draft)) this.#owner.onError(missed(agentId, draft));
       },

@@ -135,7 +135,7 @@ export class TaskContext implements RunContext {
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
   tell(draft: EventDraft, turn?: Turn): void {
-    assertTold(draft.type, turn !== undefined && isTurnOf(this.#runner, turn));
+    assertTold(draft, isTurnOf(this.#runner, turn));
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
   }

@@ -45,7 +45,7 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     const worker = sessionWithin(unnamed("gone"), "worker");
     await say(unnamed("gone"), of("a", "gone"));
     await say(worker, of("a", "gone"));
-    await say(unnamedSessionId(formatRunId("gone"), 2), of("a", "gone"));
+    await say(unnamedSessionId(formatRunId("gone"), "7f-3a_"), of("a", "gone"));
     const kept: readonly [SessionId, ...SessionEntry[]][] = [
       [sessionId, of("a", "gone")],
       [unnamed("late"), of("a", "late", 5)],

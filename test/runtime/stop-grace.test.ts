@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  Transcript,
-  userMessage,
-  type Agent,
-  type CancellationError,
-  type Model,
-  type RunContext,
-} from "../../src/kernel/index.ts";
+import { Transcript, userMessage, type Agent, type Model } from "../../src/kernel/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text, typesOf, until, type Bench } from "./bench-runtime.ts";
 
 const request = { transcript: Transcript.of([userMessage("hi")]), maxOutputTokens: 100 };
@@ -346,64 +339,4 @@ it("code that waits for a slot is told of the stop, and need not be given up", a
   expect(seen).toEqual(["finally"]);
   hold.resolve();
   expect((await hog.result()).status).toBe("completed");
-});
-
-describe("who waits for a child", () => {
-  const children = {
-    "that ends at once": [0, (ctx: RunContext) => ctx.waitForSignal("go")],
-    "whose call ignores it": [100, (ctx: RunContext) => ctx.step("wait", never)],
-    "whose code ignores it": [100, never],
-  } as const;
-
-  it.each(Object.entries(children))(
-    "leaves a stop with the words of one %s (C1, B5)",
-    async (_what, [graceMs, code]) => {
-      const child = agent("child", async (ctx) => {
-        ctx.report({ output: "so far" });
-        await code(ctx);
-      });
-      const { runtime, clock } = await setUp({ stopGraceMs: 100 });
-      const heard: unknown[] = [];
-      const parent = agent(
-        "parent",
-        async (ctx) => {
-          const spawned = await ctx.spawn(child.id, null);
-          if (spawned.kind === "refused") return;
-          try {
-            await ctx.join(spawned.handle);
-          } catch (error) {
-            heard.push((error as CancellationError).childOutput);
-            throw error;
-          }
-        },
-        { colleagues: [child] },
-      );
-      const run = await cancelled({ runtime } as Bench, parent);
-      await clock.advance(graceMs);
-      expect(await run.result()).toMatchObject({ status: "cancelled", output: null });
-      expect(heard).toEqual(["so far"]);
-    },
-  );
-
-  it("leaves without them where the child is left where it stands, and not before its code has had its say", async () => {
-    const child = agent("child", async (ctx) => {
-      await ctx.step("wait", never).catch(never);
-    });
-    const { runtime, clock } = await setUp({ stopGraceMs: 100 });
-    const heard: unknown[] = [];
-    const parent = agent(
-      "parent",
-      async (ctx) => {
-        const spawned = await ctx.spawn(child.id, null);
-        if (spawned.kind === "spawned") await ctx.join(spawned.handle).finally(() => heard.push("left"));
-      },
-      { colleagues: [child] },
-    );
-    const run = await cancelled({ runtime } as Bench, parent);
-    await clock.advance(100);
-    expect(heard).toEqual([]);
-    await clock.advance(100);
-    expect(await run.result()).toMatchObject({ status: "cancelled" });
-    expect(heard).toEqual(["left"]);
-  });
 });

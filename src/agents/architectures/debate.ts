@@ -60,10 +60,8 @@ export class Debate implements Architecture {
     let rounds = 0;
     for (; rounds < this.#rounds; rounds++) {
       yield note(this.name, "round_started", { round: rounds });
-      const heard = (text: string): void => {
-        if (session.output === "") session.output = text;
-      };
-      const ends = await hireAll(deps, this.#jobs(question, rounds, positions, heard));
+      const jobs = this.#jobs(question, rounds, positions, firstOf(session, this.#debaters.names));
+      const ends = await hireAll(deps, jobs);
       for (const [debater, end] of Object.entries(ends))
         yield note(this.name, "response", { round: rounds, debater, ...said(debater, end) });
       const spoken = answered(ends);
@@ -102,17 +100,29 @@ export class Debate implements Architecture {
     question: Question,
     round: number,
     positions: readonly Position[],
-    heard: NonNullable<Job["heard"]>,
+    heard: (name: string, text: string) => void,
   ): Readonly<Record<string, Job>> {
     const whole = this.#judge === undefined ? answerWanted(question) : wholeQuestion(question);
     const taking = round === 0 ? this.#debaters.names : positions.map(({ name }) => name);
     const jobs = taking.map((name): [string, Job] => {
       const member = this.#debaters.get(name);
       const input = round === 0 ? whole : { ...whole, prompt: rebuttal(question, name, positions) };
-      return [name, { worker: member.agent, input, options: hiring(member), heard }];
+      const own = (text: string): void => heard(name, text);
+      return [name, { worker: member.agent, input, options: hiring(member), heard: own }];
     });
     return Object.fromEntries(jobs);
   }
+}
+
+/** B5: what the first of them had said by then, whoever left first, where nothing whole was said before. */
+function firstOf(session: AgentSession, names: readonly string[]): (name: string, text: string) => void {
+  const heard = new Map<string, string>();
+  const isWhole = session.output !== "";
+  return (name, text) => {
+    heard.set(name, text);
+    const first = names.find((each) => heard.has(each)) ?? name;
+    if (!isWhole) session.output = heard.get(first) ?? "";
+  };
 }
 
 function rebuttal(

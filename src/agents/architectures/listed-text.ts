@@ -40,9 +40,15 @@ const listNames = new Set(["actions", "calls", "plan", "steps", "tasks", "though
 /** What stands under `1`, `2` or `step 1` is listed, too. */
 const number = /^(?:step[\s_-]*)?\d+$/iu;
 
+/** Of lists that are parts of one: `phase 1`, `Week_2`. */
+const partNumber = /^[\p{L}\s_-]*\d+$/u;
+
+/** A plan within a plan's steps, and no further. */
+const maxOpened = 2;
+
 /**
- * A list; of an object's lists the one whose name says so, or else the first in which something `fits`; an object that has none by itself,
- * as a list of one. Empty only where the list that is meant is empty, or all are. `undefined`: no list that is meant.
+ * A list; of an object's lists the one whose name says so, or else what is numbered, or else the first in which something `fits`; an object
+ * that has none by itself, as a list of one. Empty only where the list that is meant is empty, or all are. `undefined`: no list that is meant.
  */
 export function listIn(
   value: JsonValue,
@@ -50,17 +56,12 @@ export function listIn(
 ): readonly JsonValue[] | undefined {
   if (isList(value)) return value;
   if (!isJsonObject(value)) return undefined;
-  const lists = listsIn(value);
-  if (lists.length === 0) return isNumbered(value) ? Object.values(value) : [value];
+  const lists = listsIn(value, maxOpened);
+  if (lists.length === 0) return [value];
   const named = lists.filter(({ name }) => isListName(name));
   const isFit = ({ list }: NamedList): boolean => list.some(fits);
   const meant = named.find(isFit) ?? named.find(hasNothing) ?? lists.find(isFit);
   return meant?.list ?? (lists.every(hasNothing) ? [] : undefined);
-}
-
-function isNumbered(value: JsonObject): boolean {
-  const keys = Object.keys(value);
-  return keys.length > 0 && keys.every((key) => number.test(key));
 }
 
 function hasNothing({ list }: NamedList): boolean {
@@ -72,13 +73,31 @@ interface NamedList {
   readonly list: readonly JsonValue[];
 }
 
-/** Also those of a plan that is an object. */
-function listsIn(value: JsonObject): readonly NamedList[] {
-  return Object.entries(value).flatMap(([name, each]) => {
-    if (isList(each)) return [{ name, list: each }];
-    if (!isJsonObject(each) || !isListName(name)) return [];
-    return Object.entries(each).flatMap(([own, list]) => (isList(list) ? [{ name: own, list }] : []));
-  });
+/** What is numbered first, as one; also those of a plan that is an object. */
+function listsIn(value: JsonObject, opened: number): readonly NamedList[] {
+  const members = Object.entries(value);
+  const numbered = members.filter(isNumbered);
+  const others = members
+    .filter((member) => !isNumbered(member))
+    .flatMap(([name, each]) => {
+      if (isList(each)) return [{ name, list: each }];
+      return isJsonObject(each) && isListName(name) && opened > 0 ? opening(name, each, opened - 1) : [];
+    });
+  if (numbered.length === 0) return others;
+  return [{ name: "", list: numbered.flatMap(([, each]) => (isList(each) ? each : [each])) }, ...others];
+}
+
+function isNumbered([name, value]: readonly [string, JsonValue]): boolean {
+  return (isList(value) ? partNumber : number).test(name);
+}
+
+/** Where none of its lists is the one that is meant, they are parts of it: those that are numbered, or all. */
+function opening(name: string, value: JsonObject, opened: number): readonly NamedList[] {
+  const lists = listsIn(value, opened);
+  if (lists.length === 0 || lists.some((each) => isListName(each.name))) return lists;
+  const numbered = lists.filter((each) => each.name === "");
+  const parts = numbered.length > 0 ? numbered : lists;
+  return [{ name, list: parts.flatMap(({ list }) => list) }];
 }
 
 function isListName(name: string): boolean {

@@ -36,19 +36,35 @@ function hasTool(value: JsonValue): value is JsonObject {
 }
 
 function callsIn(list: readonly JsonValue[]): readonly PlannedCall[] {
-  const ids = new Set<string>();
-  return list.flatMap((each, index) => {
-    if (!isJsonObject(each) || (!hasTool(each) && writtenArgs(each) === undefined)) return [];
-    const { id, tool } = each;
-    // An id that is there already would hide what stands under it.
-    const given = typeof id === "string" || typeof id === "number" ? String(id).trim() : "";
-    let own = given !== "" && !ids.has(given) ? given : `E${index + 1}`;
-    while (ids.has(own)) own = `${own}_`;
-    ids.add(own);
-    const named = { id: own, tool: typeof tool === "string" ? tool.trim() : "" };
-    if (named.tool === "") return [{ ...named, args: {}, problem: "the plan names no tool for it" }];
-    return [{ ...named, ...argsIn(each) }];
+  const calls = list.map((each) => (isCall(each) ? each : undefined));
+  const written = calls.map((call) => (call === undefined ? "" : writtenId(call)));
+  const taken = new Set<string>();
+  const shared = new Set([""]);
+  for (const each of written) (taken.has(each) ? shared : taken).add(each);
+  return calls.flatMap((call, index) => {
+    if (call === undefined) return [];
+    const given = written[index] ?? "";
+    const id = shared.has(given) ? freeId(index, taken) : given;
+    taken.add(id);
+    const tool = typeof call["tool"] === "string" ? call["tool"].trim() : "";
+    if (tool === "") return [{ id, tool, args: {}, problem: "the plan names no tool for it" }];
+    return [{ id, tool, ...argsIn(call) }];
   });
+}
+
+function isCall(value: JsonValue): value is JsonObject {
+  return isJsonObject(value) && (hasTool(value) || writtenArgs(value) !== undefined);
+}
+
+function writtenId({ id }: JsonObject): string {
+  return typeof id === "string" || typeof id === "number" ? String(id).trim() : "";
+}
+
+/** For a call without an id, or with another's: what names that one, or both, must not mean this one. */
+function freeId(index: number, taken: ReadonlySet<string>): string {
+  let id = `E${index + 1}`;
+  while (idOf(taken, id) !== undefined) id = `${id}_`;
+  return id;
 }
 
 /** As models call them. */
@@ -92,9 +108,9 @@ export function levelsOf(calls: readonly PlannedCall[]): readonly (readonly Plan
 /** What calls gave, by id. `undefined`: one that was not made. */
 export type Known = ReadonlyMap<string, string | undefined>;
 
-/** The arguments with what is known in place of its placeholder, anywhere in them; what is not known stays as it is written. */
-export function filledIn<Value extends JsonValue>(value: Value, known: Known): Value {
-  return filled(value, known) as Value;
+/** The arguments with what is known in place of its placeholder, anywhere in them, names of members included; what is not known stays as it is written. */
+export function filledIn(args: JsonObject, known: Known): JsonObject {
+  return filledMembers(args, known);
 }
 
 /** Placeholders for which nothing is known. */
@@ -103,11 +119,19 @@ export function unknownIn(args: JsonObject, known: Known): readonly string[] {
 }
 
 function filled(value: JsonValue, known: Known): JsonValue {
-  if (typeof value === "string")
-    return value.replaceAll(placeholder, (written, name: string) => givenFor(name.trim(), known) ?? written);
+  if (typeof value === "string") return filledText(value, known);
   if (Array.isArray(value)) return value.map((each: JsonValue) => filled(each, known));
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, known)]));
+  return isJsonObject(value) ? filledMembers(value, known) : value;
+}
+
+function filledMembers(value: JsonObject, known: Known): JsonObject {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [filledText(key, known), filled(each, known)]),
+  );
+}
+
+function filledText(text: string, known: Known): string {
+  return text.replaceAll(placeholder, (written, name: string) => givenFor(name.trim(), known) ?? written);
 }
 
 function givenFor(name: string, known: Known): string | undefined {
@@ -125,7 +149,8 @@ function idOf(ids: { has(id: string): boolean }, name: string): string | undefin
 function namesIn(value: JsonValue): readonly string[] {
   if (typeof value === "string") return [...value.matchAll(placeholder)].map(([, name = ""]) => name.trim());
   if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap((each: JsonValue) => namesIn(each));
+  const keys = isJsonObject(value) ? Object.keys(value) : [];
+  return [...keys, ...Object.values(value)].flatMap((each: JsonValue) => namesIn(each));
 }
 
 function isDeeper(value: JsonValue, depth: number): boolean {

@@ -16,6 +16,8 @@ export interface Visit {
   /** From 1. */
   readonly visit: number;
   readonly input: JsonValue;
+  /** How many came one after another until it did: it builds upon those of lower ones. From 1. */
+  readonly depth: number;
 }
 
 /** A bound was met, and no node begins any more. */
@@ -28,6 +30,7 @@ interface Arrival {
   /** Of the way it came by. */
   readonly order: number;
   readonly value: JsonValue;
+  readonly depth: number;
 }
 
 /**
@@ -41,7 +44,8 @@ export class WorkflowSchedule {
   readonly #graph: WorkflowGraph;
   readonly #bounds: WorkflowBounds;
   readonly #arrived = new Map<string, Arrival[]>();
-  readonly #atWork = new Set<string>();
+  /** With the depth of its visit. */
+  readonly #atWork = new Map<string, number>();
   readonly #visits = new Map<string, number>();
   #steps = 0;
 
@@ -52,11 +56,12 @@ export class WorkflowSchedule {
 
   /** A node is done, or the input is there: its value goes along the edges and along the ways its router chose. */
   pass(from: string, value: JsonValue, chosen: readonly string[]): void {
+    const depth = this.#atWork.get(from) ?? 0;
     this.#atWork.delete(from);
     for (const [order, way] of this.#graph.ways.entries()) {
       if (way.from !== from || (way.routed && !chosen.includes(way.to))) continue;
       const arrived = this.#arrived.get(way.to) ?? [];
-      this.#arrived.set(way.to, [...arrived, { order, value }]);
+      this.#arrived.set(way.to, [...arrived, { order, value, depth }]);
     }
   }
 
@@ -71,8 +76,10 @@ export class WorkflowSchedule {
       if (visit > this.#bounds.maxVisits) return { bound: "max_visits", node };
       this.#steps++;
       this.#visits.set(node, visit);
-      begun.push({ node, visit, input: this.#taken(node) });
-      this.#atWork.add(node);
+      const arrived = this.#taken(node);
+      const depth = 1 + Math.max(...arrived.map((each) => each.depth));
+      begun.push({ node, visit, input: valueOf(arrived), depth });
+      this.#atWork.set(node, depth);
     }
     return begun;
   }
@@ -94,7 +101,7 @@ export class WorkflowSchedule {
 
   #isReady(node: string): boolean {
     if (!this.#arrived.has(node)) return false;
-    for (const other of this.#atWork) if (this.#graph.leadsTo(other, node)) return false;
+    for (const other of this.#atWork.keys()) if (this.#graph.leadsTo(other, node)) return false;
     for (const other of this.#arrived.keys()) if (this.#goesBefore(other, node)) return false;
     return true;
   }
@@ -105,10 +112,10 @@ export class WorkflowSchedule {
     return !this.#graph.leadsTo(node, other) || names.indexOf(other) < names.indexOf(node);
   }
 
-  #taken(node: string): JsonValue {
+  #taken(node: string): readonly Arrival[] {
     const arrived = this.#arrived.get(node) ?? [];
     this.#arrived.delete(node);
-    return valueOf(arrived);
+    return arrived;
   }
 }
 

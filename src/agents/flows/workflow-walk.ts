@@ -9,7 +9,7 @@ import {
   type RunContext,
   type StepContext,
 } from "../../kernel/index.ts";
-import { answerOf, hire, type WorkerEnd } from "../architectures/hire.ts";
+import { answerOf, hire } from "../architectures/hire.ts";
 import { questionOf, type Question } from "../architectures/question.ts";
 import { briefOf, inFormWanted, joined } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
@@ -26,7 +26,10 @@ export class WorkflowWalk {
   readonly #deps: Dependencies;
   readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
   /** At work. */
-  readonly #hired = new Set<Promise<WorkerEnd>>();
+  readonly #underWay = new Set<Promise<void>>();
+  /** What nodes had said when they were stopped, by name. */
+  readonly #heard = new Map<string, string>();
+  #last: { readonly visit: Visit; readonly value: JsonValue } | undefined;
   #question: Question | undefined;
 
   constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
@@ -60,17 +63,49 @@ export class WorkflowWalk {
       const visit = await this.#calls.get(node)?.promise;
       if (visit === undefined) return;
       this.#calls.set(node, Promise.withResolvers());
-      const value = await this.#visit(visit, ctx);
-      this.#show(value);
-      this.#schedule.pass(node, value, await this.#choose(ctx, node, value));
-      this.#show(value);
-      this.#callOn();
+      await this.#amongOthers(this.#pass(visit, ctx));
     }
   }
 
-  /** B5: what came to the end is the answer so far; before that, whatever there is. */
-  #show(value: JsonValue): void {
-    this.#session.output = wordsOf(this.#schedule.arrivedAtEnd ?? value);
+  /** B5: who is stopped leaves together with the others, who are stopped as well: given up, they would not be heard. */
+  async #amongOthers(passing: Promise<void>): Promise<void> {
+    this.#underWay.add(passing);
+    try {
+      await passing;
+    } catch (error) {
+      if (isStopped(this.#deps.ctx)) await Promise.allSettled(this.#underWay);
+      throw error;
+    } finally {
+      this.#underWay.delete(passing);
+    }
+  }
+
+  async #pass(visit: Visit, ctx: RunContext): Promise<void> {
+    const { node } = visit;
+    const value = await this.#visit(visit, ctx);
+    this.#note(visit, value);
+    this.#schedule.pass(node, value, await this.#choose(ctx, node, value));
+    this.#show();
+    this.#callOn();
+  }
+
+  /** Of visits that do not build upon each other, the node's that was declared first, whoever was quicker. */
+  #note(visit: Visit, value: JsonValue): void {
+    const { names } = this.#graph;
+    const last = this.#last?.visit;
+    const isLater =
+      last === undefined ||
+      visit.depth > last.depth ||
+      (visit.depth === last.depth && names.indexOf(visit.node) <= names.indexOf(last.node));
+    if (isLater) this.#last = { visit, value };
+    this.#show();
+  }
+
+  /** B5: what came to the end is the answer so far; before that what the last node came to, or else what the first had said by then. */
+  #show(): void {
+    const value = this.#schedule.arrivedAtEnd ?? this.#last?.value ?? "";
+    const said = this.#graph.names.map((name) => this.#heard.get(name) ?? "");
+    this.#session.output = [wordsOf(value), ...said].find((words) => words !== "") ?? "";
   }
 
   #callOn(): void {
@@ -88,8 +123,9 @@ export class WorkflowWalk {
     const { node: step, input } = visit;
     const node = this.#graph.node(step);
     ctx.tell(stepStart({ flow, step }));
+    let said: JsonValue | undefined;
     try {
-      const said = typeof node === "function" ? undefined : await this.#hire(node, visit, ctx);
+      if (typeof node !== "function") said = await this.#hire(node, visit, ctx);
       return await ctx.step(
         step,
         async (inside) => {
@@ -100,39 +136,31 @@ export class WorkflowWalk {
         { input },
       );
     } catch (error) {
-      ctx.tell(stepEnd({ flow, step, status: statusOf(error) }));
+      // A stop that comes when it has answered does not make it unsaid.
+      const status = said === undefined ? statusOf(error) : "completed";
+      ctx.tell(stepEnd({ flow, step, status }));
       throw error;
     }
   }
 
-  async #hire(worker: Agent, { node, visit, input: given }: Visit, ctx: RunContext): Promise<JsonValue> {
+  async #hire(worker: Agent, visited: Visit, ctx: RunContext): Promise<JsonValue> {
+    const { node, visit, input: given } = visited;
     const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
     const prompt = wordsOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
     const question = this.#question;
     const told = isFirst && question !== undefined ? briefOf(prompt, question) : prompt;
     const input = question !== undefined && this.#graph.answers(node) ? inFormWanted(told, question) : told;
-    // B5: better than nothing, where nothing has come to its end.
     const heard = (words: string): void => {
-      if (this.#session.output === "") this.#session.output = words;
+      this.#heard.set(node, words);
+      this.#show();
     };
-    const end = await this.#ended(hire(deps, { worker, input, heard }));
+    const end = await hire(deps, { worker, input, heard });
     if (end.kind === "stopped") heard(end.text);
     const text = answerOf(deps, node, end);
-    return end.kind === "answered" ? end.output : text;
-  }
-
-  /** B5: who is stopped leaves together with the others, who are stopped as well: given up, they would not be heard. */
-  async #ended(hired: Promise<WorkerEnd>): Promise<WorkerEnd> {
-    this.#hired.add(hired);
-    try {
-      return await hired;
-    } catch (error) {
-      if (error instanceof CancellationError) await Promise.allSettled(this.#hired);
-      throw error;
-    } finally {
-      this.#hired.delete(hired);
-    }
+    if (end.kind !== "answered") return text;
+    this.#note(visited, end.output);
+    return end.output;
   }
 
   async #choose(ctx: RunContext, from: string, value: JsonValue): Promise<readonly string[]> {
@@ -156,17 +184,32 @@ export class WorkflowWalk {
   }
 }
 
+/** J5: what it throws when it was told to stop is the stop, so that whoever goes on begins it anew. */
 async function work(node: NodeFunction, { input, visit }: Visit, inside: StepContext): Promise<JsonValue> {
   const { idempotencyKey, signal } = inside;
-  return node(input, {
-    text: wordsOf(input),
-    visit,
-    idempotencyKey,
-    signal,
-    get ctx() {
-      return inside.ctx;
-    },
-  });
+  try {
+    return await node(input, {
+      text: wordsOf(input),
+      visit,
+      idempotencyKey,
+      signal,
+      get ctx() {
+        return inside.ctx;
+      },
+    });
+  } catch (error) {
+    if (signal.reason instanceof CancellationError) throw signal.reason;
+    throw error;
+  }
+}
+
+function isStopped(ctx: RunContext): boolean {
+  try {
+    ctx.check();
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** Thrown by one branch to end them all; no fault, for nothing failed. */
@@ -179,8 +222,7 @@ class BoundReached extends Error {
   }
 }
 
-/** A list of texts with blank lines between, other values as JSON. */
-/** A list of texts is what several said. */
+/** A list of texts is what several said: with blank lines between. Other values as JSON. */
 function wordsOf(value: JsonValue): string {
   if (Array.isArray(value) && value.every((each) => typeof each === "string")) return joined(value);
   return jsonText(value);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { rewoo } from "../../../src/agents/architectures/index.ts";
-import { filledIn, levelsOf, toolPlanIn, unknownIn } from "../../../src/agents/architectures/tool-plan.ts";
 import { permissions, tool } from "../../../src/index.ts";
 import type { JsonObject, RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -177,6 +176,43 @@ describe("ReWOO", () => {
     );
   });
 
+  test("what a call gave goes where its id is written, and nowhere else", async () => {
+    const sent: unknown[] = [];
+    const giving = (name: string) =>
+      tool({ name, description: name, input: { type: "object" }, execute: () => `<${name}>` });
+    const send = tool({
+      name: "send",
+      description: "Sends",
+      input: { type: "object" },
+      execute: (input) => {
+        sent.push(input);
+        return "sent";
+      },
+    });
+    const calls = [
+      { tool: "a" },
+      { id: "E1", tool: "b" },
+      { id: "E3", tool: "send", args: { to: "{{E1}}" } },
+      // What is not made is not known, also where another has its number.
+      { id: 5, tool: "a" },
+      { id: "E5", tool: "b", args: "none" },
+      { id: "E6", tool: "send", args: { to: "{{E5}}" } },
+    ];
+    const { result } = await think({
+      architecture: rewoo(),
+      model: scriptedModel(["Done."]),
+      models: { planner: scriptedModel([JSON.stringify(calls)]) },
+      tools: [giving("a"), giving("b"), send],
+    });
+    expect(sent).toEqual([{ to: "<b>" }]);
+    expect(result.metadata["evidence"]).toContainEqual(
+      expect.objectContaining({
+        id: "E6",
+        output: "It was not called: nothing is known for {{E5}} in its args.",
+      }),
+    );
+  });
+
   test("a plan of nothing but calls that cannot be made calls nothing, and is answered knowing it", async () => {
     const solver = scriptedModel(["I do not know."]);
     const { result, events } = await think({
@@ -286,116 +322,5 @@ describe("ReWOO", () => {
       event.type === "tool_execution_start" ? [event.data.toolName] : [],
     );
     expect(started).toEqual(["stop"]);
-  });
-});
-
-describe("a plan of tool calls", () => {
-  test("is read from a list, alone, in a code block or among words, and from a member of an object", () => {
-    const call = { id: "E1", tool: "shout", args: { text: "a" } };
-    const text = JSON.stringify([call]);
-    for (const written of [
-      text,
-      `\`\`\`json\n${text}\n\`\`\``,
-      `Here it is: ${text}. Good luck.`,
-      JSON.stringify({ plan: [call] }),
-    ])
-      expect(toolPlanIn(written)).toEqual([call]);
-    expect(toolPlanIn("[]")).toEqual([]);
-    expect(toolPlanIn('{"steps": []}')).toEqual([]);
-    expect(toolPlanIn("nothing of the kind")).toBeUndefined();
-    expect(toolPlanIn('["a", "b"]')).toBeUndefined();
-    for (const beside of [{ notes: ["x"] }, { notes: [] }, { steps: "see calls" }])
-      expect(toolPlanIn(JSON.stringify({ ...beside, calls: [call] }))).toEqual([call]);
-    expect(toolPlanIn(JSON.stringify({ notes: ["x"], first: [], second: [call] }))).toEqual([call]);
-    expect(toolPlanIn(JSON.stringify({ plan: { notes: ["x"], steps: [call] } }))).toEqual([call]);
-    expect(toolPlanIn('{"notes": ["x"], "calls": []}')).toEqual([]);
-    expect(toolPlanIn('{"notes": ["x"], "others": []}')).toBeUndefined();
-  });
-
-  test("numbers calls that have no id, or one that is taken", () => {
-    const text = JSON.stringify([
-      { tool: "a" },
-      { id: "E1", tool: "b" },
-      { id: "E1", tool: "c" },
-      { args: {} },
-    ]);
-    expect(toolPlanIn(text)?.map(({ id, tool: name }) => [id, name])).toEqual([
-      ["E1", "a"],
-      ["E2", "b"],
-      ["E3", "c"],
-      ["E4", ""],
-    ]);
-  });
-
-  test("calls its calls by numbers, too, with and without the letter", () => {
-    const calls =
-      toolPlanIn('[{"id": 1, "tool": "a"}, {"id": 2, "tool": "b", "args": {"x": "{{E1}}"}}]') ?? [];
-    expect(levelsOf(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["1"], ["2"]]);
-    expect(filledIn({ x: "{{E1}} {{1}} {{E01}}" }, new Map([["1", "one"]]))).toEqual({
-      x: "one one {{E01}}",
-    });
-    expect(filledIn({ x: "{{1}} {{E1}}" }, new Map([["E1", "one"]]))).toEqual({ x: "one one" });
-    const both = new Map([
-      ["1", "one"],
-      ["E1", "another"],
-    ]);
-    expect(filledIn({ x: "{{1}} {{E1}}" }, both)).toEqual({ x: "one another" });
-    // Of two, each stands for itself, also where one was not made.
-    const one = new Map([
-      ["1", undefined],
-      ["E1", "another"],
-    ]);
-    expect(filledIn({ x: "{{1}} {{E1}}" }, one)).toEqual({ x: "{{1}} another" });
-    expect(unknownIn({ x: "{{1}} {{E1}} {{2}}" }, one)).toEqual(["1", "2"]);
-  });
-
-  test("has levels by what calls need of each other; an unknown need is none", () => {
-    const call = (id: string, ...needs: readonly string[]) => ({
-      id,
-      tool: "t",
-      args: { deep: [{ text: needs.map((need) => `{{${need}}}`).join(" ") }] },
-    });
-    const ids = (...calls: readonly ReturnType<typeof call>[]) =>
-      levelsOf(calls)?.map((level) => level.map(({ id }) => id));
-    expect(ids(call("E3", "E1", "E2"), call("E1"), call("E2", "E1"), call("E4", "E9"))).toEqual([
-      ["E1", "E4"],
-      ["E2"],
-      ["E3"],
-    ]);
-    expect(ids()).toEqual([]);
-    expect(ids(call("E1", "E1"))).toBeUndefined();
-    expect(ids(call("E1"), call("E2", "E3"), call("E3", "E2"))).toBeUndefined();
-  });
-
-  test("is filled in anywhere inside its arguments, to the letter", () => {
-    const known = new Map([["E1", "$& one"]]);
-    expect(filledIn({ a: "{{E1}}", b: [{ c: "<{{ E1 }}>" }], d: 7, e: null, f: "{{E2}}" }, known)).toEqual({
-      a: "$& one",
-      b: [{ c: "<$& one>" }],
-      d: 7,
-      e: null,
-      f: "{{E2}}",
-    });
-  });
-
-  test("may call its calls what it likes", () => {
-    const first = { id: " étape 1 ", tool: "a", args: {} };
-    const second = { id: "__proto__", tool: "a", args: { x: "{{ étape 1 }}" } };
-    const third = { id: "constructor", tool: "a", args: { x: "{{__proto__}} {{toString}}" } };
-    const levels = levelsOf(toolPlanIn(JSON.stringify([third, second, first])) ?? []) ?? [];
-    expect(levels.map((level) => level.map(({ id }) => id))).toEqual([
-      ["étape 1"],
-      ["__proto__"],
-      ["constructor"],
-    ]);
-    expect(filledIn(second.args, new Map([["étape 1", "one"]]))).toEqual({ x: "one" });
-  });
-
-  test("has nothing of arguments that nobody could take, and says so", () => {
-    const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
-    expect(toolPlanIn(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toEqual([
-      { id: "E1", tool: "a", args: {} },
-      { id: "E2", tool: "b", args: {}, problem: "the plan gives it args that go too deep" },
-    ]);
   });
 });

@@ -21,6 +21,13 @@ type Team = readonly [what: string, agent: (slow: Made, quick: Made) => Agent, o
 const team = (architecture: Architecture): Agent =>
   new Agent({ name: "team", model: scriptedModel(["route: a"]), architecture });
 
+const besideEachOther = (nodes: Readonly<Record<string, Agent>>): Workflow =>
+  new Workflow({
+    name: "team",
+    nodes,
+    edges: Object.keys(nodes).flatMap((name) => [[START, name] as const, [name, END] as const]),
+  });
+
 /** Those of whom one is at work when they are stopped, and has said something by then. */
 const teams: readonly Team[] = [
   ["a router", (slow) => team(router({ routes: { a: slow("a") } })), "a looks"],
@@ -153,23 +160,42 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     };
     const mute = (name: string) => worker(name, [{ text: "late", delayMs: 60_000 }], {}, { clock });
     const [one, two] = [mute("one"), mute("two")];
-    const agent = new Workflow({
-      name: "team",
-      nodes: { one: one.agent, a: a.agent, two: two.agent },
-      edges: [
-        [START, "one"],
-        [START, "a"],
-        [START, "two"],
-        ["one", END],
-        ["a", END],
-        ["two", END],
-      ],
-    });
+    const agent = besideEachOther({ one: one.agent, a: a.agent, two: two.agent });
     const run = await runtime.submit(agent, "Go.");
     await until(() => [a, one, two].flatMap(({ model }) => model.calls).length === 4);
     await run.cancel("enough");
     await clock.advance(50);
     expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "a looks" });
+  });
+
+  const pairs: readonly Team[] = [
+    ["a debate", (made) => team(debate({ debaters: { a: made("a"), b: made("b") } })), "a looks"],
+    ["a workflow", (made) => besideEachOther({ a: made("a"), b: made("b") }), "a looks"],
+  ];
+
+  test.each(pairs)("in the order of declaration, whoever left first: %s", async (_what, agent, output) => {
+    const { runtime, ended, clock } = await company();
+    const models: { readonly calls: readonly unknown[] }[] = [];
+    const made: Made = (name) => {
+      const looks = { text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] };
+      const { agent: one, model } = worker(name, [looks, looks], { tools: [look] });
+      models.push(model);
+      const generate = model.generate.bind(model);
+      model.generate = async (...args) => {
+        const reply = await generate(...args);
+        if (model.calls.length === 1) return reply;
+        return new Promise((_resolve, reject) => {
+          clock.schedule(clock.now() + (name === "a" ? 50 : 10), () => reject(new Error("stopped")));
+        });
+      };
+      return one;
+    };
+    const run = await runtime.submit(agent(made, quick), "Go.");
+    await until(() => models.length === 2 && models.every(({ calls }) => calls.length === 2));
+    await run.cancel("enough");
+    await clock.advance(10);
+    await clock.advance(40);
+    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output });
   });
 
   test("also of an answer that was being shown", async () => {

@@ -8,6 +8,7 @@ import {
   Sequential,
   sha256,
   START,
+  tool,
   Workflow,
   type NodeFunction,
 } from "../../../src/index.ts";
@@ -20,6 +21,9 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { eventsOf, diamond, mark, openBench, ran, speaker, toldBy } from "./flow-run.ts";
+import { until } from "../../runtime/bench-runtime.ts";
+import { live, type Workload } from "../../runtime/death.ts";
+import { company, worker } from "../company.ts";
 import { foundRun } from "../../runtime/found-run.ts";
 
 describe("failing and stopping", () => {
@@ -155,6 +159,172 @@ describe("failing and stopping", () => {
     expect(after).toBe(0);
     expect(toldBy(await eventsOf(handle)).slice(-2)).toEqual(["patient cancelled", "end cancelled"]);
     await runtime.close();
+  });
+});
+
+describe("a stop that comes while functions and agents are at work", () => {
+  const looks = (name: string) => ({ text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] });
+  const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+  const allAtOnce = (nodes: Readonly<Record<string, HostedAgent | NodeFunction>>) =>
+    new Workflow({
+      name: "w",
+      nodes,
+      edges: Object.keys(nodes).flatMap((node) => [[START, node] as const, [node, END] as const]),
+    });
+  /** Leaves with an error of its own when it is told to. */
+  const obedient = () => {
+    const begun = Promise.withResolvers<void>();
+    let times = 0;
+    const node: NodeFunction = (_input, { signal }) => {
+      if (++times > 1) return "gone on";
+      begun.resolve();
+      return new Promise<never>((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("told to leave")));
+      });
+    };
+    return { node, begun: begun.promise };
+  };
+
+  test.each([
+    ["cancelled", "cancelled"],
+    ["past its deadline", "deadline_exceeded"],
+  ] as const)("B5: %s, the agents are heard, and of each it is told how it ended", async (_how, status) => {
+    const { runtime, ended, clock } = await company();
+    const [one, two] = [obedient(), obedient()];
+    const script = [looks("a"), { text: "late", delayMs: 60_000 }];
+    const { agent: a, model } = worker("a", script, { tools: [look] }, { clock });
+    const deadline = status === "cancelled" ? {} : { budget: { deadlineMs: 1_000 } };
+    const run = await runtime.submit(allAtOnce({ one: one.node, a, two: two.node }), "x", deadline);
+    await Promise.all([one.begun, two.begun, until(() => model.calls.length === 2)]);
+    if (status === "cancelled") await run.cancel("enough");
+    else await clock.advance(1_500);
+    const { result, events } = await ended(run);
+    expect(result).toMatchObject({ status, output: "a looks" });
+    const ends = toldBy(events).slice(-4);
+    expect(ends.toSorted()).toEqual([`a ${status}`, `end ${status}`, `one ${status}`, `two ${status}`]);
+  });
+
+  test.each([
+    [["a", "b"], "of a"],
+    [["b", "a"], "of a"],
+    [["b", "next", "a"], "of next"],
+  ] as const)(
+    "its output is by the order of its nodes, and not by who was quicker: %j",
+    async (order, output) => {
+      const gates = {
+        a: Promise.withResolvers<string>(),
+        b: Promise.withResolvers<string>(),
+        next: Promise.withResolvers<string>(),
+      };
+      const flow = new Workflow({
+        name: "w",
+        nodes: {
+          last: () => "late",
+          a: () => gates.a.promise,
+          b: () => gates.b.promise,
+          next: () => gates.next.promise,
+          waits: () => new Promise<never>(() => {}),
+        },
+        edges: [
+          [START, "a"],
+          [START, "b"],
+          [START, "waits"],
+          ["b", "next"],
+          ["a", "last"],
+          ["next", "last"],
+          ["waits", "last"],
+          ["last", END],
+        ],
+      });
+      const { runtime, ended, clock } = await company({ stopGraceMs: 100 });
+      const run = await runtime.submit(flow, "x");
+      for (const node of order) {
+        gates[node].resolve(`of ${node}`);
+        for await (const event of run.events())
+          if (event.type === "flow_step_end" && event.data.step === node) break;
+      }
+      await run.cancel("enough");
+      await clock.advance(100);
+      expect((await ended(run)).result).toMatchObject({ status: "cancelled", output });
+    },
+  );
+
+  test("J5: resumed, the functions that obeyed it begin anew", async () => {
+    const [one, two] = [obedient(), obedient()];
+    const runtime = await openBench();
+    const run = await runtime.submit(allAtOnce({ one: one.node, two: two.node }), "x");
+    await Promise.all([one.begun, two.begun]);
+    await run.cancel("enough");
+    expect(await run.result()).toMatchObject({ status: "cancelled" });
+    await run.resume();
+    expect(await run.result()).toMatchObject({ status: "completed", output: "gone on\n\ngone on" });
+    await runtime.close();
+  });
+
+  test("also one that comes while a router chooses", async () => {
+    const { runtime, ended, clock } = await company();
+    const script = [looks("a"), { text: "late", delayMs: 60_000 }];
+    const { agent: a, model } = worker("a", script, { tools: [look] }, { clock });
+    const choosing = Promise.withResolvers<void>();
+    const chosen = Promise.withResolvers<void>();
+    const flow = new Workflow({
+      name: "w",
+      nodes: { a, quick: () => "", after: mark("after") },
+      edges: [
+        [START, "a"],
+        [START, "quick"],
+        ["a", END],
+        ["after", END],
+      ],
+      routers: {
+        quick: {
+          to: ["after", END],
+          choose: async () => {
+            choosing.resolve();
+            await chosen.promise;
+            throw new Error("cannot choose");
+          },
+        },
+      },
+    });
+    const run = await runtime.submit(flow, "x");
+    await Promise.all([choosing.promise, until(() => model.calls.length === 2)]);
+    await run.cancel("enough");
+    chosen.resolve();
+    const { result, events } = await ended(run);
+    expect(result.status).toBe("cancelled");
+    expect(toldBy(events)).toContain("a cancelled");
+  });
+
+  test("what an agent answered is there after any death, and it completed", async () => {
+    const b: HostedAgent = {
+      id: formatAgentId({ name: "b" }),
+      run: async (ctx) => {
+        ctx.report({ output: "b looks" });
+        return (await ctx.waitForSignal("never")) ?? null;
+      },
+    };
+    const workload = (): Workload => {
+      const a = speaker("a", "a said", "a said").agent;
+      let told = false;
+      return {
+        agents: () => [allAtOnce({ a, b }), a, b],
+        input: "x",
+        options: { unknownPrice: "ignore" },
+        outside: async (handle, events) => {
+          if (told || !events.some(({ type, agentId }) => type === "task_end" && agentId === "a")) return;
+          told = true;
+          await handle.cancel("enough");
+        },
+      };
+    };
+    const { writes } = await live(workload(), { asked: () => 0 });
+    for (let at = 3; at <= writes; at++)
+      for (const when of ["before", "after"] as const) {
+        const { status, output, events } = await live(workload(), { at, when, asked: () => 0 });
+        expect({ at, when, status, output }).toEqual({ at, when, status: "cancelled", output: "a said" });
+        expect(toldBy(events)).not.toContain("a cancelled");
+      }
   });
 });
 

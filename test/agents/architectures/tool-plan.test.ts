@@ -1,0 +1,165 @@
+import { describe, expect, test } from "vitest";
+import { filledIn, levelsOf, toolPlanIn, unknownIn } from "../../../src/agents/architectures/tool-plan.ts";
+import type { JsonObject } from "../../../src/kernel/index.ts";
+
+describe("a plan of tool calls", () => {
+  test("is read from a list, alone, in a code block or among words, and from a member of an object", () => {
+    const call = { id: "E1", tool: "shout", args: { text: "a" } };
+    const text = JSON.stringify([call]);
+    for (const written of [
+      text,
+      `\`\`\`json\n${text}\n\`\`\``,
+      `Here it is: ${text}. Good luck.`,
+      JSON.stringify({ plan: [call] }),
+    ])
+      expect(toolPlanIn(written)).toEqual([call]);
+    expect(toolPlanIn("[]")).toEqual([]);
+    expect(toolPlanIn('{"steps": []}')).toEqual([]);
+    expect(toolPlanIn("nothing of the kind")).toBeUndefined();
+    expect(toolPlanIn('["a", "b"]')).toBeUndefined();
+    for (const beside of [{ notes: ["x"] }, { notes: [] }, { steps: "see calls" }])
+      expect(toolPlanIn(JSON.stringify({ ...beside, calls: [call] }))).toEqual([call]);
+    expect(toolPlanIn(JSON.stringify({ notes: ["x"], first: [], second: [call] }))).toEqual([call]);
+    expect(toolPlanIn(JSON.stringify({ plan: { notes: ["x"], steps: [call] } }))).toEqual([call]);
+    expect(toolPlanIn('{"notes": ["x"], "calls": []}')).toEqual([]);
+    expect(toolPlanIn('{"notes": ["x"], "others": []}')).toBeUndefined();
+  });
+
+  const named = (...calls: readonly JsonObject[]) =>
+    (toolPlanIn(JSON.stringify(calls)) ?? []).map(({ id, tool: name }) => [id, name]);
+
+  test("numbers calls that have no id", () => {
+    expect(named({ tool: "a" }, { tool: "b" }, { args: {} })).toEqual([
+      ["E1", "a"],
+      ["E2", "b"],
+      ["E3", ""],
+    ]);
+  });
+
+  test("gives none an id that the plan gives another, before it or after it", () => {
+    expect(named({ tool: "a" }, { id: "E1", tool: "b" }, { id: " E4 ", tool: "c" }, { tool: "d" })).toEqual([
+      ["E1_", "a"],
+      ["E1", "b"],
+      ["E4", "c"],
+      ["E4_", "d"],
+    ]);
+    // Models that call it 2 write {{E2}}.
+    expect(named({ id: 2, tool: "a" }, { tool: "b" })).toEqual([
+      ["2", "a"],
+      ["E2_", "b"],
+    ]);
+    expect(named({ id: "E2_", tool: "a" }, { tool: "b" }, { id: "E2", tool: "c" })).toEqual([
+      ["E2_", "a"],
+      ["E2__", "b"],
+      ["E2", "c"],
+    ]);
+  });
+
+  test("does not know what an id means that it gives to several", () => {
+    const twice = [
+      { id: "x", tool: "a" },
+      { id: "x", tool: "b" },
+      { id: "E2", tool: "c" },
+    ];
+    expect(named(...twice)).toEqual([
+      ["E1", "a"],
+      ["E2_", "b"],
+      ["E2", "c"],
+    ]);
+    const last = { id: "z", tool: "d", args: { text: "{{x}} {{E2}}" } };
+    const calls = toolPlanIn(JSON.stringify([...twice, last])) ?? [];
+    const known = new Map(calls.map(({ id, tool: name }) => [id, name]));
+    expect(unknownIn(last.args, known)).toEqual(["x"]);
+    expect(filledIn(last.args, known)).toEqual({ text: "{{x}} c" });
+  });
+
+  test("calls its calls by numbers, too, with and without the letter", () => {
+    const calls =
+      toolPlanIn('[{"id": 1, "tool": "a"}, {"id": 2, "tool": "b", "args": {"x": "{{E1}}"}}]') ?? [];
+    expect(levelsOf(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["1"], ["2"]]);
+    expect(filledIn({ x: "{{E1}} {{1}} {{E01}}" }, new Map([["1", "one"]]))).toEqual({
+      x: "one one {{E01}}",
+    });
+    expect(filledIn({ x: "{{1}} {{E1}}" }, new Map([["E1", "one"]]))).toEqual({ x: "one one" });
+    const both = new Map([
+      ["1", "one"],
+      ["E1", "another"],
+    ]);
+    expect(filledIn({ x: "{{1}} {{E1}}" }, both)).toEqual({ x: "one another" });
+    // Of two, each stands for itself, also where one was not made.
+    const one = new Map([
+      ["1", undefined],
+      ["E1", "another"],
+    ]);
+    expect(filledIn({ x: "{{1}} {{E1}}" }, one)).toEqual({ x: "{{1}} another" });
+    expect(unknownIn({ x: "{{1}} {{E1}} {{2}}" }, one)).toEqual(["1", "2"]);
+  });
+
+  test("has levels by what calls need of each other; an unknown need is none", () => {
+    const call = (id: string, ...needs: readonly string[]) => ({
+      id,
+      tool: "t",
+      args: { deep: [{ text: needs.map((need) => `{{${need}}}`).join(" ") }] },
+    });
+    const ids = (...calls: readonly ReturnType<typeof call>[]) =>
+      levelsOf(calls)?.map((level) => level.map(({ id }) => id));
+    expect(ids(call("E3", "E1", "E2"), call("E1"), call("E2", "E1"), call("E4", "E9"))).toEqual([
+      ["E1", "E4"],
+      ["E2"],
+      ["E3"],
+    ]);
+    expect(ids()).toEqual([]);
+    expect(ids(call("E1", "E1"))).toBeUndefined();
+    expect(ids(call("E1"), call("E2", "E3"), call("E3", "E2"))).toBeUndefined();
+  });
+
+  test("is filled in anywhere inside its arguments, to the letter", () => {
+    const known = new Map([["E1", "$& one"]]);
+    expect(filledIn({ a: "{{E1}}", b: [{ c: "<{{ E1 }}>" }], d: 7, e: null, f: "{{E2}}" }, known)).toEqual({
+      a: "$& one",
+      b: [{ c: "<$& one>" }],
+      d: 7,
+      e: null,
+      f: "{{E2}}",
+    });
+  });
+
+  test("is filled in also where the names of members are, which are needs like others", () => {
+    const args = { headers: { "X-{{E1}}": "{{E2}}", "{{E3}}": [{ "{{E4}}": 1 }] } };
+    const known = new Map([
+      ["E1", "one"],
+      ["E2", "two"],
+      ["E3", "__proto__"],
+    ]);
+    expect(unknownIn(args, known)).toEqual(["E4"]);
+    expect(JSON.stringify(filledIn(args, known))).toBe(
+      '{"headers":{"X-one":"two","__proto__":[{"{{E4}}":1}]}}',
+    );
+    const calls = [
+      { id: "E2", tool: "b", args: { "{{E1}}": "x" } },
+      { id: "E1", tool: "a", args: {} },
+    ];
+    expect(levelsOf(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["E1"], ["E2"]]);
+  });
+
+  test("may call its calls what it likes", () => {
+    const first = { id: " étape 1 ", tool: "a", args: {} };
+    const second = { id: "__proto__", tool: "a", args: { x: "{{ étape 1 }}" } };
+    const third = { id: "constructor", tool: "a", args: { x: "{{__proto__}} {{toString}}" } };
+    const levels = levelsOf(toolPlanIn(JSON.stringify([third, second, first])) ?? []) ?? [];
+    expect(levels.map((level) => level.map(({ id }) => id))).toEqual([
+      ["étape 1"],
+      ["__proto__"],
+      ["constructor"],
+    ]);
+    expect(filledIn(second.args, new Map([["étape 1", "one"]]))).toEqual({ x: "one" });
+  });
+
+  test("has nothing of arguments that nobody could take, and says so", () => {
+    const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+    expect(toolPlanIn(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toEqual([
+      { id: "E1", tool: "a", args: {} },
+      { id: "E2", tool: "b", args: {}, problem: "the plan gives it args that go too deep" },
+    ]);
+  });
+});
