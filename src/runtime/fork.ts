@@ -90,7 +90,10 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   return kind === "created" ? record : ((await findFork(options, runId)) ?? record);
 }
 
-/** Nobody else is in it. Of an origin that was given none it is one that nobody named either, and is let go of as those are. */
+/**
+ * Nobody else is in it. Of an origin that was given none it is one that nobody named either, and is let go of as those are. An origin that
+ * came back to a session has what others said in it: like that session, its fork's stays.
+ */
 function newSession({ ids, origin, runId: given }: ForkOptions, runId: RunId): SessionId {
   const nameOf = isUnnamedSession(origin.sessionId, origin.runId) ? unnamedSessionId : forkSessionId;
   return nameOf(runId, given === undefined ? undefined : ids.next());

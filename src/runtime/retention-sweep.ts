@@ -82,7 +82,7 @@ export class RetentionSweep {
     const { letGo, clock, keepMs, onError } = this.#options;
     const began = performance.now();
     try {
-      await letGo.call(undefined, clock.now() - keepMs);
+      await letGo(clock.now() - keepMs);
     } catch (error) {
       onError(error);
     }

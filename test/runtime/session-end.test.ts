@@ -190,9 +190,12 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
     const forks = [await origin.fork({ at: 0 }), await named.fork({ at: 0 })];
     for (const fork of forks) await fork.result();
     const [first, second] = forks.map(({ sessionId }) => sessionId);
-    await (await runtime.submit(listener, "again", { sessionId: first! })).result();
+    const again = await runtime.submit(listener, "again", { sessionId: first! });
+    await again.result();
+    const third = await again.fork({ at: 0 });
+    await third.result();
     await pass(60_000);
-    expect(new Set(await sessionsIn(store))).toEqual(new Set(["mine", first, second]));
+    expect(new Set(await sessionsIn(store))).toEqual(new Set(["mine", first, second, third.sessionId]));
     await runtime.close();
   });
 
