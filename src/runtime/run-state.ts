@@ -62,8 +62,8 @@ export interface TaskState {
   endedOn: readonly StepAddress[];
   /** Of its model calls recorded; a fork's begins with the fork. */
   usage: Usage;
-  /** It had ended, and goes on. */
-  reopened: boolean;
+  /** How often it had ended and went on. */
+  resumed: number;
   /** Its code was started, and `task_start` says so. */
   begun: boolean;
   crashes: number;
@@ -299,7 +299,7 @@ export class RunState {
         // A resumed task is not cancelled any more, and its crashes are forgiven.
         if (task.outcome !== null) this.live++;
         task.outcome = null;
-        task.reopened = true;
+        task.resumed++;
         task.cancelled = null;
         task.crashes = 0;
         this.ended = false;
@@ -338,7 +338,7 @@ export class RunState {
       outcome: null,
       endedOn: none,
       usage: noUsage,
-      reopened: false,
+      resumed: 0,
       begun: false,
       crashes: 0,
       crashedAt: 0,

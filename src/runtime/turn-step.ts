@@ -170,6 +170,7 @@ class TakenTurn implements Turn {
   readonly instructions: string;
   readonly instructionsHash: string;
   readonly tools: readonly ToolSpec[];
+  readonly resumed: number;
   readonly #runner: TaskRunner;
 
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
@@ -181,6 +182,7 @@ class TakenTurn implements Turn {
     this.instructions = contentOf(runner, record.instructions) as string;
     this.instructionsHash = record.instructions;
     this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
+    this.resumed = runner.task.resumed;
     this.#runner = runner;
   }
 

@@ -9,6 +9,7 @@ import {
   parseSessionId,
   pathTo,
   rootLeafOf,
+  stoppedStem,
   sessionWithin,
   toolMessage,
   toolResultPart,
@@ -209,6 +210,33 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     expect((await read()).map(({ id }) => id)).toEqual([...path.map(({ id }) => id), `${stem}/4`]);
     await sessions.apply([{ type: "remove", sessionId, runId }]);
     expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual([other]);
+  });
+
+  test("S1: what was said at a stop is left for what is said whole; after others had spoken, it stays", async () => {
+    const { sessions } = await open();
+    const other = formatRunId("b");
+    const stem = `${runId}/${rootTask}`;
+    const say = (at: string, ...messages: readonly ChatMessage[]): SessionChange => {
+      const said = { runId, taskId: rootTask, at: 1, parentId: runId, stem: at, from: 1, messages };
+      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+    };
+    const path = async (): Promise<readonly string[]> => {
+      const entries = (await sessions.read(sessionId)).map((each) => each.entry);
+      return (pathTo(entries, rootLeafOf(entries)) ?? []).map(({ id }) => id);
+    };
+    const [first, second] = [stoppedStem(stem, 0), stoppedStem(stem, 1)];
+    const [dry, rain] = [assistantMessage("It is dry."), assistantMessage("It rains.")];
+    await sessions.apply([append(entry("a", null)), append(entry(runId, "a")), say(first, dry)]);
+    expect(await path()).toEqual(["a", runId, `${first}/1`]);
+    await sessions.apply([say(second, dry, rain)]);
+    expect(await path()).toEqual(["a", runId, `${second}/1`, `${second}/2`]);
+    await sessions.apply([append({ ...entry(other, `${second}/2`), runId: other })]);
+    const whole = say(stem, dry, rain, assistantMessage("It pours."));
+    await sessions.apply([whole]);
+    const after = ["a", runId, `${second}/1`, `${second}/2`, other, `${stem}/again-3/0`, `${stem}/3`];
+    expect(await path()).toEqual(after);
+    await sessions.apply([whole]);
+    expect(await path()).toEqual(after);
   });
 
   test("N3: after a leaf that was put elsewhere, all of it is said", async () => {

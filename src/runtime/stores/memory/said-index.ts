@@ -10,6 +10,11 @@ export class SaidIndex {
     return said?.some((each) => indexInSaid(each, id) >= 0) ?? false;
   }
 
+  /** Whether any of it was said under this stem. */
+  hasStem(stem: string): boolean {
+    return this.#byStem.has(stem);
+  }
+
   add(said: Said): void {
     const { stem } = said;
     const known = this.#byStem.get(stem);

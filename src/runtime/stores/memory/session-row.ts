@@ -4,7 +4,6 @@ import {
   goesOnFrom,
   saidAfter,
   saidEntries,
-  saidEntry,
   saidId,
   type AgentId,
   type EntryVisibility,
@@ -82,8 +81,8 @@ export class SessionRow {
 
   #say({ said, visibility, ...change }: Say): void {
     const { messages } = said;
-    let known = 0;
-    while (known < messages.length && this.has(saidEntry(said, known).id)) known++;
+    let known = this.#said.hasStem(said.stem) ? messages.length : 0;
+    while (known > 0 && !this.has(saidId(said, known - 1))) known--;
     if (known === 0) {
       this.#said.add(said);
       this.#place({ said, visibility }, messages.length, said.at);
