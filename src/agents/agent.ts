@@ -251,7 +251,8 @@ export class Agent implements HostedAgent {
   /** Invokes it again and again in one session, until what it says will do. */
   async runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
     const { clock } = options.runtime ?? (await this.#runtime());
-    return runUntil({ invoke: (next, each) => this.invoke(next, each), clock }, input, options);
+    const deadlineMs = this.budget?.deadlineMs ?? null;
+    return runUntil({ invoke: (next, each) => this.invoke(next, each), clock, deadlineMs }, input, options);
   }
 
   protected streamAs<Result>(
@@ -289,7 +290,8 @@ export class Agent implements HostedAgent {
     { runtime, timeoutMs, output, ...options }: InvokeOptions & { readonly streaming?: boolean } = {},
   ): Promise<RunHandle> {
     const at = runtime ?? (await this.#runtime());
-    const { budget = {} } = options;
+    // Callers without types say so that there is none.
+    const budget = options.budget ?? {};
     const deadlineMs =
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
@@ -302,7 +304,7 @@ export class Agent implements HostedAgent {
     const asked = output === undefined ? input : { ...requestOf(input), output };
     return at.submit(this, asked as JsonValue, {
       ...options,
-      ...(deadlineMs != null && { budget: { ...budget, deadlineMs } }),
+      budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
     });
   }
 

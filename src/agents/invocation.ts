@@ -21,6 +21,7 @@ import {
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
+import { isSilent } from "./architectures/spoken-answer.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
@@ -143,9 +144,10 @@ class Invocation {
     this.#end({ output: isGuarded ? "" : this.#output, isStopped: true, ...stop });
   }
 
-  /** What there is of an answer. In the conversation a round says only what it said itself. */
+  /** What there is of an answer: a round that says nothing takes nothing back. In the conversation it says only what it said itself. */
   get #output(): string {
-    return this.#session.output || this.#before;
+    const { output } = this.#session;
+    return isSilent(output) ? this.#before || output : output;
   }
 
   #end(closing: Closing): void {
@@ -213,8 +215,9 @@ class Invocation {
       return this.#cameTo({ output: this.#output, status, interruptionReason });
     }
     if (schema === undefined)
-      return this.#cameTo({ output: session.output, status: "completed", interruptionReason: null });
+      return this.#cameTo({ output: this.#output, status: "completed", interruptionReason: null });
     this.#say(this.#prompt);
+    session.output = this.#output;
     const canAsk = modelFor(agent, deps.role) !== undefined;
     const output = await fitAnswer(session, deps, schema, { check, canAsk });
     return this.#cameTo({ output, status: "completed", interruptionReason: null });
@@ -250,7 +253,7 @@ class Invocation {
     if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
     else {
       const isOwn = result.output === this.#thought.output;
-      this.#say(this.#prompt, isOwn && session.output === "" ? "" : answer);
+      this.#say(this.#prompt, isOwn && isSilent(session.output) ? "" : answer);
       if (!isOwn) session.messages = withAnswer(session.messages, answer);
     }
   }

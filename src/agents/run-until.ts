@@ -41,6 +41,8 @@ export interface AskedAgent<Output> {
   readonly invoke: (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
   /** That of the runtime it is asked in. */
   readonly clock: Clock;
+  /** Of each run, by the agent's own budget; `null`: it has none. */
+  readonly deadlineMs: number | null;
 }
 
 /**
@@ -48,7 +50,7 @@ export interface AskedAgent<Output> {
  * leaves `run_until:<reason>` as the interruption, and the last answer there was. What it used is that of all iterations.
  */
 export async function runUntil<Output>(
-  { invoke, clock }: AskedAgent<Output>,
+  { invoke, clock, deadlineMs: eachMs }: AskedAgent<Output>,
   input: AgentInput,
   options: RunUntilOptions<Output>,
 ): Promise<RunResult<Output>> {
@@ -74,8 +76,10 @@ export async function runUntil<Output>(
     });
     sessionId = result.sessionId;
     bill.add(result);
-    const isLate = endsAt !== null && clock.now() >= endsAt;
-    const stop = stopOf(result, left, isLate);
+    // Not by the clock: asked again under its id, the loop is told of a stop that was long ago.
+    const isLoops =
+      answered !== undefined || eachMs === null || (deadlineMs !== null && eachMs >= deadlineMs);
+    const stop = stopOf(result, left, deadlineMs !== null && isLoops);
     if (stop !== undefined) {
       const { failure } = result;
       return bill.of({ ...(answered ?? result), ...atGuard(stop), failure });
@@ -113,13 +117,16 @@ function statusAt(guard: Guard): RunResult["status"] {
   return guard === "deadline" ? "deadline_exceeded" : "budget_exhausted";
 }
 
-/** The guard on all iterations that stopped one, which had what was left as its own. `undefined`: none did. */
+/**
+ * The guard on all iterations that stopped one, which had what was left as its own. `undefined`: none did. `isTimed`: one that is out of
+ * time is out of the loop's, as far as can be told.
+ */
 function stopOf(
   { status, failure }: RunResult<unknown>,
   left: ExecutionBudget,
-  isLate: boolean,
+  isTimed: boolean,
 ): Guard | undefined {
-  if (status === "deadline_exceeded") return isLate ? "deadline" : undefined;
+  if (status === "deadline_exceeded") return isTimed ? "deadline" : undefined;
   if (status !== "budget_exhausted") return undefined;
   const { dimension, limit } = failure?.details ?? {};
   const limits = { costUsd: left.maxCostUsd, tokens: left.maxTokens, turns: left.maxTurns };
@@ -161,11 +168,11 @@ function requireRoom(runId: string, maxIterations: number): void {
 }
 
 function wholeBudget(
-  budget: Partial<ExecutionBudget> | undefined,
+  budget: Partial<ExecutionBudget> | null | undefined,
   more: { readonly maxCostUsd: number | undefined; readonly deadlineMs: number | null | undefined },
 ): ExecutionBudget {
   const { maxCostUsd, deadlineMs } = more;
-  return tightenBudget(executionBudget(budget), {
+  return tightenBudget(executionBudget(budget ?? undefined), {
     ...(maxCostUsd !== undefined && { maxCostUsd }),
     ...(deadlineMs !== undefined && { deadlineMs }),
   });

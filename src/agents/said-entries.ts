@@ -1,6 +1,7 @@
 import {
   rootTaskId as root,
   saidId,
+  stoppedStem,
   toolCallsOf,
   toolMessage,
   toolResultPart,
@@ -28,19 +29,20 @@ export interface Stopped extends Pick<AgentSession, "settled"> {
 
 /**
  * What was said in an invocation, one entry after another. Ids follow from the task and the place, so that whoever writes them again
- * writes nothing: of a root the first is the user's, there since the submission (S2). `place` tells the invocations of one task apart. `stopped`: calls stay unanswered (S1); the
- * answer that says so has an id of its own, for the run may be resumed and come by a real one.
+ * writes nothing: of a root the first is the user's, there since the submission (S2). `place` tells the invocations of one task apart. `stopped`: calls stay unanswered (S1), and
+ * all of it is a branch of its own, which is left when the run is resumed and comes to its end.
  */
 export function saidEntries(
   { facts, taskId, agentId }: RunContext,
-  { sessionId, leafId: before, at }: Turn,
+  { sessionId, leafId: before, at, resumed }: Turn,
   { messages, place }: { readonly messages: readonly ChatMessage[]; readonly place: number },
   stopped?: Stopped,
 ): Said {
   if (sessionId === null) return { changes: [], leafId: null };
   const { runId } = facts;
   const opensRun = taskId === root && place === 0;
-  const stem = place === 0 ? `${runId}/${taskId}` : `${runId}/${taskId}.${place}`;
+  const whole = place === 0 ? `${runId}/${taskId}` : `${runId}/${taskId}.${place}`;
+  const stem = stopped === undefined ? whole : stoppedStem(whole, resumed);
   const changes: SessionChange[] = [];
   let leafId = before;
   const append = (id: string, message: ChatMessage, where: { readonly atLeaf?: true } = {}): void => {
@@ -54,13 +56,14 @@ export function saidEntries(
     leafId = runId;
   } else if (opensRun && first !== undefined) append(runId, first, { atLeaf: true });
   const from = opensRun ? 1 : 0;
-  if (messages.length > from) {
-    const said = { runId, taskId, at, parentId: leafId, stem, from, messages: messages.slice(from) };
-    changes.push({ type: "say", sessionId, agentId, said, visibility: "visible" });
-    leafId = saidId(said, messages.length - from - 1);
-  }
+  const own = messages.slice(from);
   const closing = stopped === undefined ? undefined : unanswered(messages.at(-1), stopped);
-  if (closing !== undefined) append(`${stem}/${messages.length}/stopped`, closing);
+  if (closing !== undefined) own.push(closing);
+  if (own.length > 0) {
+    const said = { runId, taskId, at, parentId: leafId, stem, from, messages: own };
+    changes.push({ type: "say", sessionId, agentId, said, visibility: "visible" });
+    leafId = saidId(said, own.length - 1);
+  }
   return { changes, leafId };
 }
 

@@ -12,7 +12,7 @@ export type TopicId = Id<"TopicId">;
 export type RunId = Id<"RunId">;
 /** One agent's node in a run: `t0` is the root, `t1` the first task spawned. Unique within its run. */
 export type TaskId = Id<"TaskId">;
-/** A conversation; outlives runs. Chosen by the user, or that of a run which was given none: `ses_<run id>`; or one within it (`sessionWithin`). */
+/** A conversation; outlives runs. Chosen by the user, or that of a run which was given none (`unnamedSessionId`); or one within it (`sessionWithin`). */
 export type SessionId = Id<"SessionId">;
 
 export interface AgentAddress {
@@ -37,7 +37,8 @@ const anyRun = /^run_[A-Za-z0-9_-]{1,64}$/;
 /** In characters. */
 export const longestRunId = 68;
 /** Of a run that was given none. */
-const unnamed = /^ses_(run_[A-Za-z0-9_-]{1,64})(?:\.[0-9]+)?$/;
+const unnamed = /^ses_(run_[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64})?$/;
+const ownPart = /^[A-Za-z0-9_-]{1,64}$/;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
 
 export function formatAgentId({ name, key }: AgentAddress): AgentId {
@@ -110,9 +111,23 @@ export function formatSessionId(id: string): SessionId {
   return parseSessionId(`ses_${id}`);
 }
 
-/** That of a run which was given none: whoever comes back to it has to be told its name. `number`: where those below it are others' (from 1). */
-export function unnamedSessionId(runId: RunId, number = 1): SessionId {
-  return (number === 1 ? `ses_${runId}` : `ses_${runId}.${number}`) as SessionId;
+/**
+ * That of a run which was given none: whoever comes back to it has to be told its name. `own`: an id never given before, where that of the
+ * run may have been another's, whose session is still there.
+ */
+export function unnamedSessionId(runId: RunId, own?: string): SessionId {
+  return named(`ses_${runId}`, own);
+}
+
+/** That of a fork of a run whose session was given. No id of a run has a dot: it is that of no run which was given none. `own` as there. */
+export function forkSessionId(runId: RunId, own?: string): SessionId {
+  return named(`ses_fork.${runId.slice("run_".length)}`, own);
+}
+
+function named(name: string, own: string | undefined): SessionId {
+  if (own === undefined) return name as SessionId;
+  requireMatch(ownPart, own, "new id", "1 to 64 letters, digits, _ or -");
+  return `${name}.${own}` as SessionId;
 }
 
 /** Whether it is one of those. */

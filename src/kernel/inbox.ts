@@ -49,7 +49,7 @@ export interface NextMail {
  * Where messages to an agent wait for an activation of it. The messages of one sender are a line: those of an agent in one run, or those
  * from outside. Every store passes `inboxContract`, which checks:
  *
- * - I1 Delivery is idempotent by message id, also after the message was acknowledged, until its id is let go of (`collect`).
+ * - I1 Delivery is idempotent by message id, also after the message was acknowledged.
  * - I2 Messages of one sender are drained in the order in which they were sent: one is next when what was sent before it in its line is
  *   acknowledged or a dead letter, or is with the run that asks for more. It does not wait for other lines, nor for an earlier one that
  *   wants a reply: whoever asks waits itself, or does several things at once.
@@ -71,16 +71,13 @@ export interface Inbox {
   find(agentId: AgentId, messageIds: readonly string[]): Promise<readonly Delivery[]>;
   /** What may be taken now. `each`: what stands behind nothing; `together`: all, but nothing while a run has some. */
   next(agentId: AgentId, query: MailQuery): Promise<NextMail>;
-  /** `at`: the time it is (epoch milliseconds). Without one their ids are kept for ever. */
-  ack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void>;
+  ack(agentId: AgentId, messageIds: readonly string[]): Promise<void>;
   /** `at`: the time it is (epoch milliseconds). Without one they may be tried again at once. */
   nack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void>;
   /** Of all agents, unless told. */
   deadLetters(agentId?: AgentId): Promise<readonly Delivery[]>;
   /** How many. All dead letters of the agent, unless told. */
   redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number>;
-  /** Lets go of the ids of messages that were acknowledged before then (epoch milliseconds): sent again, they are new. How many. */
-  collect(options: { readonly acknowledgedBefore: number }): Promise<number>;
   /** Those of these agents for whom a message waits that no run has. */
   waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]>;
 }

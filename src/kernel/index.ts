@@ -136,6 +136,7 @@ export {
   type AgentId,
   agentNameOf,
   conversationOf,
+  forkSessionId,
   formatAgentId,
   formatRunId,
   formatSessionId,
@@ -299,7 +300,7 @@ export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./r
 export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
 export type { Runtime, SubmitOptions } from "./runtime.ts";
 export { goesOnFrom, saidAfter } from "./said-place.ts";
-export { indexInSaid, saidEntries, saidEntry, saidId, type Said } from "./said.ts";
+export { indexInSaid, saidEntries, saidEntry, saidId, stoppedStem, type Said } from "./said.ts";
 export {
   formatIssue,
   type Infer,

@@ -1,6 +1,7 @@
 import { toolCallsOf, type ChatMessage } from "./chat-message.ts";
 import type { AssistantPart } from "./content.ts";
-import { saidId, type Said } from "./said.ts";
+import { canonicalJson } from "./json.ts";
+import { saidId, wholeStem, type Said } from "./said.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import { pathTo } from "./session-path.ts";
 import type { SessionChange } from "./sessions.ts";
@@ -9,7 +10,7 @@ type Say = Extract<SessionChange, { readonly type: "say" }>;
 
 /** Whether what is said goes on from this leaf: it is the entry before it, or something said at the same go. */
 export function goesOnFrom({ parentId, stem }: Said, leafId: string | null): boolean {
-  return leafId === parentId || (leafId !== null && leafId.startsWith(stem) && leafId[stem.length] === "/");
+  return leafId === parentId || (leafId !== null && leafId.startsWith(`${wholeStem(stem)}/`));
 }
 
 /**
@@ -23,13 +24,13 @@ export function saidAfter(
   { said, ...change }: Say,
 ): readonly Say[] {
   const stands = new Map(entries.map((entry) => [entry.id, entry]));
-  let known = 0;
-  while (known < said.messages.length && stands.has(saidId(said, known))) known++;
+  const knownIds = knownOf(said, entries);
+  const known = knownIds.length;
   if (known === said.messages.length) return [];
   const before = [...openingOf(said, stands), ...said.messages.slice(0, known)];
   const coming = said.messages.slice(known);
   const path = pathTo(entries, leafId) ?? [];
-  const last = known > 0 ? saidId(said, known - 1) : said.parentId;
+  const last = knownIds.at(-1) ?? said.parentId;
   const isShown = path.some(({ id }) => id === last);
   const [repeated, added] = isShown ? goneOnWith(before, coming, callIdsIn(path)) : [before, coming];
   const from = said.from + known;
@@ -43,6 +44,37 @@ export function saidAfter(
   const parentId = repeated.length === 0 ? leafId : saidId(again, repeated.length - 1);
   const rest = { ...change, said: { ...said, parentId, from, messages: added } };
   return repeated.length === 0 ? [rest] : [{ ...change, said: again }, rest];
+}
+
+/** The entries that say the first of it already: said at the same go, or when the speaker was stopped. */
+function knownOf(said: Said, entries: readonly SessionEntry[]): readonly string[] {
+  const stem = wholeStem(said.stem);
+  const byNumber = new Map<number, SessionEntry[]>();
+  for (const entry of entries) {
+    const number = numberIn(stem, entry.id);
+    if (number !== undefined) byNumber.set(number, [...(byNumber.get(number) ?? []), entry]);
+  }
+  const known: string[] = [];
+  for (const [index, message] of said.messages.entries()) {
+    const id = saidId(said, index);
+    const same = byNumber
+      .get(said.from + index)
+      ?.findLast((entry) => entry.id === id || isSame(entry, message));
+    if (same === undefined) break;
+    known.push(same.id);
+  }
+  return known;
+}
+
+/** Of an entry that a speaker said, stopped or not. */
+function numberIn(stem: string, id: string): number | undefined {
+  if (!id.startsWith(`${stem}/`)) return undefined;
+  const digits = /^(?:stopped-\d+\/)?(\d+)$/u.exec(id.slice(stem.length + 1))?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function isSame(entry: SessionEntry, message: ChatMessage): boolean {
+  return entry.type === "message" && canonicalJson(entry.message) === canonicalJson(message);
 }
 
 /** What the run was asked, where that is an entry by itself: its id is the run's (S2). */

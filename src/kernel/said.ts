@@ -20,6 +20,19 @@ export interface Said {
   readonly messages: readonly ChatMessage[];
 }
 
+/**
+ * What a task that was stopped has said is under ids of its own: gone on with, it may come by other words in the same places (S1). `resumed`: how
+ * often it had been gone on with by then.
+ */
+export function stoppedStem(stem: string, resumed: number): string {
+  return `${stem}/stopped-${resumed}`;
+}
+
+/** Whose words they are: the stem of what is said at the end that nobody stopped. */
+export function wholeStem(stem: string): string {
+  return stem.replace(/\/stopped-\d+$/u, "");
+}
+
 export function saidId({ stem, from }: Said, index: number): string {
   return `${stem}/${from + index}`;
 }

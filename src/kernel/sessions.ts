@@ -81,13 +81,13 @@ export interface Sessions {
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   /**
-   * With those within it (`sessionWithin`). S5: while a run is under way in it nothing is, and that run is the answer; no run can begin
-   * between the look and the deletion.
+   * With those within it (`sessionWithin`). S5: while a run is under way in it, or has ended and has mail that it has not read (it
+   * may be told to go on), nothing is, and that run is the answer; no run can begin between the look and the deletion.
    */
   delete(sessionId: SessionId): Promise<RunSummary | undefined>;
   /**
-   * Deletes those that nobody named (`isUnnamedSession`) and nobody came back to: one run alone wrote to them, which is gone by now, and their
-   * `updatedAt` is before this (epoch milliseconds). With them those of the workers in them, each by the same rule. How many.
+   * Deletes those that nobody named (`isUnnamedSession`) and nobody came back to, with those within them (`sessionWithin`): that run alone wrote
+   * to it and to each of them, it is gone by now, and the `updatedAt` of all is before this (epoch milliseconds). All go or none. How many.
    */
   collect(options: { readonly unnamedBefore: number }): Promise<number>;
 }

@@ -33,7 +33,9 @@ export interface SupervisionJson {
 
 export interface RootOptions {
   readonly ids: IdSource;
-  /** Absent: a new session. */
+  /** Absent: a new one. One that is given may have been that of a run which is gone. */
+  readonly runId?: string | undefined;
+  /** Absent: a new session, whatever the run's id. */
   readonly sessionId?: string | undefined;
   readonly spawnBudget?: Partial<SpawnBudget> | undefined;
   readonly executionBudget?: Partial<ExecutionBudget>;
@@ -82,14 +84,16 @@ export class Supervision {
     Object.freeze(this);
   }
 
-  /** The top of a new tree, with a run id of its own. */
+  /** The top of a new tree. */
   static root(agentId: AgentId, options: RootOptions): Supervision {
-    const { ids, retention = HistoryRetention.PERMANENT, priority = Priority.NORMAL } = options;
-    const runId = formatRunId(ids.next());
+    const { ids, runId: given, retention = HistoryRetention.PERMANENT, priority = Priority.NORMAL } = options;
+    const runId = given === undefined ? formatRunId(ids.next()) : parseRunId(given);
     return new Supervision({
       runId,
       sessionId:
-        options.sessionId === undefined ? unnamedSessionId(runId) : parseSessionId(options.sessionId),
+        options.sessionId === undefined
+          ? unnamedSessionId(runId, given === undefined ? undefined : ids.next())
+          : parseSessionId(options.sessionId),
       rootId: agentIdOf(agentId),
       parentId: null,
       depth: 0,

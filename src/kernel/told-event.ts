@@ -47,6 +47,6 @@ export function assertTold(draft: EventDraft, isOfTurn = false): void {
   if (toldByCode.has(type) || (isOfTurn && toldWithTurn.has(type))) return;
   const whose = toldWithTurn.has(type)
     ? `${type} is told by the agent itself, with its turn: ctx.tell(event, turn)`
-    : `${describeValue(type)} is no event that code may tell`;
+    : `${describeValue(type ?? draft)} is no event that code may tell`;
   throw new Fault("invalid_argument", `${whose}. What it may tell: ${ofCode.join(", ")}`);
 }

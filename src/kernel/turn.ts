@@ -43,4 +43,6 @@ export interface Turn {
   readonly leafId: string | null;
   /** Epoch milliseconds. */
   readonly at: number;
+  /** How often its task had ended, stopped by somebody, and was resumed: what is said at each end is told apart by it. */
+  readonly resumed: number;
 }

@@ -4,7 +4,6 @@ import {
   executionBudget,
   formatRunId,
   formatTaskId,
-  parseRunId,
   HistoryRetention,
   Supervision,
   tightenBudget,
@@ -40,11 +39,12 @@ export function newRun(
 ): NewRun {
   const { clock, ids } = owner;
   const { id: agentId } = agent;
-  const { metadata = nothing, messages = none, userId = null, channel, runId: wanted } = options;
+  const { metadata = nothing, messages = none, userId = null, channel } = options;
   assertJson(input, `the input of ${agentId}`);
   if (metadata !== nothing) assertJson(metadata, `the metadata of a run of ${agentId}`);
   const root = Supervision.root(agentId, {
-    ids: wanted === undefined ? ids : { next: () => parseRunId(wanted).slice("run_".length) },
+    ids,
+    runId: options.runId,
     executionBudget: budgetOf(agent, options),
     sessionId: options.sessionId,
     spawnBudget: seatsOf(agent, options),
@@ -134,21 +134,15 @@ async function begin(owner: OwnerContext, agent: Agent, deliveries: readonly Del
   const { store, hash } = owner;
   const [head] = deliveries;
   if (head === undefined) return false;
-  const { message, deliveries: tried, redelivered = 0 } = head;
+  const { message, deliveries: tried, redelivered } = head;
+  const again = redelivered === undefined ? "" : ` ${redelivered}`;
+  const digest = hash(`${agent.id} ${message.id} ${tried}${again}`).replaceAll(/[^A-Za-z0-9]/g, "-");
+  const runId = formatRunId(digest.slice(0, 40));
   const messages = deliveries.map((each) => each.message);
+  const { record, first } = newRun(owner, agent, null, { runId, messages, ...nameOf(messages) });
   const take = { type: "take", agentId: agent.id, messageIds: messages.map(({ id }) => id) } as const;
-  for (let again = redelivered; ; again++) {
-    const name = `${agent.id} ${message.id} ${tried}${again === 0 ? "" : ` ${again}`}`;
-    const runId = formatRunId(
-      hash(name)
-        .replaceAll(/[^A-Za-z0-9]/g, "-")
-        .slice(0, 40),
-    );
-    const { record, first } = newRun(owner, agent, null, { runId, messages, ...nameOf(messages) });
-    const { kind } = await store.journal.create(record, { ...first, inbox: [take] });
-    // A run that is there has the message (then it is taken), or had one of the same id that was let go of since.
-    if (kind !== "exists") return kind === "created";
-  }
+  const { kind } = await store.journal.create(record, { ...first, inbox: [take] });
+  return kind === "created";
 }
 
 /** In whose name a run for these messages is: what is the same for all of them. */

@@ -1,5 +1,4 @@
 import type { Branch, StepAddress } from "../kernel/index.ts";
-import { insideBranch } from "./run-facts-storage.ts";
 import type { InnerContext } from "./scope-inside.ts";
 import type { ScopeSteps } from "./scope-steps.ts";
 import type { Strand } from "./strand.ts";
@@ -26,7 +25,7 @@ export async function runBranches(
   const running = Object.values(branches).map(async (branch, index) => {
     const ctx = contexts[index] as InnerContext;
     try {
-      return await insideBranch(() => branch(ctx));
+      return await branch(ctx);
     } finally {
       for (const draft of ctx.takeTold()) steps.tell(draft);
     }

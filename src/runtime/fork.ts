@@ -2,8 +2,8 @@ import {
   addUsage,
   describeValue,
   Fault,
+  forkSessionId,
   formatRunId,
-  formatSessionId,
   isUnnamedSession,
   noUsage,
   parseRunId,
@@ -60,7 +60,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   if (at > last) {
     throw new Fault("invalid_argument", `at is ${at}: the last event of ${origin.runId} so far is ${last}`);
   }
-  const sessionId = await freeSession(store, runId, origin);
+  const sessionId = newSession(options, runId);
   const record: RunRecord = { ...origin, runId, sessionId, createdAt: clock.now() };
   const { agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
@@ -90,23 +90,10 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   return kind === "created" ? record : ((await findFork(options, runId)) ?? record);
 }
 
-/**
- * Named after the fork, so that whoever dies and forks again under its id forks into the same; nobody else is in it. Of an origin that was
- * given none it is one that nobody named either, and is let go of as those are.
- */
-async function freeSession({ sessions }: Store, runId: RunId, origin: RunRecord): Promise<SessionId> {
-  const isUnnamed = isUnnamedSession(origin.sessionId, origin.runId);
-  const nameOf = isUnnamed ? unnamedSessionId : forkSessionId;
-  let sessionId = nameOf(runId, 1);
-  for (let number = 2; (await sessions.read(sessionId, { hiddenToo: true })).length > 0; number++)
-    sessionId = nameOf(runId, number);
-  return sessionId;
-}
-
-/** No id of a run has a dot: it is that of no other fork, nor of a run that was given none. */
-function forkSessionId(runId: RunId, number: number): SessionId {
-  const name = `fork.${runId.slice("run_".length)}`;
-  return formatSessionId(number === 1 ? name : `${name}.${number}`);
+/** Nobody else is in it. Of an origin that was given none it is one that nobody named either, and is let go of as those are. */
+function newSession({ ids, origin, runId: given }: ForkOptions, runId: RunId): SessionId {
+  const nameOf = isUnnamedSession(origin.sessionId, origin.runId) ? unnamedSessionId : forkSessionId;
+  return nameOf(runId, given === undefined ? undefined : ids.next());
 }
 
 /** The fork that stands under this id. Refuses when it is another run, or was made elsewhere. */

@@ -1,5 +1,4 @@
 import type { Fault } from "../kernel/index.ts";
-import type { Inside } from "./inside.ts";
 
 /** What a call does. Left, the call ends by the fault, whatever it does; what it comes to later is nobody's. */
 export interface CallBody {
@@ -9,8 +8,6 @@ export interface CallBody {
 /** A call that a step has begun and not settled. While its own body waits for a step, it is not at work. */
 export interface OpenCall {
   blocked: number;
-  /** The code that it was begun in. */
-  readonly inside: Inside | undefined;
   /** Once it is begun. */
   body: CallBody | undefined;
 }
@@ -29,15 +26,8 @@ export class OpenCalls {
     return false;
   }
 
-  /** The same, and it is not one that waits for another run. */
-  get needSlot(): boolean {
-    for (const { blocked, inside } of this.#open)
-      if (blocked === 0 && (inside === undefined || !inside.isOutside)) return true;
-    return false;
-  }
-
-  begin(inside: Inside | undefined): OpenCall {
-    const call = { blocked: 0, inside, body: undefined };
+  begin(): OpenCall {
+    const call = { blocked: 0, body: undefined };
     this.#open.push(call);
     return call;
   }

@@ -108,11 +108,6 @@ export interface RuntimeOptions {
    * unless told.
    */
   readonly keepUnnamedSessionsMs?: number;
-  /**
-   * How long the id of a message between agents is remembered after the message was acknowledged: within that time it is not delivered twice,
-   * however often it is sent. For ever unless told.
-   */
-  readonly keepMessageIdsMs?: number;
   /** Errors that belong to no caller: a run that could not be loaded, a store that failed. A process warning unless told. */
   readonly onError?: (error: Fault) => void;
 }
@@ -147,7 +142,7 @@ function openOwn(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Sto
 }
 
 /** How long something is kept. */
-type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs" | "keepMessageIdsMs";
+type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
 class LocalRuntime implements Runtime {
   readonly clock: Clock;
@@ -195,7 +190,6 @@ class LocalRuntime implements Runtime {
     this.#sweeps = [
       this.#endedRuns,
       sweep("keepUnnamedSessionsMs", (unnamedBefore) => store.sessions.collect({ unnamedBefore })),
-      sweep("keepMessageIdsMs", (acknowledgedBefore) => store.inbox.collect({ acknowledgedBefore })),
     ].filter((each) => each !== undefined);
     this.#store = store;
     this.#owner = {

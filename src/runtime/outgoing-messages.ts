@@ -41,12 +41,14 @@ export class OutgoingMessages {
     );
   }
 
+  /** A step like any other in a fork, but what was asked of its origin the origin alone answers. */
   reply(message: Message, body: JsonValue): Promise<void> {
     const { runner } = this.#steps;
     return this.send("reply", message.id, body, async ({ address }) => {
       const { replyTo } = message;
       if (replyTo === undefined)
         throw new Fault("invalid_argument", `message ${message.id} does not ask for a reply`);
+      if (!runner.state.answersFor(message.id)) return () => undefined;
       const { runId, taskId, wait } = replyTo;
       const id = `reply ${this.#steps.idempotencyKey(address)}`;
       const value = { kind: "replied", body };

@@ -19,7 +19,7 @@ const mostEnded = 8;
 /** At least so many times as long as a sweep takes does the next one wait that nobody has to wait for. */
 const restsPerSweep = 20;
 
-/** Lets go, from time to time, of what was kept for so long: runs after their end, sessions nobody named, ids of messages. */
+/** Lets go, from time to time, of what was kept for so long: runs after their end, sessions nobody named. */
 export class RetentionSweep {
   readonly #options: RetentionSweepOptions;
   #stopTimer: (() => void) | undefined;

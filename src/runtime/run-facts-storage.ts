@@ -1,6 +1,20 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { RunFacts, TaskRecord } from "../kernel/index.ts";
-import { Inside } from "./inside.ts";
+
+/** A task whose code may wait for what another run comes to. */
+export interface OutsideWaiter {
+  /** The task has no slot meanwhile: the run that is waited for may need it. It has one again when its code goes on. */
+  outside<Value>(work: Promise<Value>): Promise<Value>;
+  /** The same, and a stop of the task that comes meanwhile ends the wait. */
+  outsideUnlessStopped<Value>(work: Promise<Value>): Promise<Value>;
+}
+
+/** Where code stands: whom it works for, and in which task. */
+export interface Inside {
+  readonly facts: RunFacts;
+  /** While it is at work here: a socket or a timer that the code made may outlive it, and holds on to this. */
+  task: OutsideWaiter | undefined;
+}
 
 const storage = new AsyncLocalStorage<Inside>();
 
@@ -9,15 +23,9 @@ export function getRunContext(): RunFacts | undefined {
   return storage.getStore()?.facts;
 }
 
-/** Where the code stands that asks; `undefined` outside of any task. */
-export function currentInside(): Inside | undefined {
-  return storage.getStore();
-}
-
-/** For code that is one of several lines in a task. */
-export function insideBranch<Result>(body: () => Result): Result {
-  const around = storage.getStore();
-  return around === undefined ? body() : storage.run(around.branch(), body);
+/** The task whose code asks; `undefined` outside of any. */
+export function currentTask(): OutsideWaiter | undefined {
+  return storage.getStore()?.task;
 }
 
 /** For the code of a task. */
@@ -28,7 +36,9 @@ export function insideTask<Result>(inside: Inside, body: () => Result): Result {
 /** For code that is shown a run. */
 export function withRunFacts<Result>(facts: RunFacts, body: () => Result): Result {
   const present = storage.getStore()?.facts;
-  return present !== undefined && areSame(present, facts) ? body() : storage.run(new Inside(facts), body);
+  return present !== undefined && areSame(present, facts)
+    ? body()
+    : storage.run({ facts, task: undefined }, body);
 }
 
 function areSame(one: RunFacts, other: RunFacts): boolean {

@@ -31,7 +31,7 @@ import {
 } from "../kernel/index.ts";
 import { forkRun } from "./fork.ts";
 import { outsideTail } from "./outside-tail.ts";
-import { currentInside } from "./run-facts-storage.ts";
+import { currentTask } from "./run-facts-storage.ts";
 import { RunState } from "./run-state.ts";
 import { unnamed } from "./unnamed-user.ts";
 import type { RuntimeLifetime } from "./runtime-lifetime.ts";
@@ -98,8 +98,7 @@ export class StoredRunHandle implements RunHandle {
   }
 
   result(): Promise<RunResult<JsonValue>> {
-    const inside = currentInside();
-    return inside?.task?.outsideUnlessStopped(inside, this.#result()) ?? this.#result();
+    return currentTask()?.outsideUnlessStopped(this.#result()) ?? this.#result();
   }
 
   #tail(options: TailOptions): AsyncIterable<Event | Delta> {

@@ -62,8 +62,8 @@ export interface TaskState {
   endedOn: readonly StepAddress[];
   /** Of its model calls recorded; a fork's begins with the fork. */
   usage: Usage;
-  /** It had ended, and goes on. */
-  reopened: boolean;
+  /** How often it had ended and went on. */
+  resumed: number;
   /** Its code was started, and `task_start` says so. */
   begun: boolean;
   crashes: number;
@@ -107,6 +107,8 @@ export class RunState {
   /** The last place of mail that was consumed. */
   mailThrough = -1;
   ended = false;
+  /** It shares what was before with another run. */
+  #isFork = false;
   /** By order of a person: nothing starts until it is resumed. */
   paused = false;
   /** Of all model calls recorded; a fork's begins with the fork. */
@@ -156,11 +158,19 @@ export class RunState {
 
   /** What a fork shares with its origin was the origin's to pay, and is the origin's to answer for. */
   #forget(): void {
+    this.#isFork = true;
     this.usage = noUsage;
     for (const task of this.tasks.values()) {
       task.usage = noUsage;
       task.given = none;
     }
+  }
+
+  /** Whether an answer to this message is this run's to give. */
+  answersFor(messageId: string): boolean {
+    if (!this.#isFork) return true;
+    for (const { given } of this.tasks.values()) if (given.some(({ id }) => id === messageId)) return true;
+    return false;
   }
 
   noteEvent(event: Event): void {
@@ -299,7 +309,7 @@ export class RunState {
         // A resumed task is not cancelled any more, and its crashes are forgiven.
         if (task.outcome !== null) this.live++;
         task.outcome = null;
-        task.reopened = true;
+        task.resumed++;
         task.cancelled = null;
         task.crashes = 0;
         this.ended = false;
@@ -338,7 +348,7 @@ export class RunState {
       outcome: null,
       endedOn: none,
       usage: noUsage,
-      reopened: false,
+      resumed: 0,
       begun: false,
       crashes: 0,
       crashedAt: 0,

@@ -54,7 +54,6 @@ import { callModel, ModelCall, type SentPrefix } from "./model-call.ts";
 import { MessageStarts } from "./message-starts.ts";
 import { OutgoingMessages } from "./outgoing-messages.ts";
 import { RunningStep } from "./running-step.ts";
-import { insideBranch } from "./run-facts-storage.ts";
 import { ScopeSteps, type Body } from "./scope-steps.ts";
 import { settledResult } from "./settled-result.ts";
 import { signalled, waitUnder } from "./signal-wait.ts";
@@ -136,7 +135,7 @@ export class TaskContext implements RunContext {
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
   tell(draft: EventDraft, turn?: Turn): void {
-    assertTold(draft, turn !== undefined && isTurnOf(this.#runner, turn));
+    assertTold(draft, isTurnOf(this.#runner, turn));
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
   }
@@ -265,7 +264,7 @@ export class TaskContext implements RunContext {
         const ctx = this.#inside(branchScope(step.address, name), own);
         const run = async (): Promise<{ winner: string; value: Value }> => ({
           winner: name,
-          value: await insideBranch(() => branch(ctx)),
+          value: await branch(ctx),
         });
         return { name, own, ctx, result: run() };
       });
@@ -388,9 +387,7 @@ export class TaskContext implements RunContext {
     const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
     for (const [index, call] of calls.entries()) {
       const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        insideBranch(() =>
-          settledResult(() => this.#callTool(stepAt(scope, first + index), call, options)),
-        ).then((end) => {
+        settledResult(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
           if (end.status === "fulfilled") options.onResult?.(end.value, index);
           return end;
         });

@@ -37,7 +37,7 @@ type TaskEnd = EventData["task_end"];
 
 /** What is told of a task that ends. An error is told of one that failed, never of one that was stopped (trap O8). */
 export function endEvents(
-  { usage, reopened }: Pick<TaskState, "usage" | "reopened">,
+  { usage, resumed }: Pick<TaskState, "usage" | "resumed">,
   outcome: TaskOutcome,
 ): readonly EventDraft[] {
   const { status, output, failure, interruption, metadata } = outcome;
@@ -45,7 +45,7 @@ export function endEvents(
   if (failure !== null) data.failure = failure;
   if (interruption !== undefined) data.interruption = interruption;
   if (metadata !== undefined) data.metadata = metadata;
-  if (reopened) data.again = true;
+  if (resumed > 0) data.again = true;
   const end: EventDraft = { type: "task_end", data };
   if (failure === null || outcomeStatus(outcome) !== "failed") return [end];
   const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;

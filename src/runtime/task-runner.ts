@@ -18,7 +18,6 @@ import {
   type TaskReport,
 } from "../kernel/index.ts";
 import { deadlineOf } from "./child-task.ts";
-import { Inside, type OutsideWaiter } from "./inside.ts";
 import type { OwnerContext } from "./owner-context.ts";
 import { never } from "./never.ts";
 import { OpenCalls, type OpenCall } from "./open-calls.ts";
@@ -26,7 +25,7 @@ import { OpenStep } from "./open-step.ts";
 import { RecordedSteps } from "./recorded-steps.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
-import { currentInside, factsOf } from "./run-facts-storage.ts";
+import { factsOf, type Inside, type OutsideWaiter } from "./run-facts-storage.ts";
 import { findDifference } from "./step-difference.ts";
 import { Strand } from "./strand.ts";
 import { TaskResources } from "./task-resources.ts";
@@ -114,7 +113,7 @@ export class TaskRunner implements OutsideWaiter {
     const { record, cancelled } = this.task;
     this.facts = factsOf(record);
     this.#slot = new TaskSlot(owner.slots, tree, taskId);
-    this.inside = new Inside(this.facts, this);
+    this.inside = { facts: this.facts, task: this };
     this.#recorded = new RecordedSteps(this.task);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
   }
@@ -308,7 +307,7 @@ export class TaskRunner implements OutsideWaiter {
 
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
   beginCall(): OpenCall {
-    return this.#calls.begin(currentInside());
+    return this.#calls.begin();
   }
 
   endCall(call: OpenCall): void {
@@ -353,7 +352,7 @@ export class TaskRunner implements OutsideWaiter {
   /** A pause that this process must see the end of: the slot is free for others meanwhile, and a stop ends it. */
   async resting<Value>(strand: Strand, work: Promise<Value>): Promise<Value> {
     this.#resting++;
-    if (!this.#calls.needSlot) this.#slot.give();
+    if (!this.atWork) this.#slot.give();
     try {
       return await this.live(unlessStopped(work, strand.token));
     } finally {
@@ -362,22 +361,20 @@ export class TaskRunner implements OutsideWaiter {
   }
 
   /** Not at once: most of what is read of another run is there already. */
-  async outside<Value>(inside: Inside, work: Promise<Value>): Promise<Value> {
+  async outside<Value>(work: Promise<Value>): Promise<Value> {
     this.#outside++;
-    inside.noteOutside(1);
     this.#noteRestSoon();
     try {
       return await work;
     } finally {
       this.#outside--;
-      inside.noteOutside(-1);
       if (!this.token.cancelled) await this.#comeBack();
     }
   }
 
   /** What is waited for after a stop is part of leaving, and has the time that leaving has. */
-  outsideUnlessStopped<Value>(inside: Inside, work: Promise<Value>): Promise<Value> {
-    return this.outside(inside, this.token.cancelled ? work : this.live(unlessStopped(work, this.token)));
+  outsideUnlessStopped<Value>(work: Promise<Value>): Promise<Value> {
+    return this.outside(this.token.cancelled ? work : this.live(unlessStopped(work, this.token)));
   }
 
   /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
@@ -423,7 +420,7 @@ export class TaskRunner implements OutsideWaiter {
     if (this.dropped) return;
     this.dropped = true;
     this.endGrace?.();
-    this.inside.letGo();
+    this.inside.task = undefined;
     this.#slot.giveUp();
     if (!this.#ended || this.#calls.count > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
     this.token.dispose();
@@ -470,7 +467,7 @@ export class TaskRunner implements OutsideWaiter {
 
   #noteRest(): void {
     if (this.dropped) return;
-    if (this.#outside > 0 && !this.#calls.needSlot) this.#slot.give();
+    if (this.#outside > 0) this.#slot.give();
     if (!this.rests) return;
     this.#slot.give();
     if (this.idle && this.#waits.length > 0) this.tree.suspend(this.taskId, this.#waits);

@@ -157,7 +157,7 @@ function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn
 }
 
 /** Whether it was taken in this task: whoever has it began an invocation there. */
-export function isTurnOf(runner: TaskRunner, turn: Turn): boolean {
+export function isTurnOf(runner: TaskRunner, turn: unknown): boolean {
   return TakenTurn.isOf(runner, turn);
 }
 
@@ -170,6 +170,7 @@ class TakenTurn implements Turn {
   readonly instructions: string;
   readonly instructionsHash: string;
   readonly tools: readonly ToolSpec[];
+  readonly resumed: number;
   readonly #runner: TaskRunner;
 
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
@@ -181,11 +182,12 @@ class TakenTurn implements Turn {
     this.instructions = contentOf(runner, record.instructions) as string;
     this.instructionsHash = record.instructions;
     this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
+    this.resumed = runner.task.resumed;
     this.#runner = runner;
   }
 
-  static isOf(runner: TaskRunner, turn: Turn): boolean {
-    return #runner in turn && turn.#runner === runner;
+  static isOf(runner: TaskRunner, turn: unknown): boolean {
+    return typeof turn === "object" && turn !== null && #runner in turn && turn.#runner === runner;
   }
 }
 

@@ -69,10 +69,9 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     inbox: {
       settings: inbox.settings,
       deliver: (message) => counted(`inbox.deliver ${message.id}`, () => inbox.deliver(message)),
-      ack: (agentId, ids, time) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids, time)),
+      ack: (agentId, ids) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids)),
       nack: (agentId, ids, time) => counted(`inbox.nack ${agentId}`, () => inbox.nack(agentId, ids, time)),
       redeliver: (agentId, ids) => counted(`inbox.redeliver ${agentId}`, () => inbox.redeliver(agentId, ids)),
-      collect: (options) => counted("inbox.collect", () => inbox.collect(options)),
       peek: (agentId, limit) => inbox.peek(agentId, limit),
       find: (agentId, ids) => inbox.find(agentId, ids),
       next: (agentId, query) => inbox.next(agentId, query),

@@ -50,40 +50,6 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.peek(to)).toEqual([]);
   });
 
-  test("I1: ids of messages that were acknowledged before a time are let go of, and no others", async () => {
-    const store = await open();
-    const { inbox, journal } = store;
-    for (const id of ["old", "new", "timeless", "here", "taken", "dead", "run"])
-      await inbox.deliver(message(id));
-    await inbox.ack(to, ["old"], 9);
-    await inbox.ack(to, ["new"], 10);
-    await inbox.ack(to, ["timeless"]);
-    for (let round = 0; round < inbox.settings.maxDeliveries; round++) await inbox.nack(to, ["dead"]);
-    await begin(store, "r", ["taken"]);
-    const lease = await ownRun(store, "s");
-    await journal.append(lease, { number: 1, at: 8, inbox: [takes(["run"])] });
-    const ack = { type: "ack", agentId: to, messageIds: ["run"] } as const;
-    await journal.append(lease, { number: 2, at: 9, inbox: [ack] });
-    expect(await inbox.collect({ acknowledgedBefore: 9 })).toBe(0);
-    expect(await inbox.deliver(message("old"))).toBe(false);
-    expect(await inbox.collect({ acknowledgedBefore: 10 })).toBe(2);
-    expect(await inbox.collect({ acknowledgedBefore: 10 })).toBe(0);
-    for (const id of ["new", "timeless", "here", "taken", "dead"])
-      expect(await inbox.deliver(message(id))).toBe(false);
-    for (const id of ["old", "run"]) expect(await inbox.deliver(message(id))).toBe(true);
-    expect(ids(await inbox.peek(to))).toEqual(["here", "taken", "old", "run"]);
-    expect(ids(await inbox.deadLetters(to))).toEqual(["dead"]);
-  });
-
-  test("I1: however many there are, all of them are let go of", async () => {
-    const { inbox } = await open();
-    const many = Array.from({ length: 600 }, (_, index) => `m${index}`);
-    for (const id of many) await inbox.deliver(message(id));
-    await inbox.ack(to, many, 1);
-    expect(await inbox.collect({ acknowledgedBefore: 2 })).toBe(600);
-    expect(await inbox.deliver(message("m7"))).toBe(true);
-  });
-
   test("I2: messages of one sender keep their order, also when one is handed back", async () => {
     const { inbox } = await open();
     const sent = [message("a1"), message("b1", bob), message("a2"), message("b2", bob)];

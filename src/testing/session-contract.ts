@@ -9,23 +9,25 @@ import {
   parseSessionId,
   pathTo,
   rootLeafOf,
+  stoppedStem,
   sessionWithin,
   toolMessage,
   toolResultPart,
-  unnamedSessionId,
   userMessage,
   type ChatMessage,
   type RunId,
   type SessionChange,
   type SessionEntry,
-  type SessionId,
   type SessionQuery,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
+import { forgottenSessionContract } from "./forgotten-session-contract.ts";
 import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId } from "./store-fixtures.ts";
 
 /** What every `Sessions` must do. */
-export function sessionContract({ test, expect, open }: ContractHarness): void {
+export function sessionContract(harness: ContractHarness): void {
+  const { test, expect, open } = harness;
+  forgottenSessionContract(harness);
   const runId = formatRunId("a");
   const entry = (id: string, parentId: string | null, at = 1): SessionEntry => ({
     type: "message",
@@ -211,6 +213,33 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual([other]);
   });
 
+  test("S1: what was said at a stop is left for what is said whole; after others had spoken, it stays", async () => {
+    const { sessions } = await open();
+    const other = formatRunId("b");
+    const stem = `${runId}/${rootTask}`;
+    const say = (at: string, ...messages: readonly ChatMessage[]): SessionChange => {
+      const said = { runId, taskId: rootTask, at: 1, parentId: runId, stem: at, from: 1, messages };
+      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+    };
+    const path = async (): Promise<readonly string[]> => {
+      const entries = (await sessions.read(sessionId)).map((each) => each.entry);
+      return (pathTo(entries, rootLeafOf(entries)) ?? []).map(({ id }) => id);
+    };
+    const [first, second] = [stoppedStem(stem, 0), stoppedStem(stem, 1)];
+    const [dry, rain] = [assistantMessage("It is dry."), assistantMessage("It rains.")];
+    await sessions.apply([append(entry("a", null)), append(entry(runId, "a")), say(first, dry)]);
+    expect(await path()).toEqual(["a", runId, `${first}/1`]);
+    await sessions.apply([say(second, dry, rain)]);
+    expect(await path()).toEqual(["a", runId, `${second}/1`, `${second}/2`]);
+    await sessions.apply([append({ ...entry(other, `${second}/2`), runId: other })]);
+    const whole = say(stem, dry, rain, assistantMessage("It pours."));
+    await sessions.apply([whole]);
+    const after = ["a", runId, `${second}/1`, `${second}/2`, other, `${stem}/again-3/0`, `${stem}/3`];
+    expect(await path()).toEqual(after);
+    await sessions.apply([whole]);
+    expect(await path()).toEqual(after);
+  });
+
   test("N3: after a leaf that was put elsewhere, all of it is said", async () => {
     const { sessions } = await open();
     const stem = `${runId}/${rootTask}`;
@@ -285,6 +314,23 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
     expect(await store.sessions.list()).toEqual([]);
   });
 
+  test("S5: nor is one in which a run has ended that was told to go on", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.sessions.apply([append(entry("a", null))]);
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    await store.leases.release(lease, { kind: "ended" });
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "user", at: 3, body: { type: "resume" } });
+    const run = await store.sessions.delete(sessionId);
+    expect([run?.runId, run?.endedAt]).toEqual([lease.runId, 2]);
+    expect((await store.sessions.read(sessionId)).length).toBe(1);
+    const [again] = await store.leases.claim({ workerId: lease.workerId, limit: 1, now: 4 });
+    if (again === undefined) throw new Error("nobody may have it");
+    await store.journal.append(again, { number: 2, at: 5, mailThrough: 0 });
+    expect(await store.sessions.delete(sessionId)).toBeUndefined();
+    expect(await store.sessions.read(sessionId)).toEqual([]);
+  });
+
   test("S5: whoever begins a run while its session is deleted is refused or comes after it, and keeps what was said", async () => {
     const store = await open();
     const record = runRecord("b");
@@ -302,51 +348,6 @@ export function sessionContract({ test, expect, open }: ContractHarness): void {
       await store.journal.delete(record.runId);
       await store.sessions.delete(sessionId);
     }
-  });
-
-  test("sessions that nobody named, nobody came back to, and whose run is gone are let go of, and no others", async () => {
-    const store = await open();
-    const { sessions } = store;
-    const unnamed = (name: string): SessionId => unnamedSessionId(formatRunId(name));
-    const of = (name: string, by: string | null, at = 1): SessionEntry => ({
-      ...entry(`${name} ${by}`, null, at),
-      runId: by === null ? null : formatRunId(by),
-    });
-    const say = (session: SessionId, ...entries: SessionEntry[]): Promise<void> =>
-      sessions.apply(entries.map((each) => append(each, "visible", session)));
-    const worker = sessionWithin(unnamed("gone"), "worker");
-    await say(unnamed("gone"), of("a", "gone"));
-    await say(worker, of("a", "gone"));
-    await say(unnamedSessionId(formatRunId("gone"), 2), of("a", "gone"));
-    const kept: readonly [SessionId, ...SessionEntry[]][] = [
-      [sessionId, of("a", "gone")],
-      [unnamed("late"), of("a", "late", 5)],
-      [unnamed("returned"), of("a", "returned"), of("b", "other")],
-      [unnamed("labelled"), of("a", "labelled"), of("b", null)],
-      [unnamed("other"), of("a", "gone")],
-      [unnamed("here"), of("a", "here")],
-      [sessionWithin(unnamed("here"), "worker"), of("a", "here")],
-      [parseSessionId(`${unnamed("gone")}/mine`), of("a", "gone")],
-    ];
-    for (const [session, ...entries] of kept) await say(session, ...entries);
-    await store.journal.create({ ...runRecord("here"), sessionId: unnamed("here") }, { number: 0, at: 1 });
-    expect(await sessions.collect({ unnamedBefore: 1 })).toBe(0);
-    expect(await sessions.collect({ unnamedBefore: 5 })).toBe(3);
-    expect(await sessions.read(worker)).toEqual([]);
-    const left = (await sessions.list()).map((each) => each.sessionId);
-    expect(left.toSorted()).toEqual(kept.map(([session]) => session).toSorted());
-  });
-
-  test("however many such sessions there are, all of them are let go of", async () => {
-    const { sessions } = await open();
-    for (let count = 0; count < 200; count++) {
-      const by = formatRunId(`r${count}`);
-      // Some of them have a name.
-      const session = count % 4 === 0 ? formatSessionId(`s${count}`) : unnamedSessionId(by);
-      await sessions.apply([append({ ...entry("a", null), runId: by }, "visible", session)]);
-    }
-    expect(await sessions.collect({ unnamedBefore: 2 })).toBe(150);
-    expect((await sessions.list({ limit: 500 })).length).toBe(50);
   });
 
   test("sessions are listed newest first, and a deleted one is gone", async () => {

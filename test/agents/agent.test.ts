@@ -18,6 +18,8 @@ const look = tool({
   execute: ({ town }) => ({ town, weather: "rain" }),
 });
 
+const text = (words: string) => ({ output: { type: "text", text: words }, isError: false }) as const;
+
 const again: ScriptedReply = { text: "Let me look.", toolCalls: [{ name: "look", input: { town: "Sens" } }] };
 
 async function run(
@@ -149,6 +151,23 @@ describe("an agent that works alone", () => {
       interruptionReason: "max_turns_exceeded",
       output: "Let me look.",
     });
+  });
+
+  test("out of turns, blanks beside a call are no answer", async () => {
+    const { result } = await run({
+      model: scriptedModel([again, { ...again, text: "\n\n" }]),
+      maxTurns: 2,
+    });
+    expect(result).toMatchObject({ status: "max_turns", output: "Let me look." });
+  });
+
+  test("what it says last is its answer, not what it said beside calls on the way", async () => {
+    const end = { ...look, execute: async () => ({ ...text("Sens"), terminate: true }) };
+    const { result } = await run({
+      model: scriptedModel([again, { ...again, text: "", toolCalls: [{ name: "end", input: {} }] }]),
+      tools: [look, { ...end, name: "end", inputSchema: { type: "object" }, parse: (given) => given }],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "", turns: 2 });
   });
 
   test("B5, S1: out of money, it stops as budget_exhausted, keeps what there is and closes the invocation", async () => {

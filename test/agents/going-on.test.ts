@@ -185,6 +185,54 @@ describe("runUntil", () => {
       expect(result).toMatchObject({ status: "deadline_exceeded", interruptionReason: "deadline exceeded" });
     });
 
+    test("its time: asked again under its id, later, it says the same", async () => {
+      const clock = new FakeClock();
+      const runtime = await openRuntime({ clock });
+      const script = ["one", { text: "two", delayMs: 60_000 }, "three"];
+      for (const [name, budget] of [
+        ["plain", {}],
+        ["timed", { deadlineMs: 500 }],
+      ] as const) {
+        const model = scriptedModel(script, { clock });
+        const agent = new Agent({ name, model, budget });
+        const ask = async () => {
+          const progress = { isOver: false };
+          const runId = formatRunId(name);
+          const work = agent
+            .runUntil("Do it", { until: goOn, runtime, timeoutMs: 1_000, runId })
+            .finally(() => (progress.isOver = true));
+          while (!progress.isOver) await clock.advance(50);
+          return work;
+        };
+        const first = await ask();
+        expect(first).toMatchObject({
+          status: "deadline_exceeded",
+          interruptionReason: "run_until:deadline",
+          output: "one",
+        });
+        expect(await ask()).toEqual(first);
+        expect(model.calls).toHaveLength(2);
+      }
+      const late = new Agent({
+        name: "late",
+        model: scriptedModel([{ text: "x", delayMs: 60_000 }], { clock }),
+      });
+      const options = { until: goOn, runtime, timeoutMs: 100, runId: formatRunId("late") };
+      const work = late.runUntil("Do it", options);
+      await clock.advance(100);
+      await clock.advance(5_000);
+      const first = await work;
+      expect(first.interruptionReason).toBe("run_until:deadline");
+      expect(await late.runUntil("Do it", options)).toEqual(first);
+      await runtime.close();
+    });
+
+    test("a budget that is null is none", async () => {
+      const { agent } = scout(["finished"], { tools: [] });
+      const options = { until, budget: null } as unknown as RunUntilOptions;
+      expect(await agent.runUntil("Do it", options)).toMatchObject({ output: "finished" });
+    });
+
     test("its tokens: none is begun when none are left, and one that needs more leaves the answer before", async () => {
       const of = async (maxTokens: number) => {
         const { agent, model } = scout(often, { tools: [] });

@@ -17,6 +17,7 @@ import {
   Sequential,
   sha256,
   tool,
+  type InvokeOptions,
 } from "../../src/index.ts";
 import {
   agentSession,
@@ -116,6 +117,11 @@ describe("invoke", () => {
     await clock.advance(1_500);
     expect(await bounded).toMatchObject({ status: "deadline_exceeded" });
     await runtime.close();
+  });
+
+  test("a budget that is null is none", async () => {
+    const options = { budget: null } as unknown as InvokeOptions;
+    expect(await scout(["done"]).agent.invoke("?", options)).toMatchObject({ output: "done" });
   });
 
   test("a model for each role, and the main one for the others", async () => {

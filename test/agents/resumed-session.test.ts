@@ -8,6 +8,8 @@ import {
   type Store,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
+import { react, selfRefine } from "../../src/agents/architectures/index.ts";
+import { until } from "../runtime/bench-runtime.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
 removeStoresAfterEach();
@@ -131,6 +133,78 @@ describe.each(twoStores)("%s: a run that is resumed after others (N3)", (_name, 
       "c1=rain",
       "second answer",
       "third?",
+    ]);
+    await runtime.close();
+  });
+});
+
+describe.each(twoStores)("%s: a run that is stopped, resumed and comes to its end (S1)", (_name, prepare) => {
+  const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "rain" });
+  const call = (callId: string): ScriptStep => ({ toolCalls: [{ name: "look", input: {}, callId }] });
+
+  test.for([
+    { thinks: "react", stopped: [call("c1")], resumed: ["It rains."], said: ["c1?", "c1=rain", "It rains."] },
+    {
+      thinks: "reflexion",
+      stopped: ["It is dry."],
+      resumed: ["score: 0.1", "Look first.", call("c1"), "It rains.", "score: 1"],
+      said: ["c1?", "c1=rain", "It rains."],
+    },
+    {
+      thinks: "self-refine",
+      stopped: ["It is dry."],
+      resumed: ["Look.", "It rains.", "No issues."],
+      said: ["It rains."],
+    },
+    {
+      thinks: "plan-and-execute",
+      stopped: ['["look"]'],
+      resumed: ["seen", "It rains."],
+      said: ["It rains."],
+    },
+  ] as const)(
+    "$thinks: the conversation is as if nobody had stopped it",
+    async ({ thinks, stopped, resumed, said }) => {
+      const open = await prepare();
+      const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore" });
+      const model = scriptedModel([...stopped, ...resumed, "Next."]);
+      const options = { runtime, sessionId };
+      const scout = new Agent({ name: "scout", model, tools: [look], architecture: thinks, maxTurns: 8 });
+      const run = await scout.submit("Rain?", { ...options, budget: { maxTurns: stopped.length } });
+      expect(await run.result()).toMatchObject({ status: "budget_exhausted" });
+      await run.topUp({ maxTurns: resumed.length });
+      await run.resume();
+      await until(async () => (await run.result()).status === "completed");
+      expect((await run.result()).output).toBe("It rains.");
+      const plain = new Agent({ name: "scout-2", model });
+      await plain.invoke("And?", options);
+      expect(seen(model.calls.at(-1))).toEqual(["Rain?", ...said, "And?"]);
+      await runtime.close();
+    },
+  );
+
+  test("after others had spoken, all that it came to is said after them", async () => {
+    const open = await prepare();
+    const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore" });
+    const model = scriptedModel(["It is dry.", "second answer", "Look.", "It rains.", "Next."]);
+    const options = { runtime, sessionId };
+    const scout = new Agent({ name: "scout", model, architecture: selfRefine(react(), { maxRounds: 1 }) });
+    const plain = new Agent({ name: "plain", model });
+    const run = await scout.submit("Rain?", { ...options, budget: { maxTurns: 1 } });
+    expect(await run.result()).toMatchObject({ status: "budget_exhausted" });
+    await plain.invoke("second?", options);
+    await run.topUp({ maxTurns: 4 });
+    await run.resume();
+    await until(async () => (await run.result()).status === "completed");
+    await plain.invoke("And?", options);
+    expect(seen(model.calls.at(-1))).toEqual([
+      "Rain?",
+      "It is dry.",
+      "second?",
+      "second answer",
+      "Rain?",
+      "It rains.",
+      "And?",
     ]);
     await runtime.close();
   });

@@ -81,7 +81,6 @@ CREATE TABLE messages (
     asks INTEGER NOT NULL,
     run_id TEXT,
     died INTEGER,
-    acknowledged_at INTEGER,
     body TEXT
   );
 CREATE UNIQUE INDEX messages_by_id ON messages (agent_id, message_id);
@@ -92,7 +91,6 @@ CREATE INDEX messages_next ON messages (agent_id, not_before, id) WHERE state = 
 CREATE INDEX messages_taken ON messages (agent_id) WHERE state = 2;
 CREATE INDEX messages_of_run ON messages (run_id) WHERE state = 2;
 CREATE INDEX messages_dead ON messages (agent_id, died) WHERE state = 3;
-CREATE INDEX messages_acknowledged ON messages (acknowledged_at) WHERE acknowledged_at IS NOT NULL;
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
     session_id TEXT UNIQUE,
@@ -100,6 +98,7 @@ CREATE TABLE sessions (
     updated_at INTEGER NOT NULL
   );
 CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
+CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE session_id >= 'ses_run_' AND session_id < 'ses_run`';
 CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY CHECK (id / 4194304 = session),

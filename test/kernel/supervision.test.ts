@@ -100,6 +100,15 @@ describe("a root", () => {
     expect(runs.map((run) => run.runId)).toEqual(["run_id-1", "run_id-2"]);
   });
 
+  test("has a new session each time it is given none, also where it is given its run id", () => {
+    const ids = countingIds();
+    const runs = [1, 2].map(() => Supervision.root(lead, { ids, runId: "run_job-1" }));
+    expect(runs.map((run) => run.runId)).toEqual(["run_job-1", "run_job-1"]);
+    expect(runs.map((run) => run.sessionId)).toEqual(["ses_run_job-1.id-1", "ses_run_job-1.id-2"]);
+    const noIds = { next: () => "not an id" };
+    expect(() => Supervision.root(lead, { ids: noIds, runId: "run_job-1" })).toThrow(/is not a new id/);
+  });
+
   test("fills in what a partial budget leaves open", () => {
     const root = setup({ spawnBudget: { maxAgents: 3 }, executionBudget: { maxTurns: 0 } });
     expect(root.spawnBudget).toEqual({ maxAgents: 3, allowPreempt: true });

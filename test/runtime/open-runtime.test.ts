@@ -15,7 +15,6 @@ import { agent, gate, until } from "./bench-runtime.ts";
 
 test.for<RuntimeOptions>([
   { keepEndedRunsMs: -1 },
-  { keepMessageIdsMs: -1 },
   { mail: { maxDeliveries: 0 } },
   { mail: { maxDeliveries: 1.5 } },
   { mail: { baseDelayMs: -1 } },

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
+  formatRunId,
   formatSessionId,
   formatTaskId,
+  messageText,
   parseSessionId,
   sessionWithin,
+  unnamedBy,
   unnamedSessionId,
   userMessage,
   type Agent,
@@ -27,6 +30,11 @@ async function sessionsIn({ sessions }: Store): Promise<SessionId[]> {
   return (await sessions.list({ limit: 1_000 })).map(({ sessionId }) => sessionId);
 }
 
+async function saidIn({ sessions }: Store, sessionId: SessionId): Promise<(string | undefined)[]> {
+  const placed = await sessions.read(sessionId, { hiddenToo: true });
+  return placed.map(({ entry }) => (entry.type === "message" ? messageText(entry.message) : undefined));
+}
+
 describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) => {
   const options = { keepEndedRunsMs: 1_000, keepUnnamedSessionsMs: 10_000 };
 
@@ -47,6 +55,62 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
     const { runtime } = await setUp();
     const run = await runtime.submit(listener, "hello");
     expect(run.sessionId).toBe(unnamedSessionId(run.runId));
+    await runtime.close();
+  });
+
+  test("is that of no other run, though its id was chosen and was that of one which is gone", async () => {
+    const { runtime, store } = await setUp();
+    const runId = formatRunId("job-1");
+    const alice = { runId, userId: "alice", tenantId: "acme" };
+    const first = await runtime.submit(listener, "my PIN is 1234", alice);
+    await first.result();
+    // Whoever submits again while it is kept is given it.
+    const again = await runtime.submit(listener, "my PIN is 1234", alice);
+    expect([again.runId, again.sessionId]).toEqual([runId, first.sessionId]);
+    expect(await sessionsIn(store)).toEqual([first.sessionId]);
+    expect(unnamedBy(first.sessionId)).toBe(runId);
+    await store.journal.delete(runId);
+    const second = await runtime.submit(listener, "what was said?", {
+      runId,
+      userId: "bob",
+      tenantId: "else",
+    });
+    await second.result();
+    expect(await saidIn(store, second.sessionId)).toEqual(['"what was said?"']);
+    expect(await saidIn(store, first.sessionId)).toEqual(['"my PIN is 1234"']);
+    await runtime.close();
+  });
+
+  test("is that of no other run, though its id followed from a message's", async () => {
+    const { runtime, store, pass } = await setUp();
+    const mailed = agent("mailed", async () => "read", {
+      messageOf: (input) => userMessage(JSON.stringify(input)),
+    });
+    runtime.register(mailed);
+    const message = { id: "order-1", from: null, to: mailed.id, body: "my PIN is 1234", sentAt: 0 };
+    await store.inbox.deliver(message);
+    await pass(1_000);
+    const [run] = (await store.journal.list({ agentId: mailed.id })).runs;
+    expect(run?.status).toBe("completed");
+    const { runId, sessionId } = run!;
+    await store.journal.delete(runId);
+    const other = await runtime.submit(mailed, "what was said?", { runId });
+    await other.result();
+    expect(other.sessionId).not.toBe(sessionId);
+    expect([sessionId, other.sessionId].map(unnamedBy)).toEqual([runId, runId]);
+    expect(await saidIn(store, other.sessionId)).toEqual(['"what was said?"']);
+    await runtime.close();
+  });
+
+  test("and has an id that another had before it goes as others do", async () => {
+    const { runtime, pass, store } = await setUp(options);
+    for (const input of ["one", "two"]) {
+      await (await runtime.submit(listener, input, { runId: "run_job-1" })).result();
+      await pass(3_000);
+    }
+    expect(await sessionsIn(store)).toHaveLength(2);
+    await pass(30_000);
+    expect(await sessionsIn(store)).toEqual([]);
     await runtime.close();
   });
 
@@ -97,7 +161,7 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
     await store.journal.delete(forks[1]!.runId);
     const second = await origin.fork({ at: 0, runId: "run_again" });
     await second.result();
-    expect(second.sessionId).toBe("ses_run_again.2");
+    expect(second.sessionId).not.toBe(forks[1]!.sessionId);
     await pass(30_000);
     expect(await sessionsIn(store)).toEqual([]);
     await runtime.close();

@@ -211,6 +211,14 @@ it("goes on with every child a resumed run needs, one after the other where ther
 });
 
 describe("code that is wrong", () => {
+  function thrownBy(work: () => unknown): unknown {
+    try {
+      return work();
+    } catch (error) {
+      return error;
+    }
+  }
+
   const wrong = (isMended: () => boolean, thrown: () => unknown, ran: string[]): Agent =>
     agent("coder", async (ctx) => {
       await ctx.step("paid", async () => (ran.push("paid"), 1));
@@ -221,7 +229,7 @@ describe("code that is wrong", () => {
   it.for([
     { thrown: () => new TypeError("plan is not iterable") },
     { thrown: () => new ReferenceError("plan is not defined") },
-    { thrown: () => Fault.from(new RangeError("Invalid array length")) },
+    { thrown: () => Fault.from(new TypeError("plan is undefined")) },
   ])("is told at once and not started again; mended, it is resumed", async ({ thrown }) => {
     const { runtime, events } = await setUp();
     const ran: string[] = [];
@@ -240,12 +248,16 @@ describe("code that is wrong", () => {
     expect(ran).toEqual(["paid"]);
   });
 
-  it("is started again where what was thrown tells of something else", async () => {
+  it.for([
+    { thrown: () => new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") }) },
+    { thrown: () => thrownBy(() => JSON.parse("<html>502 Bad Gateway</html>")) },
+    { thrown: () => thrownBy(() => JSON.parse("")) },
+    { thrown: () => Fault.from(new RangeError("Array buffer allocation failed")) },
+  ])("is started again where what was thrown tells of something else", async ({ thrown }) => {
     const { runtime, clock, events } = await setUp({ runRetry: { maxRetries: 1 } });
     let calls = 0;
-    const fetches = () => new TypeError("fetch failed", { cause: new Error("ECONNREFUSED") });
     const run = await runtime.submit(
-      wrong(() => ++calls > 1, fetches, []),
+      wrong(() => ++calls > 1, thrown, []),
       null,
     );
     await settle();

@@ -31,6 +31,10 @@ const forged: readonly EventDraft[] = [
   eventDraft("budget_top_up", { taskId: "t0" as never, add: { maxTokens: 1 }, by: "alice" }),
   eventDraft("message_end", { message: userMessage("never said") }),
   { type: "made_up", data: {} } as never,
+  {} as never,
+  null as never,
+  undefined as never,
+  "run_end" as never,
 ];
 const ends = eventDraft("agent_end", {
   status: "completed",
@@ -136,9 +140,10 @@ it("E1: whatever door code comes by, it tells only what is code's to tell", asyn
 it("an invocation's end is told with its turn, and with no other's", async () => {
   const { runtime, events } = await setUp();
   const taken: Turn[] = [];
+  const noTurns = [null, undefined, "t0", 7] as unknown as readonly Turn[];
   const worker = agent("worker", async (ctx) => {
     const turn = await ctx.turn(({ input }) => ({ input, instructions: "", tools: [] }));
-    for (const other of [...taken, { ...turn }])
+    for (const other of [...taken, { ...turn }, ...noTurns])
       expect(() => ctx.tell(ends, other)).toThrow(/^agent_end is told by the agent itself/u);
     taken.push(turn);
     expect(() => ctx.tell(runEnd as EventDraft as ToldEvent, turn)).toThrow(

@@ -72,7 +72,11 @@ export class ActorCritic implements Architecture {
       const brief = { ...this.#brief({ ...question, prompt: task }), ...formWanted(question) };
       const isRevision = critique !== undefined;
       const end = await this.#hire(deps, "actor", brief, isRevision ? undefined : saidFor(session));
-      endWith(session, deps, "actor", end, isRevision);
+      if (!endWith(session, deps, "actor", end, isRevision)) {
+        yield note("actor_critic", "empty_answer", { round });
+        // The work is what it was, and was judged.
+        if (isRevision) return;
+      }
       yield note("actor_critic", "actor_completed", { round, output: session.output });
       yield note("actor_critic", "critic_started", { round });
       critique = await this.#judge(deps, question, session.output);

@@ -129,7 +129,7 @@ function ordinal(taskId: string): number {
 
 /**
  * What a worker came to is what its employer comes to. B5: what it had said is there also when it stops its employer, unless that has
- * something `whole` already.
+ * something `whole` already. `false`: it said nothing.
  */
 export function endWith(
   session: AgentSession,
@@ -137,9 +137,11 @@ export function endWith(
   name: string,
   end: WorkerEnd,
   whole = false,
-): void {
-  if (end.kind === "answered" || (end.kind === "stopped" && !whole)) takeAnswer(session, end.text);
+): boolean {
+  const isTaken = end.kind === "answered" || (end.kind === "stopped" && !whole);
+  const isSaid = isTaken && takeAnswer(session, end.text);
   answerOf(deps, name, end);
+  return isSaid;
 }
 
 /** For a worker whose words are its employer's. */

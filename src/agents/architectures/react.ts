@@ -17,6 +17,7 @@ import {
   type Transcript,
 } from "../../kernel/index.ts";
 import { opening, readMessage } from "../agent-input.ts";
+import { isSilent } from "./spoken-answer.ts";
 
 export interface ReActOptions {
   /** For the first call only. */
@@ -62,7 +63,7 @@ export class ReAct implements Architecture {
       const text = messageText(reply.message);
       const calls = toolCallsOf(reply.message);
       // B5: what it said before is better than nothing, should it be stopped on the way.
-      if (text !== "" || calls.length === 0) session.output = text;
+      if (calls.length === 0 || !isSilent(text)) session.output = text;
       let results: readonly ToolResult[] = none;
       if (calls.length > 0) {
         // Of one alone, none has its result while another has not.

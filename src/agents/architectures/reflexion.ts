@@ -13,7 +13,7 @@ import { scoreIn } from "./json-answer.ts";
 import { askHelper, questionOf, titled, type Question } from "./question.ts";
 import { react } from "./react.ts";
 import { note } from "./role-call.ts";
-import { isSilent, takeAnswer } from "./spoken-answer.ts";
+import { isSilent } from "./spoken-answer.ts";
 import { isBetter, Trials, type Attempt } from "./trials.ts";
 
 export interface ReflexionOptions {
@@ -67,6 +67,7 @@ export class Reflexion implements Architecture {
       const inner = deps.freshSession(`attempt_${attempt}`, withLessons(session.instructions, shown));
       const tried = trials.begin(inner);
       yield* this.#try(session, deps, { trials, tried, best });
+      if (isSilent(inner.output)) yield note("reflexion", "empty_answer", { attempt });
       const { task } = trials;
       // B5: better than nothing, should the money end at the evaluator.
       trials.adopt(session, keptOf(best, tried));
@@ -107,7 +108,6 @@ export class Reflexion implements Architecture {
     deps: Dependencies,
     { trials, tried, best }: { trials: Trials; tried: Attempt; best: Attempt | undefined },
   ): AsyncGenerator<ToldEvent, void> {
-    const { output } = session;
     const limited = deps.withMaxTurns(this.#maxTurns ?? deps.maxTurns);
     let isDone = false;
     try {
@@ -116,10 +116,7 @@ export class Reflexion implements Architecture {
       isDone = true;
     } finally {
       trials.end(tried);
-      if (!isDone) {
-        trials.adopt(session, keptOf(best, tried));
-        takeAnswer(session, output);
-      }
+      if (!isDone) trials.adopt(session, keptOf(best, tried));
     }
   }
 }

@@ -7,25 +7,53 @@ export interface RouteChoice {
   readonly confidence: number;
 }
 
+const quotes = `"'*\`\u201C\u201D\u2018\u2019\u201E\u00AB\u00BB`;
+const is = `[${quotes}_]*\\s*[:=\uFF1A]`;
+/** Whole, so that no part of it is tried: what is searched is as long as a model makes it. */
+const name = `([A-Za-z0-9_-]+)(?![A-Za-z0-9_-])`;
 /** A name as it is written behind the word: in bold, in quotes, in the brackets that it was asked for with. */
-const named = `route["'*\`_]*\\s*[:=](?:["'*\`<([{\\s]|__?\\s)*([A-Za-z0-9_-]+)`;
-const onItsLine = new RegExp(`^[ \\t>#"'*\`{_-]*${named}`, "gimu");
+const named = `route${is}(?:[${quotes}<([{\\s]|__?\\s)*${name}`;
+const lineStart = `^[ \\t>#{_${quotes}-]*(?:\\d{1,3}[.)][ \\t${quotes}_]*)?`;
+const sureOf = `confidence${is}`;
+const asAsked = new RegExp(
+  `${lineStart}${named}[^\\p{L}\\p{N}]{0,40}(?:\\d{1,3}[.)]\\W{0,8})?${sureOf}`,
+  "gimu",
+);
+const onItsLine = new RegExp(`${lineStart}${named}[ \\t>)\\]},;.!${quotes}]*$`, "gimu");
+const beginsLine = new RegExp(`${lineStart}${named}`, "gimu");
 const anywhere = new RegExp(`(?<![A-Za-z0-9])${named}`, "giu");
-const alone = /^[\s"'*`<([{]*([A-Za-z0-9_-]+)[\s"'*`>)\]}.!]*$/u;
-const sure = /(?<![A-Za-z0-9])confidence["'*`_]*\s*[:=]\s*["'*`<([_]*([^\n]{0,40})/giu;
+const alone = new RegExp(
+  `^[\\s<([{${quotes}]*${name}[\\s<>()[\\]{},;.!${quotes}-]*(?:$|(?<![A-Za-z0-9])_*${sureOf})`,
+  "iu",
+);
+const sure = new RegExp(`(?<![A-Za-z0-9])${sureOf}\\s*[${quotes}<([_]*([^\\n]{0,40})`, "giu");
 
 /**
- * The route a model chose among those there are: its last word on it, for what stands before may be its way there; but one in a line of its own, as
- * it was asked for, before one among other words. A reply may also be a name and nothing else.
+ * The route a model chose among those there are. As it was asked for, with its confidence behind it, before a line that says nothing else,
+ * and of these the last word counts, also where it is no route: what stands before may be the way there. Among other words, which may not
+ * be of the choice at all, only routes there are count. A reply may also be a name and nothing else.
  */
 export function routeChoiceIn(text: string, names: readonly string[]): RouteChoice {
   const said = withoutThoughts(text);
-  const choice = [...said.matchAll(onItsLine)].at(-1) ?? [...said.matchAll(anywhere)].at(-1);
-  const wanted = (choice ?? alone.exec(said))?.[1] ?? "";
-  const route =
-    names.find((name) => name === wanted) ??
-    names.find((name) => name.toLowerCase() === wanted.toLowerCase());
-  return { route, confidence: confidenceIn(said, choice?.index ?? 0) };
+  const isRoute = ([, wanted]: RegExpExecArray): boolean => routeOf(wanted, names) !== undefined;
+  const choice =
+    [...said.matchAll(asAsked)].at(-1) ??
+    [...said.matchAll(onItsLine)].at(-1) ??
+    [...said.matchAll(beginsLine)].findLast(isRoute) ??
+    [...said.matchAll(anywhere)].findLast(isRoute) ??
+    alone.exec(said);
+  return { route: routeOf(choice?.[1], names), confidence: confidenceIn(said, choice?.index ?? 0) };
+}
+
+/** By its name, or that without its case or the marks that a name may itself begin or end with. */
+function routeOf(wanted: string | undefined, names: readonly string[]): string | undefined {
+  if (wanted === undefined) return undefined;
+  const bare = wanted.replace(/^_+/u, "").replace(/(?<!_)_+$/u, "");
+  return (
+    names.find((each) => each === wanted) ??
+    names.find((each) => each.toLowerCase() === wanted.toLowerCase()) ??
+    names.find((each) => each.toLowerCase() === bare.toLowerCase())
+  );
 }
 
 /** What is said of it after the choice, or else at all. */

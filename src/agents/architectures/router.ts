@@ -79,7 +79,7 @@ export class Router implements Architecture {
     const options = hiring(member, this.#isShared ? undefined : `route_${chosen}`);
     const heard = saidFor(session);
     const end = await hire(deps, { worker: member.agent, input: this.#brief(question), options, heard });
-    endWith(session, deps, chosen, end);
+    if (!endWith(session, deps, chosen, end)) yield note(this.name, "empty_answer", { route: chosen });
     yield note(this.name, "completed", { route: chosen });
   }
 

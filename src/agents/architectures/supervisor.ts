@@ -79,10 +79,10 @@ export class Supervisor implements Architecture {
     this.#dealings.set(session, dealings);
     yield note(this.name, "workers_ready", { workers: this.#workers.names });
     const tools = this.#tools(dealings, deps);
-    const equipped = deps.withExtraTools(tools, (result) => dealings.note(result));
+    const equipped = deps.withExtraTools(tools, (result, { callId }) => dealings.note(callId, result));
     yield* this.base.run(session, equipped, prompt);
-    const { forwarded } = dealings;
-    if (forwarded !== undefined && endsWithForward(session)) {
+    const forwarded = dealings.forwardedAt(session);
+    if (forwarded !== undefined) {
       const { worker, answer } = forwarded;
       session.output = answer;
       session.messages = session.messages.append(assistantMessage(session.output));
@@ -182,18 +182,31 @@ class Dealings {
   /** Workers that were made up, with their instructions. */
   readonly made = new Map<string, string>();
   delegations = 0;
-  /** What is to be the answer, if that is what the loop ended on: as it was said when it was forwarded. */
-  forwarded: { readonly worker: string; readonly answer: string } | undefined;
+  /** By call: as it was said when it was forwarded. */
+  readonly #forwarded = new Map<string, Forwarded>();
 
-  note({ isError, output, metadata = {} }: ToolResult): void {
+  note(callId: string, { isError, output, metadata = {} }: ToolResult): void {
     const { delegated, spawned, instructions, forwarded } = metadata as Notable;
     if (delegated !== undefined) this.delegations++;
     if (isError) return;
     if (forwarded !== undefined)
-      this.forwarded = { worker: forwarded, answer: this.answers.get(forwarded) ?? "" };
+      this.#forwarded.set(callId, { worker: forwarded, answer: this.answers.get(forwarded) ?? "" });
     if (delegated !== undefined) this.answers.set(delegated, saidIn(output));
     if (spawned !== undefined) this.made.set(spawned, instructions ?? "");
   }
+
+  /** What a conversation ends on, the model having had no word after it. Not what was forwarded in an attempt that is not the answer. */
+  forwardedAt({ messages }: AgentSession): Forwarded | undefined {
+    const last = messages.at(-1);
+    const results = last?.role === "tool" ? last.content : [];
+    const forward = results.findLast(({ callId }) => this.#forwarded.has(callId));
+    return forward && this.#forwarded.get(forward.callId);
+  }
+}
+
+interface Forwarded {
+  readonly worker: string;
+  readonly answer: string;
 }
 
 interface Notable extends JsonObject {
@@ -205,15 +218,6 @@ interface Notable extends JsonObject {
 
 const delegateName = "delegate";
 const forwardName = "forward_message";
-
-/** The model had no word after it. */
-function endsWithForward({ messages }: AgentSession): boolean {
-  const last = messages.at(-1);
-  return (
-    last?.role === "tool" &&
-    last.content.some(({ toolName, isError }) => toolName === forwardName && !isError)
-  );
-}
 
 function forwardTool({ answers }: Dealings): Tool {
   return ownTool({

@@ -140,9 +140,10 @@ export class Swarm implements Architecture {
       const end = await hire(deps, { worker: member.agent, input, options: hiring(member), heard });
       if (end.kind !== "answered") yield note(this.name, "peer_interrupted", { agent: active });
       session.metadata["swarm"] = { path: [...path] };
-      endWith(session, deps, active, end);
+      const isSaid = endWith(session, deps, active, end);
       const over = end.kind === "answered" ? handOverIn(end.metadata) : undefined;
       if (over === undefined) {
+        if (!isSaid) yield note(this.name, "empty_answer", { agent: active });
         yield note(this.name, "completed", { agent: active, handoffs: path.length - 1 });
         return;
       }

@@ -72,6 +72,15 @@ Examples:
   $ reeve dead-letters clerk --json | jq .message.body
   $ reeve redeliver clerk                     # all of them, once what was wrong is mended`;
 
+const redeliverHelp = `
+After -- nothing is an option: a MESSAGE that begins with - is named there, after all options.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve redeliver clerk
+  $ reeve redeliver --store sqlite:./desk.db clerk -- -order-1`;
+
 /** Runs the command line to its end. Throws nothing: what went wrong is said, and is in the exit code. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   let kind: ExitKind = "ok";
@@ -173,7 +182,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .argument("<AGENT>", "whose")
     .argument("[MESSAGE...]", "which, by id; all of them when none is named")
     .option("--store <address>", "where they are, as sqlite:PATH", defaultStore)
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", redeliverHelp)
     .action(async (agent: string, messageIds: string[], options: StoreOptions) =>
       onEnd(await redeliverLetters(agent, messageIds, options, terminal)),
     );

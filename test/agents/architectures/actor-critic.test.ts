@@ -113,13 +113,36 @@ describe("actor and critic", () => {
     const painter = worker("painter", ["Grey.", again], { maxTurns: 1 });
     const bound = studio([], [verdict(0.1)], { actor: painter.agent });
     expect((await runAlone(bound.agent)).result).toMatchObject({ status: "max_turns", output: "Grey." });
-    const silent = studio(["Grey.", " \n", "Blue."], [verdict(0.1), verdict(0.1), verdict(1)]);
-    expect((await runAlone(silent.agent)).result).toMatchObject({ status: "completed", output: "Blue." });
-    expect(asked(silent.critic)[1]).toContain("# Answer\nGrey.");
     // Of the first draft, what there is.
     const first = studio([again], []);
     const { result } = await runAlone(first.agent, "Go.", { budget: { maxTurns: 1 } });
     expect(result.output).toBe("One moment.");
+  });
+
+  test("B5: cancelled in a revision, the draft that is whole is kept", async () => {
+    const { runtime, clock, ended } = await company();
+    const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
+    const actor = worker("painter", ["Grey.", again, { text: "never", delayMs: 100 }], {}, { clock });
+    const { agent } = studio([], [verdict(0.1)], { actor: actor.agent });
+    const run = await runtime.submit(agent, "Go.");
+    await until(() => actor.model.calls.length === 3);
+    await run.cancel("enough");
+    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "Grey." });
+  });
+
+  test("a revision that says nothing ends the rounds: the work was judged", async () => {
+    const { agent, actor, critic } = studio(["Grey.", " \n"], [verdict(0.1)]);
+    const { result, notes } = await runAlone(agent);
+    expect(result).toMatchObject({
+      status: "completed",
+      output: "Grey.",
+      metadata: { actorCritic: { rounds: 1, score: 0.1, approved: false } },
+    });
+    expect(notes.slice(-2)).toEqual(["actor_critic.actor_started", "actor_critic.empty_answer"]);
+    expect([actor.calls.length, critic.calls.length]).toEqual([2, 1]);
+    const late = await runAlone(studio([" ", "Blue."], [verdict(0), verdict(1)]).agent);
+    expect(late.result.output).toBe("Blue.");
+    expect(late.notes).toContain("actor_critic.empty_answer");
   });
 
   test("what was stopped is in the session, visible, with what there was", async () => {

@@ -154,6 +154,28 @@ describe("what a model wrote", () => {
     ["billing", "billing", 0],
     ["**billing**.", "billing", 0],
     ["route: travel\nroute: none\nconfidence: 1", undefined, 1],
+    ["route: travel\n\nNo, I would not.\nroute: none", undefined, 0],
+    [
+      "route: billing\nconfidence: 0.9\n\nWhy not the others:\n- route: travel: nobody goes anywhere",
+      "billing",
+      0.9,
+    ],
+    ["route: billing\n\nWhy not the others:\n- route: travel: nobody goes anywhere", "billing", 0],
+    ["route: billing\nconfidence: 0.9\n\nRoute: none of the others fits.", "billing", 0.9],
+    ["Route: billing, I would say.\nRoute: chosen because of an invoice", "billing", 0],
+    ["My route: billing, I would say. (The route: chosen because of an invoice)", "billing", 0],
+    ["route: billing\nconfidence: 0.9\nRoute: travel is next, confidence: 0.1", "billing", 0.9],
+    ["1. route: billing\n2. confidence: 0.9\n\nI took route: travel for another.", "billing", 0.9],
+    ["<think>\nroute: travel\nconfidence: 0.9\n</think>\nbilling", "billing", 0],
+    ["route: _billing_\nconfidence: _0.9_", "billing", 0.9],
+    ["route: __billing__\nconfidence: __0.9__", "billing", 0.9],
+    ["route: \u201cbilling\u201d\nconfidence: \u201c0.9\u201d", "billing", 0.9],
+    ["route: \u2018billing\u2019 (confidence: 0.9)", "billing", 0.9],
+    ["_billing_", "billing", 0],
+    ["_own", "_own", 0],
+    ["billing\nconfidence: 0.9", "billing", 0.9],
+    ["**billing** (confidence: 0.9)", "billing", 0.9],
+    ["I am sure\nconfidence: 0.9", undefined, 0.9],
     ["I would take the enroute: billing", undefined, 0],
     ["I do not know.", undefined, 0],
     ["", undefined, 0],
@@ -161,17 +183,25 @@ describe("what a model wrote", () => {
     expect(routeChoiceIn(text, ["billing", "travel", "_own"])).toEqual({ route, confidence });
   });
 
-  test.for(["route: ", "route:", " ", "*", "_ ", "route:_ ", '"', "confidence: ", "\n", "-\n", "a"])(
-    "is searched for a route in one pass, also many times %j",
-    (part) => {
-      for (const text of [
-        part.repeat(100_000),
-        `route:${part.repeat(100_000)}`,
-        `${part.repeat(100_000)}x y`,
-      ])
-        expect(routeChoiceIn(text, ["billing"]).route).toBe(undefined);
-    },
-  );
+  test.for([
+    "route: ",
+    "route:",
+    " ",
+    "*",
+    "_",
+    "_ ",
+    "route:_ ",
+    '"',
+    "confidence: ",
+    "\n",
+    "-\n",
+    "a",
+    "1.",
+    "route: a\n",
+  ])("is searched for a route in one pass, also many times %j", (part) => {
+    for (const text of [part.repeat(100_000), `route:${part.repeat(100_000)}`, `${part.repeat(100_000)}x y`])
+      expect(routeChoiceIn(text, ["billing"]).route).toBe(undefined);
+  });
 
   test("a planned call is found beside other JSON", () => {
     const call = { id: "E1", tool: "look", args: { at: 1 } };

@@ -7,8 +7,10 @@ import {
   react,
   reflexion,
   rewoo,
+  router,
   selfRefine,
   supervisor,
+  swarm,
   treeOfThoughts,
   type ThoughtOperation,
 } from "../../../src/agents/architectures/index.ts";
@@ -82,7 +84,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
   });
 
   test("an attempt, whatever its score", async () => {
-    const { result, notes } = await think({
+    const { result, notes, events } = await think({
       architecture: reflexion(react(), { maxAttempts: 3 }),
       ...models({
         main: ["Deep.", "", "Two fathoms."],
@@ -95,6 +97,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       metadata: { reflexion: { scores: [0, 1, 0], lessons: ["Measure.", "Say it."] } },
     });
     expect(notes).not.toContain("reflexion.threshold_met");
+    expect(noteData(events, "reflexion.empty_answer")).toEqual([{ attempt: 2 }]);
     const last = await think({
       architecture: reflexion(react(), { maxAttempts: 2 }),
       ...models({ main: ["Deep.", ""], evaluator: ["0", "0"], reflector: ["Measure."] }),
@@ -158,6 +161,23 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     );
     expect(result).toMatchObject({ status: "completed", output: "Deep." });
     expect(notes).toContain("debate.empty_answer");
+  });
+
+  test("a peer that answers, and a route", async () => {
+    const over = {
+      text: "Ask bob.",
+      toolCalls: [{ name: "handoff", input: { target: "bob", message: "Go." } }],
+    };
+    const peers = { ada: worker("ada", [over]).agent, bob: worker("bob", [silence]).agent };
+    const swarmed = await runAlone(new Agent({ name: "peers", architecture: swarm({ peers }) }));
+    expect(swarmed.result).toMatchObject({ status: "completed", output: "Ask bob." });
+    expect(noteData(swarmed.events, "swarm.empty_answer")).toEqual([{ agent: "bob" }]);
+    const routes = { eve: worker("eve", [silence]).agent };
+    const routed = await runAlone(
+      new Agent({ name: "desk", model: scriptedModel(["eve"]), architecture: router({ routes }) }),
+    );
+    expect(routed.result).toMatchObject({ status: "completed", output: "" });
+    expect(noteData(routed.events, "router.empty_answer")).toEqual([{ route: "eve" }]);
   });
 
   test("a decider, and an answer on the board that is none", async () => {

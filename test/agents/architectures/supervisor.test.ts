@@ -92,6 +92,18 @@ describe("a supervisor", () => {
     expect(notes).toContain("supervisor.forwarded");
   });
 
+  test("forwards what the attempt that is the answer forwarded", async () => {
+    const poet = worker("poet", ["first", "second"]);
+    const attempt = [calling(delegate("poet", "a")), calling(forward("poet"))];
+    const { agent } = office([...attempt, "score: 0.5", "Try again.", ...attempt, "score: 0.2"], {
+      workers: { poet: poet.agent },
+      base: reflexion(undefined, { maxAttempts: 2 }),
+    });
+    const { result, notes } = await runAlone(agent);
+    expect(result).toMatchObject({ status: "completed", output: "first" });
+    expect(notes.filter((name) => name === "supervisor.forwarded")).toHaveLength(1);
+  });
+
   test("what was to be forwarded is forgotten once something else is said", async () => {
     const { runtime, ended, clock } = await company();
     const model = scriptedModel(

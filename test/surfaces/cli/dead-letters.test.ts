@@ -19,6 +19,7 @@ async function setUp(): Promise<readonly string[]> {
     [clerk, "a"],
     [clerk, "b\n"],
     [porter, "c"],
+    [porter, "-d"],
   ] as const) {
     await inbox.deliver({ id, from: porter, to, body: { id }, sentAt: 1 });
     await inbox.nack(to, [id]);
@@ -30,7 +31,7 @@ async function setUp(): Promise<readonly string[]> {
 test("dead letters are listed and redelivered, all of an agent or those that are named", async () => {
   const store = await setUp();
   const all = await reeve(["dead-letters", ...store]);
-  expect([all.code, all.out.length]).toEqual([0, 3]);
+  expect([all.code, all.out.length]).toEqual([0, 4]);
   expect(all.out[0]).toBe('clerk  a  tried 1x  from porter  -  {"id":"a"}');
   const own = await reeve(["dead-letters", "clerk", "--json", ...store]);
   expect(own.out.map((line) => JSON.parse(line) as unknown)).toMatchObject([
@@ -42,5 +43,14 @@ test("dead letters are listed and redelivered, all of an agent or those that are
   expect(wrong.talk).toContain("clerk has no dead letter c");
   expect(await reeve(["redeliver", "clerk", "a", ...store])).toMatchObject({ code: 0, out: ["1"] });
   expect((await reeve(["redeliver", "clerk", ...store])).out).toEqual(["1"]);
-  expect((await reeve(["dead-letters", ...store])).out.map((line) => line.split(" ")[0])).toEqual(["porter"]);
+  expect((await reeve(["dead-letters", ...store])).out.map((line) => line.split(" ")[0])).toEqual([
+    "porter",
+    "porter",
+  ]);
+});
+
+test("a message whose id begins with - is named after --, which the help says", async () => {
+  const store = await setUp();
+  expect((await reeve(["redeliver", ...store, "porter", "--", "-d"])).out).toEqual(["1"]);
+  expect((await reeve(["redeliver", "--help"])).out.join("\n")).toContain("MESSAGE that begins with -");
 });

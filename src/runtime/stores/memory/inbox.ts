@@ -11,7 +11,6 @@ import {
   type NextMail,
   type RunId,
 } from "../../../kernel/index.ts";
-import { PassingMap } from "../../passing-map.ts";
 import type { CommitSource } from "../commit-source.ts";
 import type { Tables } from "./tables.ts";
 
@@ -36,10 +35,7 @@ interface Box {
   /** Those that stand behind nothing that was sent before them in their line, unless a run has them. */
   readonly heads: Set<Letter>;
   dead: Letter[];
-  /** I1: the ids of all of them, and of those that were acknowledged. */
   readonly seen: Set<string>;
-  /** When, by id. */
-  readonly acknowledged: PassingMap<string, number>;
 }
 
 export class MemoryInbox implements Inbox {
@@ -91,8 +87,8 @@ export class MemoryInbox implements Inbox {
     };
   }
 
-  async ack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void> {
-    this.#apply({ type: "ack", agentId, messageIds }, undefined, at);
+  async ack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
+    this.#apply({ type: "ack", agentId, messageIds });
     this.#tables.announce();
   }
 
@@ -120,21 +116,6 @@ export class MemoryInbox implements Inbox {
     }
     if (again.length > 0) this.#tables.announce();
     return again.length;
-  }
-
-  async collect({ acknowledgedBefore }: { readonly acknowledgedBefore: number }): Promise<number> {
-    let count = 0;
-    for (const [agentId, { seen, acknowledged }] of this.#boxes) {
-      const gone: string[] = [];
-      for (const [id, at] of acknowledged) if (at < acknowledgedBefore) gone.push(id);
-      for (const id of gone) {
-        acknowledged.delete(id);
-        seen.delete(id);
-      }
-      count += gone.length;
-      if (seen.size === 0) this.#boxes.delete(agentId);
-    }
-    return count;
   }
 
   async waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]> {
@@ -181,11 +162,8 @@ export class MemoryInbox implements Inbox {
       .toSorted((one, other) => one.place - other.place);
     for (const letter of touched) {
       this.#leave(box, letter);
-      if (type === "nack") this.#handBack(box, letter, at);
-      else {
-        this.#remove(box, letter);
-        if (at !== undefined) box.acknowledged.set(letter.message.id, at);
-      }
+      if (type === "ack") this.#remove(box, letter);
+      else this.#handBack(box, letter, at);
     }
   }
 
@@ -279,14 +257,7 @@ export class MemoryInbox implements Inbox {
   #box(agentId: AgentId): Box {
     const known = this.#boxes.get(agentId);
     if (known !== undefined) return known;
-    const box: Box = {
-      here: new Map(),
-      lines: new Map(),
-      heads: new Set(),
-      dead: [],
-      seen: new Set(),
-      acknowledged: new PassingMap(),
-    };
+    const box: Box = { here: new Map(), lines: new Map(), heads: new Set(), dead: [], seen: new Set() };
     this.#boxes.set(agentId, box);
     return box;
   }

@@ -2,10 +2,8 @@ import {
   deepFreeze,
   formatTaskId,
   goesOnFrom,
-  indexInSaid,
   saidAfter,
   saidEntries,
-  saidEntry,
   saidId,
   type AgentId,
   type EntryVisibility,
@@ -16,6 +14,7 @@ import {
   type SessionEntry,
   type TaskId,
 } from "../../../kernel/index.ts";
+import { SaidIndex } from "./said-index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 type Say = Extract<SessionChange, { readonly type: "say" }>;
@@ -40,8 +39,7 @@ export class SessionRow {
   #placed: Placed[] = [];
   /** Of the entries that were placed one by one. */
   readonly #ids = new Set<string>();
-  /** All that were said at one go. */
-  #said: Said[] = [];
+  readonly #said = new SaidIndex();
 
   /** `at`: when it was begun. */
   constructor(agentId: AgentId, at: number) {
@@ -50,17 +48,12 @@ export class SessionRow {
   }
 
   has(id: string): boolean {
-    if (this.#ids.has(id)) return true;
-    for (const said of this.#said) if (indexInSaid(said, id) >= 0) return true;
-    return false;
+    return this.#ids.has(id) || this.#said.has(id);
   }
 
-  /** Whose it is, if one run wrote all there is. */
-  get onlyRunId(): RunId | undefined {
-    const [first] = this.#placed;
-    const runId = first === undefined ? null : writtenIn(first).runId;
-    if (runId === null || this.#placed.some((placed) => writtenIn(placed).runId !== runId)) return undefined;
-    return runId;
+  /** Whether this run wrote all there is. */
+  isOnlyOf(runId: RunId): boolean {
+    return this.#placed.every((placed) => writtenIn(placed).runId === runId);
   }
 
   /** The change that brought an entry stands for it, where it says all there is to say: a session has many. */
@@ -85,10 +78,10 @@ export class SessionRow {
 
   #say({ said, visibility, ...change }: Say): void {
     const { messages } = said;
-    let known = 0;
-    while (known < messages.length && this.has(saidEntry(said, known).id)) known++;
+    let known = this.#said.knows(said.stem) ? messages.length : 0;
+    while (known > 0 && !this.has(saidId(said, known - 1))) known--;
     if (known === 0) {
-      this.#said.push(said);
+      this.#said.add(said);
       this.#place({ said, visibility }, messages.length, said.at);
     }
     // Said before, up to here: whoever goes on with a run says it all again.
@@ -126,13 +119,15 @@ export class SessionRow {
   }
 
   remove(writer: Writer, isGoing: (visibility: EntryVisibility) => boolean = () => true): void {
+    const gone = new Set<Said>();
     this.#placed = this.#placed.filter((placed) => {
       if (!isOf(placed, writer) || !isGoing(placed.visibility)) return true;
       this.size -= "said" in placed ? placed.said.messages.length : 1;
       if ("entry" in placed) this.#ids.delete(placed.entry.id);
-      else this.#said = this.#said.filter((said) => said !== placed.said);
+      else gone.add(placed.said);
       return false;
     });
+    this.#said.remove(gone);
   }
 
   #place(placed: Placed, count: number, at: number): void {

@@ -1,7 +1,7 @@
 import {
   conversationOf,
-  isUnnamedSession,
   sessionWithin,
+  unnamedBy,
   type AgentId,
   type PlacedEntry,
   type RunId,
@@ -58,7 +58,9 @@ export class MemorySessions implements Sessions {
   }
 
   async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
-    const run = this.#tables.ofSession.get(sessionId)?.find(({ end }) => end === null);
+    const run = this.#tables.ofSession
+      .get(sessionId)
+      ?.find(({ end, mail }) => end === null || mail.length > 0);
     if (run !== undefined) return summaryOf(run);
     this.#rows.delete(sessionId);
     const within = sessionWithin(sessionId, "");
@@ -68,11 +70,26 @@ export class MemorySessions implements Sessions {
   }
 
   async collect({ unnamedBefore }: { readonly unnamedBefore: number }): Promise<number> {
-    const over = [...this.#rows].filter(
-      ([sessionId, row]) => row.updatedAt < unnamedBefore && this.#isForgotten(sessionId, row),
-    );
-    for (const [sessionId] of over) this.#rows.delete(sessionId);
-    return over.length;
+    /** By conversation. */
+    const over = new Map<SessionId, SessionId[]>();
+    const kept = new Set<SessionId>();
+    for (const [sessionId, row] of this.#rows) {
+      const conversation = conversationOf(sessionId);
+      const runId = unnamedBy(conversation);
+      if (runId === undefined || kept.has(conversation)) continue;
+      const those = over.get(conversation);
+      if (this.#tables.ofSession.has(conversation) || row.updatedAt >= unnamedBefore || !row.isOnlyOf(runId))
+        kept.add(conversation);
+      else if (those === undefined) over.set(conversation, [sessionId]);
+      else those.push(sessionId);
+    }
+    let count = 0;
+    for (const [conversation, sessionIds] of over) {
+      if (kept.has(conversation)) continue;
+      for (const sessionId of sessionIds) this.#rows.delete(sessionId);
+      count += sessionIds.length;
+    }
+    return count;
   }
 
   /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
@@ -92,17 +109,6 @@ export class MemorySessions implements Sessions {
     if (row === undefined) return;
     remove(row);
     if (row.size === 0) this.#rows.delete(sessionId);
-  }
-
-  /** Nobody named it, one run alone wrote to it, and that is gone. */
-  #isForgotten(sessionId: SessionId, row: SessionRow): boolean {
-    const conversation = conversationOf(sessionId);
-    const runId = row.onlyRunId;
-    return (
-      runId !== undefined &&
-      isUnnamedSession(conversation, runId) &&
-      !this.#tables.ofSession.has(conversation)
-    );
   }
 
   #apply(change: SessionChange, at: number): void {

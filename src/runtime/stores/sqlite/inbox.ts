@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import {
   lineOf,
   redeliveryDelayMs,
@@ -15,7 +14,7 @@ import {
 import type { CommitSource } from "../commit-source.ts";
 import type { Tables } from "./tables.ts";
 
-/** I2: `BEHIND` is what stands in its line after something sent. An acknowledged message leaves its id behind (I1) and when that was, and nothing else. */
+/** I2: `BEHIND` is what stands in its line after something sent. An acknowledged message leaves its id behind (I1), and nothing else. */
 const MessageState = Object.freeze({ WAITING: 0, BEHIND: 1, TAKEN: 2, DEAD: 3, ACKNOWLEDGED: 4 });
 
 interface MessageRow {
@@ -75,11 +74,7 @@ const takeDead = `UPDATE messages SET id = ${atTheEnd}, state = ${TAKEN}, died =
   WHERE agent_id = ?1 AND message_id = ?2 AND run_id = ?3 AND state = ${DEAD}`;
 const findAnswered = `SELECT id, line, deliveries FROM messages
   WHERE agent_id = ?1 AND message_id = ?2 AND ${isHere} AND (?3 IS NULL OR state <> ${TAKEN} OR run_id = ?3)`;
-const acknowledge = `UPDATE messages SET state = ${ACKNOWLEDGED}, line = NULL, run_id = NULL, body = NULL, acknowledged_at = ?2 WHERE id = ?1`;
-/** So many at a time: between them others get their turn. */
-const collectSome = `DELETE FROM messages WHERE id IN
-  (SELECT id FROM messages WHERE acknowledged_at < ? ORDER BY acknowledged_at LIMIT 256)`;
-const anyToCollect = "SELECT 1 FROM messages WHERE acknowledged_at < ? LIMIT 1";
+const acknowledge = `UPDATE messages SET state = ${ACKNOWLEDGED}, line = NULL, run_id = NULL, body = NULL WHERE id = ?`;
 const findHandedBack = `SELECT id, line, deliveries FROM messages
   WHERE agent_id = ?1 AND message_id = ?2 AND ${isHere} AND (?3 IS NULL OR (state = ${TAKEN} AND run_id = ?3))`;
 const handBack = "UPDATE messages SET state = ?, deliveries = ?, not_before = ?, died = ? WHERE id = ?";
@@ -128,8 +123,8 @@ export class SqliteInbox implements Inbox {
     }));
   }
 
-  ack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void> {
-    return this.#write(() => this.#acknowledge(agentId, messageIds, at));
+  ack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
+    return this.#write(() => this.#acknowledge(agentId, messageIds));
   }
 
   nack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void> {
@@ -153,17 +148,6 @@ export class SqliteInbox implements Inbox {
     });
   }
 
-  async collect({ acknowledgedBefore }: { readonly acknowledgedBefore: number }): Promise<number> {
-    const { database } = this.#tables;
-    let count = 0;
-    // Most who look find nothing: they need not wait for the right to write.
-    while (await this.#tables.read(() => database.get(anyToCollect, acknowledgedBefore) !== undefined)) {
-      count += await this.#tables.write({ apply: () => database.run(collectSome, acknowledgedBefore) });
-      await setImmediate();
-    }
-    return count;
-  }
-
   waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]> {
     return this.#tables.read(() =>
       agentIds.filter((agentId) => this.#tables.database.get(anyWaiting, agentId) !== undefined),
@@ -175,7 +159,7 @@ export class SqliteInbox implements Inbox {
     for (const change of changes) {
       if (change.type === "deliver") this.#deliver(change.message);
       else if (change.type === "take") this.#take(change.agentId, change.messageIds, runId);
-      else if (change.type === "ack") this.#acknowledge(change.agentId, change.messageIds, at, runId);
+      else if (change.type === "ack") this.#acknowledge(change.agentId, change.messageIds, runId);
       else this.#handBack(change.agentId, change.messageIds, at, runId);
     }
   }
@@ -224,17 +208,12 @@ export class SqliteInbox implements Inbox {
         database.run(takeDead, agentId, messageId, runId);
   }
 
-  #acknowledge(
-    agentId: AgentId,
-    messageIds: readonly string[],
-    at?: number,
-    runId: RunId | null = null,
-  ): void {
+  #acknowledge(agentId: AgentId, messageIds: readonly string[], runId: RunId | null = null): void {
     const { database } = this.#tables;
     for (const messageId of messageIds) {
       const row = database.get<PlacedRow>(findAnswered, agentId, messageId, runId);
       if (row === undefined) continue;
-      database.run(acknowledge, row.id, at ?? null);
+      database.run(acknowledge, row.id);
       this.#straighten(agentId, row.line);
     }
   }

@@ -12,6 +12,9 @@ export function entriesOfSession(session: string): string {
   return `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
 }
 
+/** The condition that a row of `sessions` may be one that nobody named (`unnamedSessionId`): "`" is the sign after "_". */
+export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
+
 /**
  * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed. None has been
  * yet: until then, whoever changes what a file holds counts `unreleased` up.
@@ -22,7 +25,7 @@ export function entriesOfSession(session: string): string {
  * for each run that writes.
  * The text of a large commit lies in the blob `commit NUMBER` of its run, and its `body` is empty. `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
  * `seal`, which says what its `link` in the chain followed from. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
- * `state` of a message: see `MessageState`; `line` is its sender's, `asks` is 1 if it wants a reply. `died` counts the times at which messages of an agent became dead letters; `acknowledged_at` is when it was, if that is known. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`; those of a
+ * `state` of a message: see `MessageState`; `line` is its sender's, `asks` is 1 if it wants a reply. `died` counts the times at which messages of an agent became dead letters. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`; those of a
  * session lie together, in the order in which they came.
  * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
  * that those use who look for work mentions a run that is suspended without a time to wake.
@@ -115,7 +118,6 @@ const migrations: readonly string[] = [
     asks INTEGER NOT NULL,
     run_id TEXT,
     died INTEGER,
-    acknowledged_at INTEGER,
     body TEXT
   );
   CREATE UNIQUE INDEX messages_by_id ON messages (agent_id, message_id);
@@ -126,7 +128,6 @@ const migrations: readonly string[] = [
   CREATE INDEX messages_taken ON messages (agent_id) WHERE state = 2;
   CREATE INDEX messages_of_run ON messages (run_id) WHERE state = 2;
   CREATE INDEX messages_dead ON messages (agent_id, died) WHERE state = 3;
-  CREATE INDEX messages_acknowledged ON messages (acknowledged_at) WHERE acknowledged_at IS NOT NULL;
 
   CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
@@ -135,6 +136,7 @@ const migrations: readonly string[] = [
     updated_at INTEGER NOT NULL
   );
   CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
+  CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE ${isUnnamed};
   CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
   CREATE TABLE entries (
     id INTEGER PRIMARY KEY CHECK (id / ${mostStrands} = session),

@@ -22,7 +22,8 @@ interface ListedRow extends RunRow {
 const listedColumns = `id AS place, ${runColumns}, state, ended, ended_at AS endedAt`;
 
 const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
-  WHERE ended IS NULL AND run_id IS NOT NULL AND session_id = ? LIMIT 1`;
+  WHERE session_id = ? AND run_id IS NOT NULL
+    AND (ended IS NULL OR EXISTS (SELECT 1 FROM mail WHERE run = runs.id)) ORDER BY ended LIMIT 1`;
 
 /** A condition, and what it is compared with. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
@@ -67,7 +68,7 @@ export class RunList {
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 
-  /** A run that has not ended in this session. Inside a transaction. */
+  /** A run that has not ended in this session, or has mail which may make it go on. Inside a transaction. */
   findUnderWay(sessionId: SessionId): RunSummary | undefined {
     const row = this.#tables.database.get<ListedRow>(underWayIn, sessionId);
     return row === undefined ? undefined : this.#summaries([row])[0];

@@ -263,13 +263,10 @@ export class SqliteSessions implements Sessions {
     const before = this.#lastBefore(session, strand, length);
     if (before === undefined || before.number + before.count <= strand.number)
       return this.#insert(session, strand);
-    if (length === 1) return undefined;
-    // Some of them are there: each by itself.
+    // Some of them are there: of what was said before they were is nothing missing.
     let last: number | undefined;
-    for (let index = 0; index < length; index++) {
-      const at = this.#append(session, strandAt(strand, index));
-      if (at !== undefined) last = Math.max(last ?? 0, at);
-    }
+    for (let index = before.number + before.count - strand.number; index < length; index++)
+      last = Math.max(last ?? 0, this.#insert(session, strandAt(strand, index)));
     return last;
   }
 

@@ -206,16 +206,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       ({ store }) =>
         store.inbox.redeliver(of, [messageId]),
   ),
-  fc.record({ agent, id, at: fc.option(fc.nat(20), { nil: undefined }) }).map(
-    ({ agent: of, id: messageId, at }): Step =>
-      ({ store }) =>
-        store.inbox.ack(of, [messageId], at),
-  ),
-  fc.nat(20).map(
-    (acknowledgedBefore): Step =>
-      ({ store }) =>
-        store.inbox.collect({ acknowledgedBefore }),
-  ),
   fc.record({ run: name, agent, messageIds: fc.uniqueArray(id, { maxLength: 2 }) }).map(
     ({ run, agent: of, messageIds }): Step =>
       ({ store }) =>

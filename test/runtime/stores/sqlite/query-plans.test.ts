@@ -1,9 +1,12 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import {
   formatAgentId,
+  formatRunId,
   formatTopicId,
   unnamedSessionId,
   userMessage,
+  type RunId,
+  type SessionId,
   type Store,
 } from "../../../../src/kernel/index.ts";
 import { sha256 } from "../../../../src/runtime/sha256.ts";
@@ -88,8 +91,7 @@ async function doEverything(store: Store): Promise<void> {
   for (let round = 0; round < store.inbox.settings.maxDeliveries; round++)
     await store.inbox.nack(reader, ["dead"]);
   await store.inbox.redeliver(reader);
-  await store.inbox.ack(reader, ["m"], 1);
-  await store.inbox.collect({ acknowledgedBefore: 9 });
+  await store.inbox.ack(reader, ["m"]);
   await store.topics.followers(topicId);
   await store.mailbox.read(runId);
   await store.sessions.read(sessionId);
@@ -166,4 +168,39 @@ test("no statement looks at all rows of a table: nothing gets slower by what els
     }
   }
   expect(scans).toEqual([]);
+});
+
+test("a sweep of sessions goes by those that nobody named, a page after the last, and writes nothing where all stay", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  const message = {
+    type: "message",
+    parentId: null,
+    at: 1,
+    taskId: rootTask,
+    message: userMessage("hi"),
+  } as const;
+  const runId = formatRunId("r");
+  const say = (to: SessionId, by: RunId | null): Promise<void> =>
+    store.sessions.apply([
+      {
+        type: "append",
+        sessionId: to,
+        agentId,
+        entry: { ...message, id: `by ${by}`, runId: by },
+        visibility: "visible",
+      },
+    ]);
+  await say(sessionId, runId);
+  for (const by of [runId, null]) await say(unnamedSessionId(runId), by);
+  const statements = vi.spyOn(database, "statement");
+  expect(await store.sessions.collect({ unnamedBefore: 9 })).toBe(0);
+  const sqls = statements.mock.calls.map(([sql]) => sql);
+  expect(sqls.filter((sql) => !sql.startsWith("SELECT"))).toEqual([]);
+  const [page = ""] = sqls;
+  const plan = database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${page}`).map(({ detail }) => detail);
+  expect(plan).toEqual([
+    "SEARCH sessions USING COVERING INDEX sessions_unnamed ((updated_at,session_id)>(?,?) AND updated_at<?)",
+  ]);
 });

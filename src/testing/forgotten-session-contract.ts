@@ -1,0 +1,130 @@
+import {
+  formatRunId,
+  formatSessionId,
+  parseSessionId,
+  sessionWithin,
+  unnamedSessionId,
+  userMessage,
+  type SessionChange,
+  type SessionEntry,
+  type SessionId,
+} from "../kernel/index.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { agentId, rootTask, runRecord, sessionId } from "./store-fixtures.ts";
+
+/** Which sessions `Sessions.collect` lets go of. */
+export function forgottenSessionContract({ test, expect, open }: ContractHarness): void {
+  const runId = formatRunId("a");
+  const entry = (id: string, parentId: string | null, at = 1): SessionEntry => ({
+    type: "message",
+    id,
+    parentId,
+    at,
+    runId,
+    taskId: rootTask,
+    message: userMessage(id),
+  });
+  const append = (which: SessionEntry, session: SessionId): SessionChange => ({
+    type: "append",
+    sessionId: session,
+    agentId,
+    entry: which,
+    visibility: "visible",
+  });
+
+  test("sessions that nobody named, nobody came back to, and whose run is gone are let go of, and no others", async () => {
+    const store = await open();
+    const { sessions } = store;
+    const unnamed = (name: string): SessionId => unnamedSessionId(formatRunId(name));
+    const of = (name: string, by: string | null, at = 1): SessionEntry => ({
+      ...entry(`${name} ${by}`, null, at),
+      runId: by === null ? null : formatRunId(by),
+    });
+    const say = (session: SessionId, ...entries: SessionEntry[]): Promise<void> =>
+      sessions.apply(entries.map((each) => append(each, session)));
+    const worker = sessionWithin(unnamed("gone"), "worker");
+    await say(unnamed("gone"), of("a", "gone"));
+    await say(worker, of("a", "gone"));
+    await say(unnamedSessionId(formatRunId("gone"), "7f-3a_"), of("a", "gone"));
+    const kept: readonly [SessionId, ...SessionEntry[]][] = [
+      [sessionId, of("a", "gone")],
+      [unnamed("late"), of("a", "late", 5)],
+      [unnamed("returned"), of("a", "returned"), of("b", "other")],
+      [unnamed("labelled"), of("a", "labelled"), of("b", null)],
+      [unnamed("other"), of("a", "gone")],
+      [unnamed("here"), of("a", "here")],
+      [sessionWithin(unnamed("here"), "worker"), of("a", "here")],
+      [parseSessionId(`${unnamed("gone")}/mine`), of("a", "gone")],
+    ];
+    for (const [session, ...entries] of kept) await say(session, ...entries);
+    await store.journal.create({ ...runRecord("here"), sessionId: unnamed("here") }, { number: 0, at: 1 });
+    expect(await sessions.collect({ unnamedBefore: 1 })).toBe(0);
+    expect(await sessions.collect({ unnamedBefore: 5 })).toBe(3);
+    expect(await sessions.read(worker)).toEqual([]);
+    const left = (await sessions.list()).map((each) => each.sessionId);
+    expect(left.toSorted()).toEqual(kept.map(([session]) => session).toSorted());
+  });
+
+  test("a session within such a one goes when it does, and not before", async () => {
+    const { sessions } = await open();
+    const say = (session: SessionId, by: string, at = 1): Promise<void> =>
+      sessions.apply([append({ ...entry(by, null, at), runId: formatRunId(by) }, session)]);
+    const of = (name: string): [SessionId, SessionId] => {
+      const whole = unnamedSessionId(formatRunId(name));
+      return [whole, sessionWithin(whole, "worker")];
+    };
+    // Somebody came back, and the worker had nothing to do; somebody came back, and only the worker kept it.
+    const [returned, idle] = of("returned");
+    for (const session of [returned, idle]) await say(session, "returned");
+    await say(returned, "other");
+    const [silent, busy] = of("silent");
+    for (const session of [silent, busy]) await say(session, "silent");
+    await say(busy, "other");
+    const [early, late] = of("early");
+    await say(early, "early");
+    await say(late, "early", 5);
+    // That of its conversation was not to be kept.
+    const [, lone] = of("lone");
+    await say(lone, "lone");
+    const left = async (): Promise<readonly SessionId[]> =>
+      (await sessions.list()).map((each) => each.sessionId).toSorted();
+    expect(await sessions.collect({ unnamedBefore: 5 })).toBe(1);
+    expect(await left()).toEqual([returned, idle, silent, busy, early, late].toSorted());
+    expect(await sessions.collect({ unnamedBefore: 6 })).toBe(2);
+    expect(await left()).toEqual([returned, idle, silent, busy].toSorted());
+  });
+
+  test("a session that a commit begins is as new as the commit, however old what is said in it is", async () => {
+    const store = await open();
+    const begun = unnamedSessionId(runId);
+    const apart = formatSessionId("apart");
+    await store.sessions.apply([append(entry("a", null, 40), apart)]);
+    await store.journal.create(
+      { ...runRecord("a"), sessionId: begun },
+      { number: 0, at: 50, sessions: [append(entry("a", null), begun)] },
+    );
+    const listed = async (): Promise<readonly unknown[]> =>
+      (await store.sessions.list()).map((each) => [each.sessionId, each.updatedAt]);
+    expect(await listed()).toEqual([
+      [begun, 50],
+      [apart, 40],
+    ]);
+    await store.sessions.apply([append(entry("b", "a", 45), begun)]);
+    expect((await listed())[0]).toEqual([begun, 50]);
+    await store.journal.delete(runId);
+    expect(await store.sessions.collect({ unnamedBefore: 50 })).toBe(0);
+    expect(await store.sessions.collect({ unnamedBefore: 51 })).toBe(1);
+  });
+
+  test("however many such sessions there are, all of them are let go of", async () => {
+    const { sessions } = await open();
+    for (let count = 0; count < 200; count++) {
+      const by = formatRunId(`r${count}`);
+      // Some of them have a name.
+      const session = count % 4 === 0 ? formatSessionId(`s${count}`) : unnamedSessionId(by);
+      await sessions.apply([append({ ...entry("a", null), runId: by }, session)]);
+    }
+    expect(await sessions.collect({ unnamedBefore: 2 })).toBe(150);
+    expect((await sessions.list({ limit: 500 })).length).toBe(50);
+  });
+}

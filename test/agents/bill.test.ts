@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { Bill } from "../../src/agents/bill.ts";
+import { noUsage, type RunResult } from "../../src/kernel/index.ts";
+
+const spent = (tokens: number, lostTokens: number) => ({
+  usage: { ...noUsage, inputTokens: tokens },
+  costUsd: 0.5,
+  lost: { tokens: lostTokens, costUsd: 0.25 },
+  turns: 1,
+});
+
+test("what was lost is spent, too, and told apart", () => {
+  const bill = new Bill({ maxTokens: 100, maxCostUsd: 5, maxTurns: null });
+  bill.add(spent(10, 20));
+  expect(bill.left).toEqual({ maxTokens: 70, maxCostUsd: 4.5, maxTurns: null });
+  bill.add(spent(0, 70));
+  expect(bill.exhausted).toBe("tokens");
+  expect(bill.of({ output: "done" } as RunResult)).toMatchObject({
+    output: "done",
+    usage: { inputTokens: 10 },
+    costUsd: 1,
+    lost: { tokens: 90, costUsd: 0.5 },
+    turns: 2,
+  });
+});

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import {
+  formatAgentId,
+  formatRunId,
+  formatTaskId,
+  parseSessionId,
+  saidId,
+  userMessage,
+  type Said,
+  type SessionChange,
+} from "../../../../src/kernel/index.ts";
+import { memoryStore, sha256 } from "../../../../src/runtime/index.ts";
+
+const sessionId = parseSessionId("long");
+const agentId = formatAgentId({ name: "clerk" });
+const taskId = formatTaskId(0);
+const messages = [userMessage("hello"), userMessage("again")];
+
+/** A conversation of so many runs. `reads`: how often one was asked which entries it has. */
+async function talk(runs: number) {
+  const { sessions } = memoryStore({ hash: sha256 });
+  const reads = { count: 0 };
+  let parentId: string | null = null;
+  for (let number = 0; number < runs; number++) {
+    const runId = formatRunId(`r${number}`);
+    const stem = `${runId}/${taskId}`;
+    const said: Said = {
+      runId,
+      taskId,
+      at: number,
+      parentId,
+      from: 0,
+      messages,
+      get stem() {
+        reads.count++;
+        return stem;
+      },
+    };
+    const say: SessionChange = { type: "say", sessionId, agentId, said, visibility: "visible" };
+    await sessions.apply([say]);
+    parentId = saidId({ ...said, stem }, 1);
+  }
+  return { sessions, reads };
+}
+
+test("to say something costs the same however much was said before", async () => {
+  const readsOf = async (runs: number): Promise<number> => (await talk(runs)).reads.count;
+  const first = (await readsOf(100)) - (await readsOf(50));
+  expect((await readsOf(550)) - (await readsOf(500))).toBe(first);
+});
+
+test("to remove what a run said costs what it said", async () => {
+  const { sessions, reads } = await talk(500);
+  reads.count = 0;
+  await sessions.apply([{ type: "remove", sessionId, runId: formatRunId("r250") }]);
+  expect(reads.count).toBeLessThan(10);
+  expect(await sessions.read(sessionId)).toHaveLength(2 * 499);
+});
+
+test("what was removed may be said again, and what was said before is not said twice", async () => {
+  const { sessions } = await talk(3);
+  const runId = formatRunId("r2");
+  const said: Said = {
+    runId,
+    taskId,
+    at: 9,
+    parentId: "run_r1/t0/1",
+    stem: "run_r2/t0",
+    from: 0,
+    messages,
+  };
+  const say: SessionChange = { type: "say", sessionId, agentId, said, visibility: "visible" };
+  await sessions.apply([say]);
+  expect(await sessions.read(sessionId)).toHaveLength(6);
+  await sessions.apply([{ type: "remove", sessionId, runId }]);
+  expect(await sessions.read(sessionId)).toHaveLength(4);
+  await sessions.apply([say, say]);
+  const ids = (await sessions.read(sessionId)).map(({ entry }) => entry.id);
+  expect(ids).toEqual([0, 1, 2].flatMap((run) => [`run_r${run}/t0/0`, `run_r${run}/t0/1`]));
+});
