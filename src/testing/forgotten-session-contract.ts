@@ -4,26 +4,16 @@ import {
   parseSessionId,
   sessionWithin,
   unnamedSessionId,
-  userMessage,
   type SessionChange,
   type SessionEntry,
   type SessionId,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { agentId, rootTask, runRecord, sessionId } from "./store-fixtures.ts";
+import { agentId, runRecord, sessionId, sessionEntry as entry } from "./store-fixtures.ts";
 
 /** Which sessions `Sessions.collect` lets go of. */
 export function forgottenSessionContract({ test, expect, open }: ContractHarness): void {
   const runId = formatRunId("a");
-  const entry = (id: string, parentId: string | null, at = 1): SessionEntry => ({
-    type: "message",
-    id,
-    parentId,
-    at,
-    runId,
-    taskId: rootTask,
-    message: userMessage(id),
-  });
   const append = (which: SessionEntry, session: SessionId): SessionChange => ({
     type: "append",
     sessionId: session,

@@ -22,22 +22,21 @@ import {
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { forgottenSessionContract } from "./forgotten-session-contract.ts";
-import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId } from "./store-fixtures.ts";
+import {
+  agentId,
+  ownRun,
+  rootTask,
+  runEnd,
+  runRecord,
+  sessionId,
+  sessionEntry as entry,
+} from "./store-fixtures.ts";
 
 /** What every `Sessions` must do. */
 export function sessionContract(harness: ContractHarness): void {
   const { test, expect, open } = harness;
   forgottenSessionContract(harness);
   const runId = formatRunId("a");
-  const entry = (id: string, parentId: string | null, at = 1): SessionEntry => ({
-    type: "message",
-    id,
-    parentId,
-    at,
-    runId,
-    taskId: rootTask,
-    message: userMessage(id),
-  });
   const append = (
     which: SessionEntry,
     visibility: "pending" | "hidden" | "visible" = "visible",

@@ -7,6 +7,7 @@ import {
   Priority,
   stepAt,
   Supervision,
+  userMessage,
   type Commit,
   type Event,
   type EventDraft,
@@ -14,6 +15,7 @@ import {
   type Lease,
   type RunId,
   type RunRecord,
+  type SessionEntry,
   type StepRecord,
   type Store,
 } from "../kernel/index.ts";
@@ -33,6 +35,12 @@ export function runRecord(name = "a"): RunRecord {
     agentVersion: null,
     createdAt: 1,
   };
+}
+
+/** What the run `a` says in its session: its id. */
+export function sessionEntry(id: string, parentId: string | null, at = 1): SessionEntry {
+  const message = userMessage(id);
+  return { type: "message", id, parentId, at, runId: formatRunId("a"), taskId: rootTask, message };
 }
 
 export function placed(runId: RunId, seq: number, draft: EventDraft): Event {
