@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
 /** Those that find a file by their own place keep it; one that starts itself as a thread has a module that has nothing else in it. */
-const rooted = ["runtime/stores/sqlite/checkpointer", "surfaces/cli/demo/demo-command"];
+const rooted = ["runtime/stores/sqlite/db/checkpointer", "surfaces/cli/demo/demo-command"];
 
 /**
  * Puts the bundle in the place of the modules that the compiler made of the source, in the package's folder `root`. What the manifest

@@ -1,9 +1,9 @@
 import { FullTextMemory, memorySchema } from "./capabilities/memory/index.ts";
 import type { Clock, IdSource, Memory } from "./kernel/index.ts";
-import { Database } from "./runtime/stores/sqlite/database.ts";
-import { migrate } from "./runtime/stores/sqlite/migrate.ts";
-import { systemClock } from "./runtime/system-clock.ts";
-import { uuidSource } from "./runtime/uuid-source.ts";
+import { Database } from "./runtime/stores/sqlite/db/database.ts";
+import { migrate } from "./runtime/stores/sqlite/db/migrate.ts";
+import { systemClock } from "./runtime/process/system-clock.ts";
+import { uuidSource } from "./runtime/process/uuid-source.ts";
 
 export interface OpenMemoryOptions {
   /** Of the file; several processes may share it. Not a store's. */

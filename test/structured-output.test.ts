@@ -4,7 +4,7 @@ import { MiddlewarePipeline } from "../src/middleware.ts";
 import { Agent, openRuntime, structuredOutput, type StructuredOutput } from "../src/index.ts";
 import { messageText, Transcript, userMessage } from "../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../src/testing/index.ts";
-import { agent, setUp } from "./runtime/bench-runtime.ts";
+import { agent, setUp } from "./runtime/runtime-setup.ts";
 
 const schema = z.object({ town: z.string(), days: z.number() });
 const fits = '{"town":"Tours","days":3}';

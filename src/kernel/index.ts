@@ -1,36 +1,36 @@
-export type { AgentContext } from "./agent-context.ts";
-export type { AgentEvents } from "./agent-event.ts";
-export type { AgentPhase } from "./agent-phase.ts";
-export { agentSession, type AgentSession } from "./agent-session.ts";
-export { modelFor, type Agent } from "./agent.ts";
-export type { ApprovalEvents } from "./approval-event.ts";
+export type { AgentContext } from "./agent/agent-context.ts";
+export type { AgentEvents } from "./events/agent-event.ts";
+export type { AgentPhase } from "./agent/agent-phase.ts";
+export { agentSession, type AgentSession } from "./agent/agent-session.ts";
+export { modelFor, type Agent } from "./agent/hosted-agent.ts";
+export type { ApprovalEvents } from "./events/approval-event.ts";
 export {
   isApprovalDecision,
   type ApprovalDecision,
   type ApprovalRequest,
   type PersonQuestion,
-} from "./approval.ts";
-export type { ArchitectureEvents } from "./architecture-event.ts";
-export type { Architecture } from "./architecture.ts";
-export type { AuditEntry, AuditLog, AuditReadOptions } from "./audit-log.ts";
-export { type Blobs, blobThreshold } from "./blobs.ts";
-export { bookLedger } from "./book-ledger.ts";
-export type { BudgetEvents } from "./budget-event.ts";
+} from "./run/approval.ts";
+export type { ArchitectureEvents } from "./events/architecture-event.ts";
+export type { Architecture } from "./agent/architecture.ts";
+export type { AuditEntry, AuditLog, AuditReadOptions } from "./agent/audit-log.ts";
+export { type Blobs, blobThreshold } from "./stores/blobs.ts";
+export { bookLedger } from "./limits/apply-ledger.ts";
+export type { BudgetEvents } from "./events/budget-event.ts";
 export {
   type BudgetDimension,
   BudgetExhaustedError,
   type BudgetExhaustion,
-} from "./budget-exhausted-error.ts";
-export type { Budget, BudgetVerdict } from "./budget.ts";
-export { findUnpaired } from "./call-pairs.ts";
-export type { CallPath, EventObserver, ObservedTask } from "./call-path.ts";
-export type { CancelSignal, MinimalSignal } from "./cancel-signal.ts";
+} from "./errors/budget-exhausted-error.ts";
+export type { Budget, BudgetVerdict } from "./limits/budget.ts";
+export { findUnpaired } from "./messages/call-pairs.ts";
+export type { CallPath, EventObserver, ObservedTask } from "./agent/call-path.ts";
+export type { CancelSignal, MinimalSignal } from "./base/cancel-signal.ts";
 export {
   CancellationError,
   type CancellationOptions,
   type CancellationStatus,
-} from "./cancellation-error.ts";
-export { CancellationToken, type CancelListener } from "./cancellation-token.ts";
+} from "./errors/cancellation-error.ts";
+export { CancellationToken, type CancelListener } from "./errors/cancellation-token.ts";
 export {
   assistantMessage,
   type AssistantMessage,
@@ -44,18 +44,18 @@ export {
   type ToolMessage,
   userMessage,
   type UserMessage,
-} from "./chat-message.ts";
-export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./classify-error.ts";
-export type { Clock } from "./clock.ts";
-export type { Commit } from "./commit.ts";
-export type { CompactionGoal, CompactionStrategy } from "./compaction-strategy.ts";
+} from "./messages/chat-message.ts";
+export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./errors/classify-error.ts";
+export type { Clock } from "./base/clock.ts";
+export type { Commit } from "./stores/commit.ts";
+export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
 export type {
   Compacted,
   Compaction,
   CompactionRequest,
   CompactionResult,
   CompactionStep,
-} from "./compaction.ts";
+} from "./agent/compaction.ts";
 export {
   type AssistantPart,
   type ContentPart,
@@ -71,40 +71,57 @@ export {
   type ToolOutput,
   type ToolResultPart,
   type UserPart,
-} from "./content.ts";
-export type { Delta } from "./delta.ts";
-export { describeValue } from "./describe-value.ts";
-export type { Dependencies, ExtraToolResult, FastFlags, WorkerBrief, WorkerInput } from "./dependencies.ts";
-export type { EngineEvents } from "./engine-event.ts";
-export type { Engine, LeftRun, RunHost } from "./engine.ts";
-export type { EphemeralSource } from "./ephemeral-source.ts";
-export { eraseCommit, type Erasure } from "./erasure.ts";
-export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./error-kind.ts";
-export { chainHead, type ChainLink, chainStart } from "./event-chain.ts";
-export type { EventLog, LogVerdict, TailOptions } from "./event-log.ts";
-export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./event.ts";
-export { executionBudget, type ExecutionBudget, tightenBudget, unlimitedBudget } from "./execution-budget.ts";
-export type { ContextUsage, ExtensionContext, ModelRegistry, SessionView } from "./extension-context.ts";
+} from "./messages/content.ts";
+export type { Delta } from "./messages/delta.ts";
+export { describeValue } from "./base/describe-value.ts";
+export type {
+  Dependencies,
+  ExtraToolResult,
+  FastFlags,
+  WorkerBrief,
+  WorkerInput,
+} from "./agent/dependencies.ts";
+export type { EngineEvents } from "./events/engine-event.ts";
+export type { Engine, LeftRun, RunHost } from "./agent/engine.ts";
+export type { EphemeralSource } from "./agent/ephemeral-source.ts";
+export { sameCaller } from "./run/same-caller.ts";
+export { eraseCommit, type Erasure } from "./stores/erasure.ts";
+export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./base/error-kind.ts";
+export { chainHead, type ChainLink, chainStart } from "./events/event-chain.ts";
+export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
+export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./events/event.ts";
+export {
+  executionBudget,
+  type ExecutionBudget,
+  tightenBudget,
+  unlimitedBudget,
+} from "./limits/execution-budget.ts";
+export type {
+  ContextUsage,
+  ExtensionContext,
+  ModelRegistry,
+  SessionView,
+} from "./agent/extension-context.ts";
 export type {
   ExtensionEvent,
   ExtensionEvents,
   ExtensionEventType,
   ExtensionResult,
-} from "./extension-event.ts";
-export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./extension.ts";
-export type { FaultCode, ModelFaultCode, Retry, SubclassCode } from "./fault-code.ts";
-export { type Failure, Fault, type FaultOptions } from "./fault.ts";
-export type { FlowEvents } from "./flow-event.ts";
-export { deepFreeze, type DeepReadonly } from "./frozen.ts";
-export type { GuardrailEvents } from "./guardrail-event.ts";
+} from "./agent/extension-event.ts";
+export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
+export type { FaultCode, ModelFaultCode, Retry, SubclassCode } from "./base/fault-code.ts";
+export { type Failure, Fault, type FaultOptions } from "./base/fault.ts";
+export type { FlowEvents } from "./events/flow-event.ts";
+export { deepFreeze, type DeepReadonly } from "./base/frozen.ts";
+export type { GuardrailEvents } from "./events/guardrail-event.ts";
 export type {
   GuardedCall,
   Guardrail,
   GuardrailContext,
   GuardrailDecision,
   GuardrailStage,
-} from "./guardrail.ts";
-export type { Hash } from "./hash.ts";
+} from "./agent/guardrail.ts";
+export type { Hash } from "./base/hash.ts";
 export {
   type Headcount,
   type HeadcountCommand,
@@ -118,18 +135,18 @@ export {
   type SeatHolder,
   seatHolders,
   type SeatStatus,
-} from "./headcount.ts";
-export type { HistoryKey, HistoryProvider } from "./history-provider.ts";
-export { HistoryRetention, parseHistoryRetention } from "./history-retention.ts";
+} from "./limits/headcount.ts";
+export type { HistoryKey, HistoryProvider } from "./agent/history-provider.ts";
+export { HistoryRetention, parseHistoryRetention } from "./limits/history-retention.ts";
 export {
   type HookCallback,
   HookEvent,
   type HookPayload,
   type HookPayloads,
   type Hooks,
-} from "./hook-event.ts";
-export type { HookRegistry, PreToolVerdict } from "./hook-registry.ts";
-export type { IdSource } from "./id-source.ts";
+} from "./agent/hook-event.ts";
+export type { HookRegistry, PreToolVerdict } from "./agent/hook-registry.ts";
+export type { IdSource } from "./base/id-source.ts";
 export {
   agentIdOf,
   type AgentAddress,
@@ -158,7 +175,7 @@ export {
   type TopicId,
   unnamedBy,
   unnamedSessionId,
-} from "./identity.ts";
+} from "./base/identity.ts";
 export {
   lineOf,
   type Delivery,
@@ -168,9 +185,9 @@ export {
   type MailQuery,
   type NextMail,
   type TaskInbox,
-} from "./inbox.ts";
-export type { DrainMode, InputQueue } from "./input-queue.ts";
-export type { Creation, Journal, RunHistory, RunRecord, SingleFlight, Submission } from "./journal.ts";
+} from "./stores/inbox.ts";
+export type { DrainMode, InputQueue } from "./run/input-queue.ts";
+export type { Creation, Journal, RunHistory, RunRecord, SingleFlight, Submission } from "./stores/journal.ts";
 export {
   assertJson,
   assertMadeJson,
@@ -183,10 +200,10 @@ export {
   sealJson,
   sealMadeJson,
   setMember,
-} from "./json.ts";
-export { JsonDigest } from "./json-digest.ts";
-export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./lease.ts";
-export type { Guest, Lifetime } from "./lifetime.ts";
+} from "./base/json.ts";
+export { JsonDigest } from "./base/json-digest.ts";
+export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./stores/lease.ts";
+export type { Guest, Lifetime } from "./base/lifetime.ts";
 export {
   type Account,
   type CostLabel,
@@ -207,9 +224,9 @@ export {
   type SpendDimension,
   type TopUp,
   type UnknownPrice,
-} from "./ledger.ts";
-export { mailSettings, redeliveryDelayMs, type MailSettings } from "./mail-settings.ts";
-export type { Mail, MailBody, Mailbox, PlacedMail } from "./mailbox.ts";
+} from "./limits/ledger.ts";
+export { mailSettings, redeliveryDelayMs, type MailSettings } from "./stores/mail-settings.ts";
+export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export type {
   Episode,
   Fact,
@@ -219,14 +236,14 @@ export type {
   MemoryWrite,
   Recall,
   RecallQuery,
-} from "./memory.ts";
-export type { Message, MessageSender, ReplyAddress } from "./message.ts";
+} from "./agent/memory.ts";
+export type { Message, MessageSender, ReplyAddress } from "./messages/message.ts";
 export {
   afterPerforming,
   MiddlewareTermination,
   performedBefore,
   type TerminationOptions,
-} from "./middleware-termination.ts";
+} from "./errors/middleware-termination.ts";
 export type {
   AgentMiddleware,
   AgentRunContext,
@@ -239,7 +256,7 @@ export type {
   Middleware,
   MiddlewareFunction,
   StreamedDelta,
-} from "./middleware.ts";
+} from "./agent/middleware.ts";
 export type {
   Model,
   ModelCallOptions,
@@ -252,26 +269,31 @@ export type {
   ResponseFormat,
   ToolChoice,
   ToolSpec,
-} from "./model.ts";
-export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./money.ts";
+} from "./messages/model.ts";
+export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
 export type {
   ApprovalMemory,
   PermissionDecision,
   PermissionMode,
   Permissions,
   RememberedApproval,
-} from "./permissions.ts";
-export type { ModelPrice, PriceQuery, PriceTable } from "./price-table.ts";
-export { priceUsage } from "./price-usage.ts";
-export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./priority.ts";
-export type { PromptQuery, PromptSource } from "./prompt-source.ts";
-export type { Random } from "./random.ts";
-export { describeRefusal } from "./refused-seat.ts";
-export type { Resolution } from "./resolution.ts";
-export type { ResourceSource } from "./resource-source.ts";
-export { RetryPolicy } from "./retry-policy.ts";
-export { requireRetryNumbers, retryDelayMs, retrySettings, type RetrySettings } from "./retry-settings.ts";
-export { reviveFault } from "./revive-fault.ts";
+} from "./agent/permissions.ts";
+export type { ModelPrice, PriceQuery, PriceTable } from "./messages/price-table.ts";
+export { priceUsage } from "./messages/price-usage.ts";
+export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./limits/priority.ts";
+export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
+export type { Random } from "./base/random.ts";
+export { describeRefusal } from "./limits/refused-seat.ts";
+export type { Resolution } from "./run/resolution.ts";
+export type { ResourceSource } from "./agent/resource-source.ts";
+export { RetryPolicy } from "./errors/retry-policy.ts";
+export {
+  requireRetryNumbers,
+  retryDelayMs,
+  retrySettings,
+  type RetrySettings,
+} from "./errors/retry-settings.ts";
+export { reviveFault } from "./errors/revive-fault.ts";
 export type {
   AskOutcome,
   Branch,
@@ -290,17 +312,24 @@ export type {
   TaskOutcome,
   TaskReport,
   ToolsOptions,
-} from "./run-context.ts";
-export type { RunEvents } from "./run-event.ts";
-export type { RunFacts, RunFactsStorage } from "./run-facts.ts";
-export type { RunHandle } from "./run-handle.ts";
-export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run-meta.ts";
-export { outcomeStatus } from "./outcome-status.ts";
-export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./run-result.ts";
-export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run-summary.ts";
-export type { Runtime, SubmitOptions } from "./runtime.ts";
-export { goesOnFrom, saidAfter } from "./said-place.ts";
-export { indexInSaid, saidEntries, saidEntry, saidId, stoppedStem, type Said } from "./said.ts";
+} from "./agent/run-context.ts";
+export type { RunEvents } from "./events/run-event.ts";
+export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
+export type { RunHandle } from "./agent/run-handle.ts";
+export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
+export { outcomeStatus } from "./run/outcome-status.ts";
+export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
+export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run/run-summary.ts";
+export type { Runtime, SubmitOptions } from "./agent/runtime.ts";
+export { goesOnFrom, saidAfter } from "./sessions/rebase-batch.ts";
+export {
+  indexInSaid,
+  saidEntries,
+  saidEntry,
+  saidId,
+  stoppedStem,
+  type Said,
+} from "./sessions/message-batch.ts";
 export {
   formatIssue,
   type Infer,
@@ -309,20 +338,31 @@ export {
   type SchemaIssue,
   type StandardResult,
   type StandardSchema,
-} from "./schema.ts";
-export { copyHeadcount, seatHeadcount } from "./seat-headcount.ts";
-export { withoutSecrets } from "./secret-text.ts";
-export { contextMessages, sessionContext, type SessionContext, type ShownEntry } from "./session-context.ts";
-export type { EntryVisibility, SessionEntry } from "./session-entry.ts";
-export { leafOf, pathTo, rootLeafOf } from "./session-path.ts";
-export type { PlacedEntry, SessionChange, SessionQuery, Sessions, SessionSummary } from "./sessions.ts";
-export { checkSkill, type Skill } from "./skill.ts";
-export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
-export type { SpawnEvents } from "./spawn-event.ts";
-export type { Standing } from "./standing.ts";
-export { branchScope, type StepAddress, stepAt, type StepScope } from "./step-address.ts";
-export { stepHeadcount } from "./step-headcount.ts";
-export { stepLedger } from "./step-ledger.ts";
+} from "./base/schema.ts";
+export { copyHeadcount, seatHeadcount } from "./limits/apply-headcount.ts";
+export { withoutSecrets } from "./base/secret-text.ts";
+export {
+  contextMessages,
+  sessionContext,
+  type SessionContext,
+  type ShownEntry,
+} from "./sessions/session-context.ts";
+export type { EntryVisibility, SessionEntry } from "./sessions/session-entry.ts";
+export { leafOf, pathTo, rootLeafOf } from "./sessions/session-path.ts";
+export type {
+  PlacedEntry,
+  SessionChange,
+  SessionQuery,
+  Sessions,
+  SessionSummary,
+} from "./sessions/sessions.ts";
+export { checkSkill, type Skill } from "./agent/skill.ts";
+export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
+export type { SpawnEvents } from "./events/spawn-event.ts";
+export type { Standing } from "./limits/run-snapshot.ts";
+export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
+export { stepHeadcount } from "./limits/step-headcount.ts";
+export { stepLedger } from "./limits/step-ledger.ts";
 export {
   assertOutcome,
   digestOf,
@@ -332,23 +372,28 @@ export {
   type StepOpening,
   type StepOutcome,
   type StepRecord,
-} from "./step-record.ts";
-export type { StopReason } from "./stop-reason.ts";
-export { stopsTask } from "./stopping-fault.ts";
-export type { Store } from "./store.ts";
-export { isSummary, summaryMessage, summaryOf } from "./summary-message.ts";
-export { type ChildOptions, type RootOptions, Supervision, type SupervisionJson } from "./supervision.ts";
-export type { TaskEvents } from "./task-event.ts";
-export { isFinal, type TaskStatus, taskStatuses } from "./task-status.ts";
-export type { TaskChange, TaskRecord } from "./task.ts";
-export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./telemetry.ts";
-export { assertTold, type ToldEvent, type TurnEvent } from "./told-event.ts";
-export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./tool-gate.ts";
-export type { ToolCall, ToolHost } from "./tool-host.ts";
-export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./tool.ts";
-export { spendOfTopUp } from "./top-up.ts";
-export type { TopicChange, Topics } from "./topics.ts";
-export { Transcript } from "./transcript.ts";
-export type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
-export { addUsage, noUsage, totalTokens, type Usage } from "./usage.ts";
-export { userEntry, type UserEntryFields } from "./user-entry.ts";
+} from "./run/step-record.ts";
+export type { StopReason } from "./messages/stop-reason.ts";
+export { stopsTask } from "./errors/stopping-fault.ts";
+export type { Store } from "./stores/store.ts";
+export { isSummary, summaryMessage, summaryOf } from "./messages/summary-message.ts";
+export {
+  type ChildOptions,
+  type RootOptions,
+  Supervision,
+  type SupervisionJson,
+} from "./limits/supervision.ts";
+export type { TaskEvents } from "./events/task-event.ts";
+export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
+export type { TaskChange, TaskRecord } from "./run/task.ts";
+export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
+export { assertTold, type ToldEvent, type TurnEvent } from "./events/emittable-event.ts";
+export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./agent/tool-gate.ts";
+export type { ToolCall, ToolHost } from "./agent/tool-host.ts";
+export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./agent/tool.ts";
+export { spendOfTopUp } from "./limits/top-up.ts";
+export type { TopicChange, Topics } from "./stores/topics.ts";
+export { Transcript } from "./messages/transcript.ts";
+export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
+export { addUsage, noUsage, totalTokens, type Usage } from "./messages/usage.ts";
+export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";

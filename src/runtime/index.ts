@@ -1,10 +1,10 @@
-export { auditLog } from "./audit-log.ts";
-export { loadedRuntime as openRuntime } from "./loaded-runtime.ts";
+export { auditLog } from "./client/audit-log.ts";
+export { loadedRuntime as openRuntime } from "./lazy-runtime.ts";
 export type { RuntimeOptions } from "./open-runtime.ts";
 export { openStore, type OpenStoreOptions, type StoreAddress } from "./open-store.ts";
-export { getRunContext } from "./run-facts-storage.ts";
-export type { RunRetry } from "./run-retry.ts";
-export { sha256 } from "./sha256.ts";
-export { systemClock } from "./system-clock.ts";
+export { getRunContext } from "./process/async-context.ts";
+export type { RunRetry } from "./process/run-retry.ts";
+export { sha256 } from "./process/sha256.ts";
+export { systemClock } from "./process/system-clock.ts";
 export { memoryStore, type MemoryStoreOptions } from "./stores/memory/store.ts";
-export { systemRandom } from "./system-random.ts";
+export { systemRandom } from "./process/system-random.ts";

@@ -31,27 +31,27 @@ import {
   type SubmitOptions,
   type UnknownPrice,
 } from "../kernel/index.ts";
-import { CallTimers } from "./call-timers.ts";
-import { castOf, Casts } from "./casts.ts";
-import { ContentNames } from "./content-names.ts";
-import { IdleWrites } from "./idle-writes.ts";
-import { LocalEngine } from "./engines/local/engine.ts";
-import { Mailroom } from "./mailroom.ts";
-import type { OwnerContext, VersionPolicy } from "./owner-context.ts";
+import { CallTimers } from "./process/call-timeouts.ts";
+import { castOf, Casts } from "./worker/run-agents.ts";
+import { ContentNames } from "./process/content-hashes.ts";
+import { IdleWrites } from "./process/idle-flusher.ts";
+import { LocalEngine } from "./worker/local-engine.ts";
+import { Mailroom } from "./worker/inbox-dispatcher.ts";
+import type { OwnerContext, VersionPolicy } from "./process/worker-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
-import { PassingMap } from "./passing-map.ts";
-import { RetentionSweep } from "./retention-sweep.ts";
-import { StoredRunHandle } from "./run-handle.ts";
-import { RuntimeLifetime } from "./runtime-lifetime.ts";
-import { RunOwner } from "./run-owner.ts";
-import { runRetry, type RunRetry } from "./run-retry.ts";
-import { sha256 } from "./sha256.ts";
-import { Slots } from "./slots.ts";
-import { submitRun } from "./submission.ts";
-import { inUse } from "./session-in-use.ts";
-import { systemClock } from "./system-clock.ts";
-import { systemRandom } from "./system-random.ts";
-import { uuidSource } from "./uuid-source.ts";
+import { PassingMap } from "./process/compacting-map.ts";
+import { RetentionSweep } from "./worker/retention-sweep.ts";
+import { StoredRunHandle } from "./client/run-handle.ts";
+import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
+import { RunOwner } from "./run/run-owner.ts";
+import { runRetry, type RunRetry } from "./process/run-retry.ts";
+import { sha256 } from "./process/sha256.ts";
+import { Slots } from "./process/task-slots.ts";
+import { submitRun } from "./client/submit-run.ts";
+import { inUse } from "./client/session-busy.ts";
+import { systemClock } from "./process/system-clock.ts";
+import { systemRandom } from "./process/system-random.ts";
+import { uuidSource } from "./process/uuid-source.ts";
 
 export interface RuntimeOptions {
   /** `"memory:"`, which is meant when none is named, `"sqlite:PATH"`, or a store. */

@@ -1,7 +1,7 @@
 import { Fault, type Clock, type Hash, type MailSettings, type Store } from "../kernel/index.ts";
-import { sha256 } from "./sha256.ts";
+import { sha256 } from "./process/sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
-import { systemClock } from "./system-clock.ts";
+import { systemClock } from "./process/system-clock.ts";
 
 /** `"memory:"` or `"sqlite:PATH"`. */
 export type StoreAddress = "memory:" | `sqlite:${string}`;

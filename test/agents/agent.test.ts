@@ -9,7 +9,7 @@ import {
   type Store,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { foundRun } from "../runtime/found-run.ts";
+import { foundRun } from "../runtime/find-run.ts";
 
 const look = tool({
   name: "look",

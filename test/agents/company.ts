@@ -10,7 +10,7 @@ import {
   type SubmitOptions,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../src/testing/index.ts";
-import { setUp, type Bench } from "../runtime/bench-runtime.ts";
+import { setUp, type Bench } from "../runtime/runtime-setup.ts";
 
 export interface Ended {
   readonly result: RunResult<JsonValue>;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { InformationAgent, type InformationAgentOptions } from "../../src/index.ts";
 import { formatTopicId, type JsonValue } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { agent, settle, until } from "../runtime/bench-runtime.ts";
+import { agent, settle, until } from "../runtime/runtime-setup.ts";
 import { asked, company, runAlone } from "./company.ts";
 
 const [eu, us, digest] = ["eu", "us", "digest"].map((source) => formatTopicId({ type: "news", source }));

@@ -9,9 +9,9 @@ import {
 } from "../../src/index.ts";
 import type { HookPayload, Tool } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
-import { settle, until } from "../runtime/bench-runtime.ts";
+import { settle, until } from "../runtime/runtime-setup.ts";
 import { asked, company, resultsIn, runAlone, worker } from "./company.ts";
-import { foundRun } from "../runtime/found-run.ts";
+import { foundRun } from "../runtime/find-run.ts";
 
 const handOff = (key: string, task: string) => ({ name: `handoff_${key}`, input: { task } });
 

@@ -9,7 +9,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { react, selfRefine } from "../../src/agents/architectures/index.ts";
-import { until } from "../runtime/bench-runtime.ts";
+import { until } from "../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
 removeStoresAfterEach();

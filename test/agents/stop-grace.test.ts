@@ -8,7 +8,7 @@ import {
   type SubmitOptions,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type FakeClock } from "../../src/testing/index.ts";
-import { settle, until } from "../runtime/bench-runtime.ts";
+import { settle, until } from "../runtime/runtime-setup.ts";
 import { company, type Company } from "./company.ts";
 
 /** Something that begins and never ends, whatever it is told. */

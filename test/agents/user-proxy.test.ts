@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
 import type { ApprovalDecision, Event } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
-import { until } from "../runtime/bench-runtime.ts";
+import { until } from "../runtime/runtime-setup.ts";
 import { company, resultsIn, type Company } from "./company.ts";
-import { foundRun } from "../runtime/found-run.ts";
+import { foundRun } from "../runtime/find-run.ts";
 
 const requests = (events: readonly Event[]) =>
   events.flatMap((event) => (event.type === "approval_request" ? [event.data] : []));

@@ -27,7 +27,7 @@ import {
 import { MiddlewarePipeline, tracing, type TracingOptions } from "../../src/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { repository, runNode } from "../gates/run-node.ts";
-import { agent, agentId, setUp, settle } from "../runtime/bench-runtime.ts";
+import { agent, agentId, setUp, settle } from "../runtime/runtime-setup.ts";
 
 const spans = new InMemorySpanExporter();
 let measured: InMemoryMetricExporter;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { memoryStore } from "../../src/runtime/stores/memory/store.ts";
-import { sha256 } from "../../src/runtime/sha256.ts";
+import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { storeContracts } from "../../src/testing/index.ts";
 
 for (const [name, contract] of Object.entries(storeContracts)) {

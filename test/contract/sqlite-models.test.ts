@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { models } from "../runtime/models/index.ts";
 import { newPath } from "../runtime/stores/sqlite/store-files.ts";
-import { sha256 } from "../../src/runtime/sha256.ts";
+import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 
 it.each(Object.entries(models))(

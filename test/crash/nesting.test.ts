@@ -13,8 +13,8 @@ import { Agent, END, Parallel, Sequential, START, Workflow } from "../../src/ind
 import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { company } from "../agents/company.ts";
-import { until } from "../runtime/bench-runtime.ts";
-import { live, type Workload } from "../runtime/death.ts";
+import { until } from "../runtime/runtime-setup.ts";
+import { live, type Workload } from "../runtime/simulated-crash.ts";
 import { turn } from "../agents/architectures/desk-script.ts";
 import { askedIn } from "../agents/architectures/thinking-run.ts";
 

@@ -10,7 +10,7 @@ import {
 import { Agent, OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
 import { messageText, type Architecture, type Event, type ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { live, type Workload } from "../runtime/death.ts";
+import { live, type Workload } from "../runtime/simulated-crash.ts";
 
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;

@@ -12,7 +12,7 @@ import {
 import { Agent, tool } from "../../src/index.ts";
 import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { live, type Workload } from "../runtime/death.ts";
+import { live, type Workload } from "../runtime/simulated-crash.ts";
 import { read, turn, write } from "../agents/architectures/desk-script.ts";
 import { askedIn } from "../agents/architectures/thinking-run.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
-import { agent, gate, until } from "./bench-runtime.ts";
+import { agent, gate, until } from "./runtime-setup.ts";
 
 test.for<RuntimeOptions>([
   { keepEndedRunsMs: -1 },

@@ -17,11 +17,11 @@ import {
   type TaskId,
   type TaskRecord,
 } from "../../src/kernel/index.ts";
-import { newRun } from "../../src/runtime/activation.ts";
-import { RunState } from "../../src/runtime/run-state.ts";
+import { newRun } from "../../src/runtime/worker/inbox-activation.ts";
+import { RunState } from "../../src/runtime/journal/run-state.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
-import { brokenPromises as brokenMoney, same } from "../kernel/money-promises.ts";
-import { brokenPromises as brokenSeats } from "../kernel/seat-promises.ts";
+import { brokenPromises as brokenMoney, same } from "../kernel/limits/money-promises.ts";
+import { brokenPromises as brokenSeats } from "../kernel/limits/seat-promises.ts";
 
 /** The most a simulated call may use. */
 interface Call {

@@ -3,7 +3,7 @@ import { actorCritic, type ActorCriticOptions } from "../../../src/agents/archit
 import { Agent } from "../../../src/index.ts";
 import { parseSessionId } from "../../../src/kernel/index.ts";
 import type { ScriptStep } from "../../../src/testing/index.ts";
-import { until } from "../../runtime/bench-runtime.ts";
+import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, runAlone, seen, worker } from "../company.ts";
 
 const sessionId = parseSessionId("studio");

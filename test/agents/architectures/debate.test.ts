@@ -3,7 +3,7 @@ import { debate, type DebateOptions } from "../../../src/agents/architectures/in
 import { Agent, Priority, type AgentOptions } from "../../../src/index.ts";
 import { parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { settle, until } from "../../runtime/bench-runtime.ts";
+import { settle, until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, runAlone, seen, worker } from "../company.ts";
 
 function forum(

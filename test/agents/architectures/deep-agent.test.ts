@@ -5,7 +5,7 @@ import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { read, resultsIn, todo, turn, write } from "./desk-script.ts";
 import { askedIn, noteData, think } from "./thinking-run.ts";
-import { foundRun } from "../../runtime/found-run.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 describe("a deep agent", () => {
   test("keeps a plan and files, and gives them with its answer", async () => {

@@ -4,7 +4,7 @@ import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/inde
 import { messageText, type JsonObject, type RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { askedIn, noteData, said, think } from "./thinking-run.ts";
-import { foundRun } from "../../runtime/found-run.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 const look = tool({
   name: "look",

@@ -3,7 +3,7 @@ import { router, type RouterOptions } from "../../../src/agents/architectures/in
 import { Agent, type AgentOptions } from "../../../src/index.ts";
 import { parseSessionId, type SubmitOptions } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { until } from "../../runtime/bench-runtime.ts";
+import { until } from "../../runtime/runtime-setup.ts";
 import { company, runAlone, seen, worker, type Worker } from "../company.ts";
 
 const sessionId = parseSessionId("desk");

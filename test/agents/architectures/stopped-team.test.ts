@@ -3,7 +3,7 @@ import { actorCritic, debate, router, supervisor, swarm } from "../../../src/age
 import { Agent, Conditional, END, Parallel, Sequential, START, tool, Workflow } from "../../../src/index.ts";
 import type { Architecture, Clock, Model } from "../../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
-import { until } from "../../runtime/bench-runtime.ts";
+import { until } from "../../runtime/runtime-setup.ts";
 import { company, worker, type Company } from "../company.ts";
 
 const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });

@@ -9,9 +9,9 @@ import {
 import { Agent, type AgentOptions } from "../../../src/index.ts";
 import { messageText, parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { until } from "../../runtime/bench-runtime.ts";
+import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
-import { foundRun } from "../../runtime/found-run.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 const sessionId = parseSessionId("office");
 

@@ -3,9 +3,9 @@ import { reflexion, selfRefine, swarm, type SwarmOptions } from "../../../src/ag
 import { Agent, tool } from "../../../src/index.ts";
 import { parseSessionId, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { until } from "../../runtime/bench-runtime.ts";
+import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
-import { foundRun } from "../../runtime/found-run.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 const to = (target: string, message = `For ${target}.`): ScriptStep => ({
   toolCalls: [{ name: "handoff", input: { target, message } }],

@@ -19,8 +19,8 @@ import {
   type SessionEntry,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { agent, gate, setUp, settle } from "../../runtime/bench-runtime.ts";
-import { foundRun } from "../../runtime/found-run.ts";
+import { agent, gate, setUp, settle } from "../../runtime/runtime-setup.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 const isSummaryCall = ({ messages }: ModelRequest): boolean =>
   messages.some((message) => messageText(message).includes("<conversation>"));

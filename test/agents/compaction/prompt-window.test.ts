@@ -11,9 +11,9 @@ import {
   type Store,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
-import { setUp, settle } from "../../runtime/bench-runtime.ts";
-import { live, type Workload } from "../../runtime/death.ts";
-import { foundRun } from "../../runtime/found-run.ts";
+import { setUp, settle } from "../../runtime/runtime-setup.ts";
+import { live, type Workload } from "../../runtime/simulated-crash.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 const look = tool({
   name: "look",

@@ -19,7 +19,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { eventsOf, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
-import { foundRun } from "../../runtime/found-run.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
 

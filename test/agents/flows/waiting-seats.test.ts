@@ -8,7 +8,7 @@ import {
   type ModelRequest,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { live, type Workload } from "../../runtime/death.ts";
+import { live, type Workload } from "../../runtime/simulated-crash.ts";
 import { eventsOf, openBench, ran, speaker } from "./flow-run.ts";
 
 const names = ["a", "b", "c", "d"] as const;

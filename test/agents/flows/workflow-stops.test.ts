@@ -21,10 +21,10 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { eventsOf, diamond, mark, openBench, ran, speaker, toldBy } from "./flow-run.ts";
-import { until } from "../../runtime/bench-runtime.ts";
-import { live, type Workload } from "../../runtime/death.ts";
+import { until } from "../../runtime/runtime-setup.ts";
+import { live, type Workload } from "../../runtime/simulated-crash.ts";
 import { company, worker } from "../company.ts";
-import { foundRun } from "../../runtime/found-run.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 describe("failing and stopping", () => {
   const failing = (fail: NodeFunction, other: HostedAgent | NodeFunction) =>

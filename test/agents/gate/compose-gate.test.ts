@@ -13,7 +13,7 @@ import {
   type HookRegistry,
   type ToolResult,
 } from "../../../src/kernel/index.ts";
-import { text } from "../../runtime/bench-runtime.ts";
+import { text } from "../../runtime/runtime-setup.ts";
 import { gatedCall, type CallOptions } from "./gated-call.ts";
 
 /** Parts that say nothing and write down that they were asked. */

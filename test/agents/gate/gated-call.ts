@@ -12,7 +12,7 @@ import {
   type Tool,
   type ToolResult,
 } from "../../../src/kernel/index.ts";
-import { simpleTool, text } from "../../runtime/bench-runtime.ts";
+import { simpleTool, text } from "../../runtime/runtime-setup.ts";
 
 export interface CallOptions {
   readonly toolName?: string;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { composeGate, ToolHooks, toolHooks } from "../../../src/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
-import { text } from "../../runtime/bench-runtime.ts";
+import { text } from "../../runtime/runtime-setup.ts";
 import { factsOf, gatedCall } from "./gated-call.ts";
 
 const { call } = gatedCall();

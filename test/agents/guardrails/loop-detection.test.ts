@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { loopDetection, type LoopDetectionOptions } from "../../../src/agents/guardrails/index.ts";
 import { composeGate } from "../../../src/index.ts";
 import type { JsonValue, SettledCall, Tool, ToolResult } from "../../../src/kernel/index.ts";
-import { text } from "../../runtime/bench-runtime.ts";
+import { text } from "../../runtime/runtime-setup.ts";
 import { failed, gatedCall, settled } from "../gate/gated-call.ts";
 
 interface Made {

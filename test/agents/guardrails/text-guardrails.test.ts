@@ -9,7 +9,7 @@ import {
   toolCallValidation,
 } from "../../../src/agents/guardrails/index.ts";
 import type { Guardrail, GuardrailDecision, GuardrailStage, JsonValue } from "../../../src/kernel/index.ts";
-import { text } from "../../runtime/bench-runtime.ts";
+import { text } from "../../runtime/runtime-setup.ts";
 import { gatedCall, settled, type CallOptions } from "../gate/gated-call.ts";
 
 /** What a guardrail decides on the same text at each stage; a dash where it does not look. */

@@ -16,7 +16,7 @@ import {
   type ObservedTask,
 } from "../../../src/kernel/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
-import { gate, settle } from "../../runtime/bench-runtime.ts";
+import { gate, settle } from "../../runtime/runtime-setup.ts";
 
 const [runId, taskId, agentId] = [formatRunId("1"), formatTaskId(0), formatAgentId({ name: "scout" })];
 const sessionId = formatSessionId("1");

@@ -11,7 +11,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { openRuntime } from "../../../src/runtime/index.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { agent, agentId, gate, readAll, simpleTool, text, typesOf } from "../../runtime/bench-runtime.ts";
+import { agent, agentId, gate, readAll, simpleTool, text, typesOf } from "../../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
 
 removeStoresAfterEach();

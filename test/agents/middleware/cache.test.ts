@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { cache } from "../../../src/agents/middleware/index.ts";
 import { sha256 } from "../../../src/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
-import { simpleTool, text } from "../../runtime/bench-runtime.ts";
+import { simpleTool, text } from "../../runtime/runtime-setup.ts";
 import {
   answerText,
   chatScene,

@@ -17,7 +17,7 @@ import {
   type ToolResult,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { simpleTool, text } from "../../runtime/bench-runtime.ts";
+import { simpleTool, text } from "../../runtime/runtime-setup.ts";
 
 export interface Scene {
   readonly told: EventDraft[];

@@ -10,8 +10,8 @@ import {
   type Layer,
 } from "../../../src/middleware.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { simpleTool, text } from "../../runtime/bench-runtime.ts";
-import { live, type Workload } from "../../runtime/death.ts";
+import { simpleTool, text } from "../../runtime/runtime-setup.ts";
+import { live, type Workload } from "../../runtime/simulated-crash.ts";
 import { httpError } from "./contexts.ts";
 
 const secret = "bob@example.org";

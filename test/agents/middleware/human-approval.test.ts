@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Agent } from "../../../src/agents/index.ts";
 import { humanApproval, type HumanApprovalOptions } from "../../../src/agents/middleware/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { setUp, simpleTool, text, until } from "../../runtime/bench-runtime.ts";
+import { setUp, simpleTool, text, until } from "../../runtime/runtime-setup.ts";
 import { runScene } from "./contexts.ts";
 
 const send = simpleTool({ name: "send", execute: async () => text("sent") });

@@ -35,7 +35,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { agent, readAll, setUp, simpleTool, text } from "../../runtime/bench-runtime.ts";
+import { agent, readAll, setUp, simpleTool, text } from "../../runtime/runtime-setup.ts";
 import { httpError, resultText } from "./contexts.ts";
 
 const transcript = Transcript.of([

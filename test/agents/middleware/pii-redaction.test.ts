@@ -10,7 +10,7 @@ import {
   type JsonValue,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { setUp, simpleTool, text as textResult } from "../../runtime/bench-runtime.ts";
+import { setUp, simpleTool, text as textResult } from "../../runtime/runtime-setup.ts";
 import {
   answerText,
   chatScene,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { retry } from "../../../src/agents/middleware/index.ts";
 import { BudgetExhaustedError, Fault, MiddlewareTermination } from "../../../src/kernel/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
-import { text } from "../../runtime/bench-runtime.ts";
+import { text } from "../../runtime/runtime-setup.ts";
 import { answerText, cancelled, chatScene, httpError, rejection, resultText, toolScene } from "./contexts.ts";
 
 const random = { next: () => 0.5 };

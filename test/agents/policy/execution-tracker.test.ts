@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Agent, ExecutionTracker } from "../../../src/agents/index.ts";
 import { Transcript, userMessage, type Exhaustion } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { agent, setUp } from "../../runtime/bench-runtime.ts";
+import { agent, setUp } from "../../runtime/runtime-setup.ts";
 
 describe("alone", () => {
   it.each([

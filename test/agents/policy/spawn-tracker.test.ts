@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SpawnTracker } from "../../../src/agents/index.ts";
 import { Priority, RetryPolicy } from "../../../src/kernel/index.ts";
-import { agent, setUp, settle, gate } from "../../runtime/bench-runtime.ts";
+import { agent, setUp, settle, gate } from "../../runtime/runtime-setup.ts";
 
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 const exhausted = expect.objectContaining({ code: "budget_exhausted", dimension: "agents" });

@@ -10,7 +10,7 @@ import {
   type ModelStreamPart,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { agent, setUp, settle } from "../../runtime/bench-runtime.ts";
+import { agent, setUp, settle } from "../../runtime/runtime-setup.ts";
 
 const hello = { messages: [userMessage("hello")] };
 const request: LlmRequest = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 100 };

@@ -18,7 +18,7 @@ import {
   type ToolContext,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { agent, agentId, setUp, settle } from "../../runtime/bench-runtime.ts";
+import { agent, agentId, setUp, settle } from "../../runtime/runtime-setup.ts";
 import { callTool, tempFolder, textOf } from "./call-tool.ts";
 
 type Asked = Event<"approval_request">;

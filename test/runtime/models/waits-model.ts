@@ -11,8 +11,8 @@ import {
   type Store,
   type TaskRecord,
 } from "../../../src/kernel/index.ts";
-import { RunState } from "../../../src/runtime/run-state.ts";
-import { Waits, type Wait } from "../../../src/runtime/waits.ts";
+import { RunState } from "../../../src/runtime/journal/run-state.ts";
+import { Waits, type Wait } from "../../../src/runtime/task/wait-registry.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agentId, ownRun } from "../../../src/testing/store-fixtures.ts";
 import { onStore, type Model } from "./store-model.ts";

@@ -5,6 +5,7 @@ import {
   digestOf,
   eraseCommit,
   Fault,
+  sameCaller,
   type Commit,
   type Creation,
   type Erasure,
@@ -25,7 +26,6 @@ import {
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import { endIn } from "../run-end.ts";
-import { sameCaller } from "../../same-caller.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";

@@ -1,6 +1,6 @@
-import { emptyList } from "../../empty-list.ts";
+import { emptyList } from "../../process/object-array.ts";
 import type { Priority } from "../../../kernel/index.ts";
-import { PassingMap } from "../../passing-map.ts";
+import { PassingMap } from "../../process/compacting-map.ts";
 import type { RunRow } from "./tables.ts";
 
 type TenantId = string | null;

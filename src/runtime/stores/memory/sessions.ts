@@ -12,7 +12,7 @@ import {
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
-import { PassingMap } from "../../passing-map.ts";
+import { PassingMap } from "../../process/compacting-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
 import { summaryOf } from "./run-standing.ts";
 import { SessionRow } from "./session-row.ts";

@@ -12,7 +12,7 @@ import {
   type RunRecord,
   type SessionId,
 } from "../../../kernel/index.ts";
-import { PassingMap } from "../../passing-map.ts";
+import { PassingMap } from "../../process/compacting-map.ts";
 import type { RunEnd } from "../run-end.ts";
 import { ReadyRuns, type ReadyLine } from "./ready-runs.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";

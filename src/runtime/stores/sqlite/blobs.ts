@@ -1,8 +1,8 @@
 import type { Blobs, Hash, RunId } from "../../../kernel/index.ts";
-import { putPieces, readPieces } from "./blob-pieces.ts";
-import type { Collector } from "./collector.ts";
-import { commitBodies } from "./large-bodies.ts";
-import type { Tables } from "./tables.ts";
+import { putPieces, readPieces } from "./rows/blob-pieces.ts";
+import type { Collector } from "./retention/collector.ts";
+import { commitBodies } from "./rows/large-bodies.ts";
+import type { Tables } from "./db/tables.ts";
 
 export class SqliteBlobs implements Blobs {
   readonly #tables: Tables;

@@ -1,13 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import type { RunId, SessionId } from "../../../kernel/index.ts";
 import type { SqliteBlobs } from "./blobs.ts";
-import type { Collector } from "./collector.ts";
-import type { DeltaBoard } from "./delta-board.ts";
+import type { Collector } from "./retention/collector.ts";
+import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { SqliteInbox } from "./inbox.ts";
-import type { RunFeeds } from "./run-feed.ts";
-import { RunState } from "./run-row.ts";
+import type { RunFeeds } from "./tail/run-feed.ts";
+import { RunState } from "./db/run-row.ts";
 import type { SqliteSessions } from "./sessions.ts";
-import type { Tables } from "./tables.ts";
+import type { Tables } from "./db/tables.ts";
 
 export interface DeletionOptions {
   readonly tables: Tables;

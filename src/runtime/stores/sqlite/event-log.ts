@@ -10,13 +10,13 @@ import {
 } from "../../../kernel/index.ts";
 import { Bell } from "../bell.ts";
 import { TailFilter } from "../tail-filter.ts";
-import type { ChangeWatch } from "./change-watch.ts";
-import type { CommitRows } from "./commit-rows.ts";
-import type { DeltaBoard } from "./delta-board.ts";
-import type { LogCheck } from "./log-check.ts";
-import type { RunFeed, RunFeeds, Watcher } from "./run-feed.ts";
-import type { RunKey } from "./run-row.ts";
-import type { Tables } from "./tables.ts";
+import type { ChangeWatch } from "./db/change-watch.ts";
+import type { CommitRows } from "./rows/commit-rows.ts";
+import type { DeltaBoard } from "./tail/delta-board.ts";
+import type { LogCheck } from "./rows/log-check.ts";
+import type { RunFeed, RunFeeds, Watcher } from "./tail/run-feed.ts";
+import type { RunKey } from "./db/run-row.ts";
+import type { Tables } from "./db/tables.ts";
 
 export interface SqliteEventLogOptions {
   readonly tables: Tables;

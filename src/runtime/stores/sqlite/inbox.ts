@@ -12,7 +12,7 @@ import {
   type RunId,
 } from "../../../kernel/index.ts";
 import type { CommitSource } from "../commit-source.ts";
-import type { Tables } from "./tables.ts";
+import type { Tables } from "./db/tables.ts";
 
 /** I2: `BEHIND` is what stands in its line after something sent. An acknowledged message leaves its id behind (I1), and nothing else. */
 const MessageState = Object.freeze({ WAITING: 0, BEHIND: 1, TAKEN: 2, DEAD: 3, ACKNOWLEDGED: 4 });

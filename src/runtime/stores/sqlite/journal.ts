@@ -3,6 +3,7 @@ import {
   assertOutcome,
   chainStart,
   Fault,
+  sameCaller,
   type ClaimOptions,
   type Commit,
   type Creation,
@@ -20,19 +21,18 @@ import {
   type Submission,
 } from "../../../kernel/index.ts";
 import { endIn } from "../run-end.ts";
-import { sameCaller } from "../../same-caller.ts";
-import type { Chain } from "./chain.ts";
-import type { Collector } from "./collector.ts";
-import { encodeCommit } from "./commit-codec.ts";
-import { CommitReach, type Draft, type Neighbours } from "./commit-reach.ts";
-import { missing, type CommitRows } from "./commit-rows.ts";
+import type { Chain } from "./rows/chain.ts";
+import type { Collector } from "./retention/collector.ts";
+import { encodeCommit } from "./codec/commit-codec.ts";
+import { CommitReach, type Draft, type Neighbours } from "./commit-effects.ts";
+import { missing, type CommitRows } from "./rows/commit-rows.ts";
 import { Deletion } from "./deletion.ts";
-import { strandsOf } from "./entry-strand.ts";
-import type { Eraser } from "./eraser.ts";
-import { bodyInRow, isLarge } from "./large-bodies.ts";
+import { strandsOf } from "./codec/entry-batch.ts";
+import type { Eraser } from "./retention/eraser.ts";
+import { bodyInRow, isLarge } from "./rows/large-bodies.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
-import { memberCount } from "./member-count.ts";
-import type { RunList } from "./run-list.ts";
+import { memberCount } from "./codec/member-count.ts";
+import type { RunList } from "./rows/run-list.ts";
 import {
   recordOf,
   runColumns,
@@ -41,8 +41,8 @@ import {
   tenantText,
   type RunKey,
   type RunRow,
-} from "./run-row.ts";
-import type { OwnedRun, Position, Tables } from "./tables.ts";
+} from "./db/run-row.ts";
+import type { OwnedRun, Position, Tables } from "./db/tables.ts";
 
 export interface SqliteJournalOptions {
   readonly tables: Tables;

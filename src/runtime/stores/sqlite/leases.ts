@@ -10,11 +10,11 @@ import {
   type RunRecord,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
-import type { Database } from "./database.ts";
-import type { DeltaBoard } from "./delta-board.ts";
-import { runKeyColumns, RunState, type RunKey } from "./run-row.ts";
-import type { OwnedRun, Tables } from "./tables.ts";
-import type { WorkerLocks } from "./worker-lock.ts";
+import type { Database } from "./db/database.ts";
+import type { DeltaBoard } from "./tail/delta-board.ts";
+import { runKeyColumns, RunState, type RunKey } from "./db/run-row.ts";
+import type { OwnedRun, Tables } from "./db/tables.ts";
+import type { WorkerLocks } from "./db/worker-lock.ts";
 
 /** At most so many runs of a worker that is gone, and so many whose time has come, become ready in one claim. */
 const mostWoken = 256;

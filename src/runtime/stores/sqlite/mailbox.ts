@@ -1,6 +1,6 @@
 import type { Mail, Mailbox, PlacedMail, RunId } from "../../../kernel/index.ts";
-import { RunState, type RunKey } from "./run-row.ts";
-import type { Tables } from "./tables.ts";
+import { RunState, type RunKey } from "./db/run-row.ts";
+import type { Tables } from "./db/tables.ts";
 
 type StoredMail = Omit<Mail, "runId">;
 

@@ -16,7 +16,7 @@ import {
   type TaskId,
 } from "../../../kernel/index.ts";
 import { orphaned } from "../orphan-entries.ts";
-import type { Collector } from "./collector.ts";
+import type { Collector } from "./retention/collector.ts";
 import {
   idAfter,
   isStrand,
@@ -29,11 +29,11 @@ import {
   type EntryStrand,
   type Say,
   type StrandedChange,
-} from "./entry-strand.ts";
-import { entriesOfSession, mostStrands } from "./migrations.ts";
-import type { RunList } from "./run-list.ts";
-import type { Tables } from "./tables.ts";
-import { deleteUnnamed } from "./unnamed-sessions.ts";
+} from "./codec/entry-batch.ts";
+import { entriesOfSession, mostStrands } from "./db/migrations.ts";
+import type { RunList } from "./rows/run-list.ts";
+import type { Tables } from "./db/tables.ts";
+import { deleteUnnamed } from "./retention/unnamed-sessions.ts";
 
 /** As they are stored: their place in this list. */
 const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];

@@ -6,31 +6,31 @@ import {
   type MailSettings,
   type Store,
 } from "../../../kernel/index.ts";
-import { systemClock } from "../../system-clock.ts";
+import { systemClock } from "../../process/system-clock.ts";
 import { SqliteBlobs } from "./blobs.ts";
-import { Chain } from "./chain.ts";
-import { ChangeWatch } from "./change-watch.ts";
-import { Checkpointer } from "./checkpointer.ts";
-import { Collector } from "./collector.ts";
-import { CommitRows } from "./commit-rows.ts";
-import { Database, type Durability } from "./database.ts";
-import { DeltaBoard } from "./delta-board.ts";
-import { Eraser } from "./eraser.ts";
+import { Chain } from "./rows/chain.ts";
+import { ChangeWatch } from "./db/change-watch.ts";
+import { Checkpointer } from "./db/checkpointer.ts";
+import { Collector } from "./retention/collector.ts";
+import { CommitRows } from "./rows/commit-rows.ts";
+import { Database, type Durability } from "./db/database.ts";
+import { DeltaBoard } from "./tail/delta-board.ts";
+import { Eraser } from "./retention/eraser.ts";
 import { SqliteEventLog } from "./event-log.ts";
-import { GroupCommit } from "./group-commit.ts";
+import { GroupCommit } from "./db/group-commit.ts";
 import { SqliteInbox } from "./inbox.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLeases } from "./leases.ts";
-import { LogCheck } from "./log-check.ts";
+import { LogCheck } from "./rows/log-check.ts";
 import { SqliteMailbox } from "./mailbox.ts";
-import { migrate } from "./migrate.ts";
-import { storeSchema } from "./migrations.ts";
-import { RunFeeds } from "./run-feed.ts";
-import { RunList } from "./run-list.ts";
+import { migrate } from "./db/migrate.ts";
+import { storeSchema } from "./db/migrations.ts";
+import { RunFeeds } from "./tail/run-feed.ts";
+import { RunList } from "./rows/run-list.ts";
 import { SqliteSessions } from "./sessions.ts";
-import { Tables } from "./tables.ts";
+import { Tables } from "./db/tables.ts";
 import { SqliteTopics } from "./topics.ts";
-import { WorkerLocks } from "./worker-lock.ts";
+import { WorkerLocks } from "./db/worker-lock.ts";
 
 export interface SqliteStoreOptions {
   /** The file; made if it is not there, in a folder that is. */

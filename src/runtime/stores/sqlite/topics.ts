@@ -1,5 +1,5 @@
 import type { AgentId, TopicChange, TopicId, Topics } from "../../../kernel/index.ts";
-import type { Tables } from "./tables.ts";
+import type { Tables } from "./db/tables.ts";
 
 export class SqliteTopics implements Topics {
   readonly #tables: Tables;

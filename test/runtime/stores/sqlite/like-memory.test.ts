@@ -16,7 +16,7 @@ import {
   type SessionChange,
   type Store,
 } from "../../../../src/kernel/index.ts";
-import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { sha256 } from "../../../../src/runtime/process/sha256.ts";
 import { memoryStore } from "../../../../src/runtime/stores/memory/store.ts";
 import { all, rootTask, runRecord, stepRecord, turnStart } from "../../../../src/testing/store-fixtures.ts";
 import { newPath, openStore } from "./store-files.ts";

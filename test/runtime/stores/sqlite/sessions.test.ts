@@ -9,7 +9,7 @@ import {
   type SessionEntry,
 } from "../../../../src/kernel/index.ts";
 import { memoryStore } from "../../../../src/runtime/index.ts";
-import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { sha256 } from "../../../../src/runtime/process/sha256.ts";
 import { agentId, sessionId } from "../../../../src/testing/store-fixtures.ts";
 import { connect, newPath, openStore } from "./store-files.ts";
 

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import type { Store } from "../../../../src/kernel/index.ts";
-import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { sha256 } from "../../../../src/runtime/process/sha256.ts";
 import { sqliteStore, type SqliteStoreOptions } from "../../../../src/runtime/stores/sqlite/store.ts";
 
 /** A path in a folder that goes when the test is over. */

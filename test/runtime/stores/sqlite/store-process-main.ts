@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { setImmediate } from "node:timers/promises";
 import type { Lease, Store } from "../../../../src/kernel/index.ts";
-import { sha256 } from "../../../../src/runtime/sha256.ts";
+import { sha256 } from "../../../../src/runtime/process/sha256.ts";
 import { sqliteStore } from "../../../../src/runtime/stores/sqlite/store.ts";
 import {
   ownRun,

@@ -1,0 +1,128 @@
+import { describeValue } from "./describe-value.ts";
+import { isFaultCode, retryOf, type FaultCode, type Retry, type SubclassCode } from "./fault-code.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import { nearestJson } from "./json-safe-copy.ts";
+import { withoutSecrets } from "./secret-text.ts";
+
+/** A fault at rest: what the journal stores and the wire carries. Keys and tokens are taken out of its words. */
+export interface Failure {
+  readonly code: FaultCode;
+  readonly message: string;
+  readonly details?: JsonObject;
+  readonly cause?: Failure;
+}
+
+export interface FaultOptions {
+  readonly details?: JsonObject;
+  readonly cause?: unknown;
+}
+
+const mark: unique symbol = Symbol.for("reeve.fault");
+/** How many causes are stored; a longer or circular chain is cut here. */
+export const causesKept = 8;
+
+/**
+ * The one error Reeve throws. Switch on `code`, never on `message`. `instanceof` tests the brand, and for subclasses
+ * the code as well, so it holds across duplicate copies of the package and across realms.
+ */
+export class Fault extends Error {
+  readonly [mark]: true = true;
+  readonly code: FaultCode;
+  readonly details: JsonObject | undefined;
+
+  constructor(code: Exclude<FaultCode, SubclassCode>, message: string, options?: FaultOptions);
+  /** For subclasses: each fixes its code. */
+  constructor(code: FaultCode, message: string, options: FaultOptions, subclass: true);
+  constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.name = new.target.name;
+    this.code = code;
+    this.details = options.details;
+  }
+
+  get retry(): Retry {
+    return retryOf(this.code);
+  }
+
+  /** Never throws, whatever it is given. */
+  static is(value: unknown): value is Fault {
+    try {
+      return (
+        typeof value === "object" &&
+        value !== null &&
+        mark in value &&
+        "code" in value &&
+        isFaultCode(value.code)
+      );
+    } catch {
+      return false;
+    }
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return this === Fault ? Fault.is(value) : Function.prototype[Symbol.hasInstance].call(this, value);
+  }
+
+  /** Anything may be thrown; what is not a fault becomes `internal`, with the thrown thing as its cause. */
+  static from(value: unknown): Fault {
+    if (Fault.is(value)) return value;
+    return new Fault("internal", messageOf(value), { cause: value });
+  }
+
+  toJSON(): Failure {
+    return toFailure(this, causesKept);
+  }
+}
+
+/** `instanceof` for the subclasses: brand and code. */
+export function hasCode(value: unknown, code: SubclassCode): boolean {
+  return Fault.is(value) && value.code === code;
+}
+
+function toFailure(error: unknown, causesLeft: number): Failure {
+  const own = ownFailure(error);
+  const cause = read(error, "cause");
+  if (cause === undefined || cause === null || causesLeft === 0) return own;
+  return { ...own, cause: toFailure(cause, causesLeft - 1) };
+}
+
+function ownFailure(error: unknown): Failure {
+  if (Fault.is(error)) {
+    const { code, details } = error;
+    const message = withoutSecrets(error.message);
+    // Whoever made it may have put in anything; what is stored must be JSON, or the run could not be written (J10).
+    const stored = details === undefined ? undefined : nearestJson(details);
+    return isObject(stored) ? { code, message, details: stored } : { code, message };
+  }
+  const name = read(error, "name");
+  const details = typeof name === "string" && isError(error) ? { details: { name } } : {};
+  return { code: "internal", message: messageOf(error), ...details };
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function messageOf(value: unknown): string {
+  if (!isError(value)) return typeof value === "string" ? withoutSecrets(value) : describeValue(value);
+  const [message, name] = [read(value, "message"), read(value, "name")];
+  if (typeof message === "string" && message !== "") return withoutSecrets(message);
+  return typeof name === "string" ? name : "an error without a message";
+}
+
+function isError(value: unknown): value is Error {
+  try {
+    return value instanceof Error;
+  } catch {
+    return false;
+  }
+}
+
+/** A property of anything at all; what throws when it is read is not there. */
+function read(value: unknown, key: "cause" | "message" | "name"): unknown {
+  try {
+    return typeof value === "object" && value !== null ? (value as Partial<Error>)[key] : undefined;
+  } catch {
+    return undefined;
+  }
+}

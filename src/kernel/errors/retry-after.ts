@@ -1,0 +1,80 @@
+import type { ErrorFacts } from "./error-facts.ts";
+import type { ErrorKind } from "../base/error-kind.ts";
+import { readHeader } from "../base/read-property.ts";
+
+export interface RetryAfterOptions {
+  readonly kind: ErrorKind;
+  /** Epoch milliseconds. Without it a `Retry-After` that is a date is not read. */
+  readonly now?: number;
+}
+
+/** The wait the provider asks for, in milliseconds. Headers come first, the most exact one leading. */
+export function readRetryAfter(facts: ErrorFacts, { kind, now }: RetryAfterOptions): number | undefined {
+  const header = (name: string): string | undefined => {
+    for (const headers of facts.headers) {
+      const text = readHeader(headers, name);
+      if (text !== undefined && text !== "") return text;
+    }
+    return undefined;
+  };
+  const stated =
+    parseCount(header("retry-after-ms"), 1) ??
+    parseCount(header("retry-after"), 1_000) ??
+    parseWaitUntil(header("retry-after"), now) ??
+    parseDuration(facts.retryDelays[0]) ??
+    // A limit hit inside a stream has no headers; the sentence is all there is.
+    parseDuration(
+      /(?:try again|retry) (?:in|after) ([\d.]+ ?[a-z]+(?:\d[\d.]*[a-z]+)*)/.exec(facts.evidence)?.[1],
+    );
+  if (stated !== undefined || kind !== "rate_limit") return stated;
+  return parseDuration(header("x-ratelimit-reset-requests"));
+}
+
+function parseCount(text: string | undefined, unitMs: number): number | undefined {
+  return text !== undefined && /^\d{1,12}(?:\.\d{1,9})?$/.test(text)
+    ? Math.round(Number(text) * unitMs)
+    : undefined;
+}
+
+const unitsMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  milli: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** `34s`, `36.4297s`, `644ms`, `6m0s`, `20 seconds`. */
+function parseDuration(text: string | undefined): number | undefined {
+  if (text === undefined || text.length > 60) return undefined;
+  let totalMs: number | undefined;
+  for (const [, count, unit = ""] of text.matchAll(/(\d{1,12}(?:\.\d{1,12})?) ?(ms|milli|[smhd])/gi)) {
+    const unitMs = unitsMs[unit.toLowerCase()];
+    if (unitMs !== undefined) totalMs = (totalMs ?? 0) + Number(count) * unitMs;
+  }
+  return totalMs === undefined ? undefined : Math.round(totalMs);
+}
+
+const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/** IMF-fixdate, the one form HTTP senders may write: `Sun, 06 Nov 1994 08:49:37 GMT`. */
+function parseWaitUntil(text: string | undefined, now: number | undefined): number | undefined {
+  if (text === undefined || now === undefined || !Number.isFinite(now)) return undefined;
+  const parts = /^[a-z]{3}, (\d\d) ([a-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) gmt$/.exec(text.toLowerCase());
+  const month = months.indexOf(parts?.[2] ?? "");
+  if (parts === null || month < 0) return undefined;
+  const [day, , year, hours, minutes, seconds] = parts.slice(1).map(Number) as [number, ...number[]];
+  const days = daysSinceEpoch(year ?? 0, month + 1, day);
+  const atMs = (((days * 24 + (hours ?? 0)) * 60 + (minutes ?? 0)) * 60 + (seconds ?? 0)) * 1_000;
+  return Math.max(0, atMs - now);
+}
+
+/** Days from 1970-01-01 in the Gregorian calendar, counting years from March so that a leap day ends one. */
+function daysSinceEpoch(year: number, month: number, day: number): number {
+  const marchYear = month > 2 ? year : year - 1;
+  const monthFromMarch = (month + 9) % 12;
+  const leapDays = Math.floor(marchYear / 4) - Math.floor(marchYear / 100) + Math.floor(marchYear / 400);
+  const dayOfYear = Math.floor((153 * monthFromMarch + 2) / 5) + day - 1;
+  return marchYear * 365 + leapDays + dayOfYear - 719_468;
+}

@@ -1,0 +1,80 @@
+import { BudgetExhaustedError, type BudgetDimension } from "./budget-exhausted-error.ts";
+import { CancellationError, type CancellationStatus } from "./cancellation-error.ts";
+import { isFaultCode, type FaultCode } from "../base/fault-code.ts";
+import { causesKept, Fault, type Failure, type FaultOptions } from "../base/fault.ts";
+import type { JsonObject } from "../base/json.ts";
+import { MiddlewareTermination } from "./middleware-termination.ts";
+
+/**
+ * The fault a failure was made of, of the right class. Total: a stored code this release does not know, details that do not fit
+ * their subclass, or no failure at all, become `internal` and keep what was stored in their details.
+ */
+export function reviveFault(failure: Failure): Fault {
+  return revive(failure, causesKept);
+}
+
+function revive(stored: unknown, causesLeft: number): Fault {
+  const { code, message, details, cause } = isObject(stored) ? stored : {};
+  const hasCause = cause !== undefined && cause !== null && causesLeft > 0;
+  const options = hasCause ? { cause: revive(cause, causesLeft - 1) } : {};
+  const text = typeof message === "string" ? message : "a stored failure could not be read";
+  const fits = details === undefined || isObject(details);
+  const known = isFaultCode(code) && fits ? reviveKnown(code, text, details, options) : undefined;
+  return known ?? unreadable(text, code, details, options);
+}
+
+function reviveKnown(
+  code: FaultCode,
+  message: string,
+  details: JsonObject | undefined,
+  options: FaultOptions,
+): Fault | undefined {
+  switch (code) {
+    case "cancelled":
+      return reviveCancellation(details ?? {}, options);
+    case "budget_exhausted":
+      return reviveExhaustion(details ?? {}, options);
+    case "guardrail_tripped":
+      return reviveTermination(details ?? {}, options);
+    default:
+      return new Fault(code, message, details === undefined ? options : { ...options, details });
+  }
+}
+
+function reviveCancellation({ reason, status }: JsonObject, options: FaultOptions): Fault | undefined {
+  if (typeof reason !== "string" || !isCancellationStatus(status)) return undefined;
+  return new CancellationError(reason, { ...options, status });
+}
+
+function reviveExhaustion(details: JsonObject, options: FaultOptions): Fault | undefined {
+  const { dimension, limit, used, ...rest } = details;
+  if (!isDimension(dimension) || typeof limit !== "number" || typeof used !== "number") return undefined;
+  return new BudgetExhaustedError({ ...options, dimension, limit, used, details: rest });
+}
+
+function reviveTermination(details: JsonObject, options: FaultOptions): Fault | undefined {
+  const { reason, ...rest } = details;
+  if (typeof reason !== "string") return undefined;
+  const by = typeof rest["by"] === "string" ? { by: rest["by"] } : {};
+  return new MiddlewareTermination(reason, { ...options, ...by, details: rest });
+}
+
+function isCancellationStatus(value: unknown): value is CancellationStatus {
+  return value === "cancelled" || value === "deadline_exceeded";
+}
+
+function isDimension(value: unknown): value is BudgetDimension {
+  return value === "tokens" || value === "costUsd" || value === "turns" || value === "agents";
+}
+
+function unreadable(message: string, code: unknown, details: unknown, options: FaultOptions): Fault {
+  const stored = {
+    ...(isObject(details) ? details : {}),
+    ...(typeof code === "string" ? { storedCode: code } : {}),
+  };
+  return new Fault("internal", message, { ...options, details: stored });
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,135 @@
+import type { ExecutionBudget } from "./execution-budget.ts";
+import type { TaskId } from "../base/identity.ts";
+import {
+  nothing,
+  type Account,
+  type Exhaustion,
+  type Ledger,
+  type Spend,
+  type SpendCaps,
+  type SpendDimension,
+} from "./ledger.ts";
+import { fromNanoUsd, toNanoUsdLimit } from "../base/money.ts";
+
+export function unitOf(dimension: SpendDimension): keyof Spend {
+  return dimension === "costUsd" ? "nanoUsd" : dimension;
+}
+
+export function addSpend(one: Spend, other: Spend): Spend {
+  return {
+    tokens: one.tokens + other.tokens,
+    nanoUsd: one.nanoUsd + other.nanoUsd,
+    turns: one.turns + other.turns,
+  };
+}
+
+export function subtractSpend(one: Spend, other: Spend): Spend {
+  return {
+    tokens: one.tokens - other.tokens,
+    nanoUsd: one.nanoUsd - other.nanoUsd,
+    turns: one.turns - other.turns,
+  };
+}
+
+export function capsOf({ maxTokens, maxCostUsd, maxTurns }: ExecutionBudget): SpendCaps {
+  return {
+    tokens: maxTokens,
+    nanoUsd: maxCostUsd === null ? null : toNanoUsdLimit(maxCostUsd),
+    turns: maxTurns,
+  };
+}
+
+/** B1: the first dimension in which `used` is above the account's cap. */
+export function findExcess({ taskId, caps }: Account, used: Spend): Exhaustion | undefined {
+  return (
+    excess(taskId, "tokens", caps.tokens, used.tokens) ??
+    excess(taskId, "costUsd", caps.nanoUsd, used.nanoUsd) ??
+    excess(taskId, "turns", caps.turns, used.turns)
+  );
+}
+
+function excess(
+  taskId: TaskId,
+  dimension: SpendDimension,
+  cap: number | null,
+  used: number,
+): Exhaustion | undefined {
+  return cap !== null && used > cap ? exhaustionOf(taskId, dimension, cap, used) : undefined;
+}
+
+/** The soft thresholds that `account.spent` has crossed and nobody was told of. */
+export function findWarnings(account: Account): readonly Exhaustion[] {
+  const { caps, spent } = account;
+  const tokens = warning(account, "tokens", caps.tokens, spent.tokens);
+  const cost = warning(account, "costUsd", caps.nanoUsd, spent.nanoUsd);
+  const turns = warning(account, "turns", caps.turns, spent.turns);
+  if (tokens === undefined && cost === undefined && turns === undefined) return none;
+  return [tokens, cost, turns].filter((each) => each !== undefined);
+}
+
+function warning(
+  { taskId, warnAt, warned }: Account,
+  dimension: SpendDimension,
+  cap: number | null,
+  used: number,
+): Exhaustion | undefined {
+  if (cap === null || used === 0) return undefined;
+  // A hair below, since the product of a whole number and a share may come out a hair above.
+  const threshold = cap * warnAt * (1 - Number.EPSILON * 4);
+  if (used < threshold || warned.includes(dimension)) return undefined;
+  return exhaustionOf(taskId, dimension, cap, used);
+}
+
+const none: readonly Exhaustion[] = [];
+
+/** The dimension, capped for the task or an ancestor, in which more was billed than held. Without a cap it is only a surprise. */
+export function findOverbilling(
+  accounts: Ledger["accounts"],
+  taskId: TaskId,
+  held: Spend,
+  billed: Spend,
+): Exhaustion | undefined {
+  const over = (dimension: SpendDimension): Exhaustion | undefined => {
+    const unit = unitOf(dimension);
+    if (billed[unit] <= held[unit]) return undefined;
+    const capped = cappedIn(accounts, taskId, unit);
+    return capped && exhaustionOf(capped, dimension, held[unit], billed[unit]);
+  };
+  // Most often there is none, and nothing to look for.
+  if (billed.tokens <= held.tokens && billed.nanoUsd <= held.nanoUsd && billed.turns <= held.turns)
+    return undefined;
+  return over("tokens") ?? over("costUsd") ?? over("turns");
+}
+
+/** The nearest, from the task up. */
+function cappedIn(accounts: Ledger["accounts"], taskId: TaskId, unit: keyof Spend): TaskId | undefined {
+  for (let at: TaskId | null = taskId; at !== null;) {
+    const account: Account | undefined = accounts[at];
+    if (account === undefined) return undefined;
+    if (account.caps[unit] !== null) return at;
+    at = account.parentId;
+  }
+  return undefined;
+}
+
+export function newAccount(
+  fields: Pick<Account, "taskId" | "parentId" | "priority" | "caps" | "warnAt">,
+): Account {
+  return {
+    ...fields,
+    spent: nothing,
+    reserved: nothing,
+    lost: nothing,
+    unpriced: 0,
+    warned: [],
+    children: 0,
+    closed: false,
+  };
+}
+
+/** Amounts as the ledger counts them. */
+function exhaustionOf(taskId: TaskId, dimension: SpendDimension, limit: number, used: number): Exhaustion {
+  return dimension === "costUsd"
+    ? { taskId, dimension, limit: fromNanoUsd(limit), used: fromNanoUsd(used) }
+    : { taskId, dimension, limit, used };
+}

@@ -1,0 +1,45 @@
+import { describeValue } from "../base/describe-value.ts";
+import { Fault } from "../base/fault.ts";
+
+/**
+ * How important a branch of work is. The value is its weight: a CRITICAL task is served four times as often as a NORMAL
+ * one where the two compete (trap R18), BACKGROUND only when nobody else wants to be.
+ */
+export const Priority = Object.freeze({
+  BACKGROUND: 0,
+  LOW: 1,
+  NORMAL: 2,
+  HIGH: 4,
+  CRITICAL: 8,
+});
+
+export type Priority = (typeof Priority)[keyof typeof Priority];
+export type PriorityName = keyof typeof Priority;
+
+/** From the highest to the lowest. */
+export const priorities: readonly Priority[] = Object.freeze([8, 4, 2, 1, 0]);
+
+const names = Object.freeze(Object.keys(Priority)) as readonly PriorityName[];
+
+export function formatPriority(priority: Priority): PriorityName {
+  const name = names.find((each) => Priority[each] === priority);
+  if (name === undefined) throw refused(priority);
+  return name;
+}
+
+/** Takes a name in any case, or a weight. */
+export function parsePriority(value: unknown): Priority {
+  const known =
+    typeof value === "string" ? priorityNamed(value) : priorities[priorities.indexOf(value as Priority)];
+  if (known === undefined) throw refused(value);
+  return known;
+}
+
+function priorityNamed(text: string): Priority | undefined {
+  const name = names.find((each) => each === text.toUpperCase());
+  return name && Priority[name];
+}
+
+function refused(value: unknown): Fault {
+  return new Fault("invalid_argument", `${describeValue(value)} is not a priority: use ${names.join(", ")}`);
+}

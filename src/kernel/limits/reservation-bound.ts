@@ -1,0 +1,68 @@
+import { addSpend, findExcess } from "./account.ts";
+import type { Account, Exhaustion, ReserveCommand, Spend } from "./ledger.ts";
+import { toNanoUsdBound } from "../base/money.ts";
+
+/** Whether the call can be priced at all (B4). */
+export function isPriced({ input, output }: ReserveCommand): boolean {
+  return input.costUsd !== null && output.usdPerToken !== null;
+}
+
+/** B1: the most the call can cost when it may write `outputTokens`. */
+export function boundOf({ input, output, turns = 1 }: ReserveCommand, outputTokens: number): Spend {
+  const { costUsd } = input;
+  const { usdPerToken } = output;
+  const priced = costUsd !== null && usdPerToken !== null;
+  return {
+    tokens: input.tokens + outputTokens,
+    nanoUsd: priced ? toNanoUsdBound(costUsd + outputTokens * usdPerToken) : 0,
+    turns,
+  };
+}
+
+/**
+ * The output limit the call may send if every open reservation came back unspent: `maxTokens`, clamped to what each account
+ * of the chain has left. Below `minTokens` it is an exhaustion that waiting cannot mend.
+ */
+export function clampOutput(chain: readonly Account[], request: ReserveCommand): number | Exhaustion {
+  const { maxTokens, minTokens = 1 } = request.output;
+  const minimum = Math.min(minTokens, maxTokens);
+  const floor = boundOf(request, minimum);
+  let outputTokens = maxTokens;
+  for (const account of chain) {
+    const excess = findExcess(account, addSpend(account.spent, floor));
+    if (excess !== undefined) return excess;
+    outputTokens = outputThatFits(account, request, minimum, outputTokens);
+  }
+  return outputTokens;
+}
+
+/** The accounts in which the bound does not fit beside what is reserved now. */
+export function findTight(chain: readonly Account[], bound: Spend): readonly Account[] {
+  return chain.filter((account) => !bears(account, bound));
+}
+
+/** Whether it fits in all of them. */
+export function isBearable(chain: readonly Account[], bound: Spend): boolean {
+  for (const account of chain) if (!bears(account, bound)) return false;
+  return true;
+}
+
+function bears(account: Account, bound: Spend): boolean {
+  const { spent, reserved } = account;
+  return findExcess(account, addSpend(addSpend(spent, reserved), bound)) === undefined;
+}
+
+/** The largest output whose bound the account can bear. The minimum is known to fit. */
+function outputThatFits(account: Account, request: ReserveCommand, minimum: number, maximum: number): number {
+  const fits = (outputTokens: number): boolean =>
+    findExcess(account, addSpend(account.spent, boundOf(request, outputTokens))) === undefined;
+  if (fits(maximum)) return maximum;
+  let low = minimum;
+  let high = maximum;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,144 @@
+import { boundOf, clampOutput, findTight, isBearable, isPriced } from "./reservation-bound.ts";
+import type { Account, Decision, Ledger, ReserveCommand } from "./ledger.ts";
+import type { TaskId } from "../base/identity.ts";
+import { Priority } from "./priority.ts";
+
+/** The accounts a task's spend counts against, from its own to the root's (B6). */
+export function chainOf(accounts: Ledger["accounts"], taskId: TaskId): readonly Account[] {
+  const chain: Account[] = [];
+  for (let at: TaskId | null = taskId; at !== null;) {
+    const account: Account | undefined = accounts[at];
+    if (account === undefined) break;
+    chain.push(account);
+    at = account.parentId;
+  }
+  return chain;
+}
+
+export function joinQueue(ledger: Ledger, request: ReserveCommand): Ledger {
+  const { passes, waiting } = levelPass(ledger, priorityOf(ledger, request));
+  return { ...ledger, passes, waiting: [...waiting, request] };
+}
+
+/** A class that nobody waits in starts level with the one served next: idle time earns no credit, and a change of class none. */
+export function levelPass(ledger: Ledger, priority: Priority): Ledger {
+  const busy = ledger.waiting
+    .map((each) => priorityOf(ledger, each))
+    .filter((each) => each !== Priority.BACKGROUND);
+  if (priority === Priority.BACKGROUND || busy.includes(priority)) return ledger;
+  const level = busy.length === 0 ? 0 : Math.min(...busy.map((each) => ledger.passes[each] ?? 0));
+  const pass = Math.max(ledger.passes[priority] ?? 0, level);
+  return { ...ledger, passes: { ...ledger.passes, [priority]: pass } };
+}
+
+/** While nobody with a weight waits, there is nothing to be fair about. */
+export function settlePasses(ledger: Ledger): Ledger {
+  const weighed = ledger.waiting.some((each) => priorityOf(ledger, each) !== Priority.BACKGROUND);
+  return weighed || Object.keys(ledger.passes).length === 0 ? ledger : { ...ledger, passes: {} };
+}
+
+/**
+ * The next decision the queue can take, or `undefined` when everyone left has to wait. B1: served by weight (stride), first
+ * come first served within a class, BACKGROUND only when nobody else waits. Whoever does not fit holds back those
+ * behind it that need the same account, so that small calls do not starve a large one; calls in other pools pass.
+ */
+export function nextDecision(ledger: Ledger): Decision | undefined {
+  if (ledger.waiting.length === 0) return undefined;
+  const blocked = new Set<TaskId>();
+  for (const request of inServingOrder(ledger)) {
+    const chain = chainOf(ledger.accounts, request.taskId);
+    const decision = decide(ledger, chain, request);
+    if (!("tight" in decision)) {
+      if (decision.kind !== "granted" || !chain.some(({ taskId }) => blocked.has(taskId))) return decision;
+    } else for (const { taskId } of decision.tight) blocked.add(taskId);
+  }
+  return undefined;
+}
+
+/** What comes of a request that nobody waits before: it may have to be the first to wait. */
+export function decideAlone(ledger: Ledger, request: ReserveCommand): Decision | undefined {
+  const decision = decide(ledger, chainOf(ledger.accounts, request.taskId), request);
+  return "tight" in decision ? undefined : decision;
+}
+
+/** Of a request by itself; or the accounts that have no room for it now. */
+function decide(
+  ledger: Ledger,
+  chain: readonly Account[],
+  request: ReserveCommand,
+): Decision | { readonly tight: readonly Account[] } {
+  const { id } = request;
+  if (ledger.overrun !== null) return { id, kind: "exhausted", exhaustion: ledger.overrun };
+  const { maxTokens } = request.output;
+  const unpriced = findUnpriced(ledger, chain, request);
+  if (unpriced !== undefined) return { id, kind: "unknown_price", taskId: unpriced.taskId };
+  // Most often all of it fits beside what the others hold.
+  if (isBearable(chain, boundOf(request, maxTokens)))
+    return { id, kind: "granted", outputTokens: maxTokens, clamped: false };
+  const outputTokens = clampOutput(chain, request);
+  if (typeof outputTokens !== "number") return { id, kind: "exhausted", exhaustion: outputTokens };
+  const tight = findTight(chain, boundOf(request, outputTokens));
+  if (tight.length > 0) return { tight };
+  return { id, kind: "granted", outputTokens, clamped: outputTokens < maxTokens };
+}
+
+/** Takes a request out of the queue. One that was served moves its class back by the stride of its weight. */
+export function leaveQueue(ledger: Ledger, id: string, served: boolean): Ledger {
+  const request = ledger.waiting.find((each) => each.id === id);
+  if (request === undefined) return ledger;
+  const priority = priorityOf(ledger, request);
+  const waiting = ledger.waiting.filter((each) => each !== request);
+  if (!served || priority === Priority.BACKGROUND) return settlePasses({ ...ledger, waiting });
+  const pass = (ledger.passes[priority] ?? 0) + Priority.CRITICAL / priority;
+  return settlePasses({ ...ledger, waiting, passes: { ...ledger.passes, [priority]: pass } });
+}
+
+/** Every waiting request, in the order in which stride scheduling would serve them if all fitted. */
+function inServingOrder(ledger: Ledger): readonly ReserveCommand[] {
+  if (ledger.waiting.length < 2) return ledger.waiting;
+  const classes = new Map<Priority, ReserveCommand[]>();
+  for (const request of ledger.waiting) {
+    const priority = priorityOf(ledger, request);
+    const members = classes.get(priority);
+    if (members === undefined) classes.set(priority, [request]);
+    else members.push(request);
+  }
+  const background = classes.get(Priority.BACKGROUND) ?? [];
+  classes.delete(Priority.BACKGROUND);
+  if (classes.size === 0) return background;
+  const passes = new Map([...classes.keys()].map((each) => [each, ledger.passes[each] ?? 0]));
+  const order: ReserveCommand[] = [];
+  while (classes.size > 0) {
+    const priority = lowestPass(passes);
+    const members = classes.get(priority) ?? [];
+    const first = members.shift();
+    if (first !== undefined) order.push(first);
+    passes.set(priority, (passes.get(priority) ?? 0) + Priority.CRITICAL / priority);
+    if (members.length > 0) continue;
+    classes.delete(priority);
+    passes.delete(priority);
+  }
+  return order;
+}
+
+/** The higher priority among equals. */
+function lowestPass(passes: ReadonlyMap<Priority, number>): Priority {
+  let best: [Priority, number] = [Priority.BACKGROUND, Number.POSITIVE_INFINITY];
+  for (const [priority, pass] of passes) {
+    if (pass < best[1] || (pass === best[1] && priority > best[0])) best = [priority, pass];
+  }
+  return best[0];
+}
+
+function findUnpriced(
+  ledger: Ledger,
+  chain: readonly Account[],
+  request: ReserveCommand,
+): Account | undefined {
+  if (isPriced(request) || ledger.unknownPrice === "ignore") return undefined;
+  return chain.find(({ caps }) => caps.nanoUsd !== null);
+}
+
+function priorityOf({ accounts }: Ledger, { taskId }: ReserveCommand): Priority {
+  return accounts[taskId]?.priority ?? Priority.NORMAL;
+}

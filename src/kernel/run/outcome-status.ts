@@ -1,0 +1,16 @@
+import type { TaskOutcome } from "../agent/run-context.ts";
+import type { RunStatus } from "./run-result.ts";
+
+/** What an end is called: one status for each way to stop. `null`: it has not ended. */
+export function outcomeStatus(
+  outcome: (Pick<TaskOutcome, "status" | "interruption"> & Partial<Pick<TaskOutcome, "failure">>) | null,
+): RunStatus {
+  if (outcome === null || outcome.status === "paused") return "paused";
+  if (outcome.status === "completed") return outcome.interruption?.status ?? "completed";
+  const { failure } = outcome;
+  if (failure?.code === "budget_exhausted") return "budget_exhausted";
+  if (failure?.code === "guardrail_tripped") return "guardrail_tripped";
+  if (failure?.code === "cancelled")
+    return failure.details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
+  return "failed";
+}

@@ -1,0 +1,99 @@
+import type { ChatMessage } from "../messages/chat-message.ts";
+import type { Event, EventData, EventType } from "../events/event.ts";
+import type { Failure } from "../base/fault.ts";
+
+type Eraser<Type extends EventType> = (data: EventData[Type]) => EventData[Type];
+
+/** Says nothing of what anyone said: ids, names, numbers, times. */
+const wordless = null;
+
+/** What is left of each type of event. Whoever adds a type decides here. */
+const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } = {
+  run_start: (data) => ({ ...data, input: null, metadata: {} }),
+  input: (data) => ({ ...data, input: null }),
+  run_steer: (data) => ({ ...data, input: null }),
+  agent_start: (data) => ({ ...data, input: null }),
+  agent_end: (data) => ({ ...data, output: "", interruptionReason: null }),
+  agent_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  message_end: (data) => ({ ...data, message: erasedMessage(data.message) }),
+  tool_execution_start: (data) => ({ ...data, input: null }),
+  tool_execution_end: ({ metadata: _metadata, ...data }) => ({
+    ...data,
+    result: { output: { type: "text", text: "" }, isError: data.result.isError },
+  }),
+  permission_deny: (data) => ({ ...data, reason: "" }),
+  approval_request: (data) => ({ ...data, input: null, reason: "" }),
+  approval_decision: ({ decision, ...data }) => ({ ...data, decision: { decision: decision.decision } }),
+  guardrail_decision: (data) => ({ ...data, reason: "" }),
+  guardrail_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  hook_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  extension_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  retry_start: (data) => ({ ...data, message: "" }),
+  model_fallback: (data) => ({ ...data, message: "" }),
+  task_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  architecture_event: (data) => ({ ...data, data: {} }),
+  handoff: (data) => ({ ...data, task: "" }),
+  // The outcome belongs to whoever asked for it.
+  task_end: wordless,
+  run_end: wordless,
+  run_recover: wordless,
+  run_pause: wordless,
+  run_resume: wordless,
+  run_cancel: wordless,
+  run_carry_over: wordless,
+  run_fork: wordless,
+  task_start: wordless,
+  task_signal: wordless,
+  task_suspend: wordless,
+  task_wake: wordless,
+  task_continue_as_new: wordless,
+  journal_warning: wordless,
+  mail_receive: wordless,
+  mail_dead_letter: wordless,
+  turn_start: wordless,
+  turn_end: wordless,
+  message_start: wordless,
+  before_agent_start: wordless,
+  context: wordless,
+  save_point: wordless,
+  settled: wordless,
+  session_before_compact: wordless,
+  session_compact: wordless,
+  retry_end: wordless,
+  memory_recall: wordless,
+  memory_write: wordless,
+  budget_warning: wordless,
+  budget_exhausted: wordless,
+  budget_overrun: wordless,
+  budget_lost: wordless,
+  budget_top_up: wordless,
+  spawn_start: wordless,
+  spawn_wait: wordless,
+  spawn_refuse: wordless,
+  seat_grant: wordless,
+  seat_yield: wordless,
+  seat_pause: wordless,
+  seat_recall: wordless,
+  seat_keep: wordless,
+  task_reprioritize: wordless,
+  flow_start: wordless,
+  flow_step_start: wordless,
+  flow_step_end: wordless,
+  flow_end: wordless,
+};
+
+/** E1: what happened, when and at what cost, without what was said. The chain covers the hash of what the event was. */
+export function erasedEvent(event: Event): Event {
+  const erase = erasers[event.type] as Eraser<EventType> | typeof wordless;
+  if (erase === wordless || event.erased === true) return event;
+  return { ...event, data: erase(event.data), erased: true } as Event;
+}
+
+export function erasedMessage<Message extends ChatMessage>(message: Message): Message {
+  const { role } = message;
+  return { role, content: role === "system" ? "" : [] } as unknown as Message;
+}
+
+export function erasedFailure({ code }: Failure): Failure {
+  return { code, message: "" };
+}

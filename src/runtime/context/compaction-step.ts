@@ -1,0 +1,102 @@
+import {
+  Fault,
+  findUnpaired,
+  Transcript,
+  type ChatMessage,
+  type Compacted,
+  type CompactionStep,
+  type EventDraft,
+} from "../../kernel/index.ts";
+import type { InnerContext } from "../task/lazy-scope.ts";
+import type { ScopeSteps } from "../task/step-executor.ts";
+import type { StepIdentity } from "../task/task-runner.ts";
+import { boundMessages } from "../model/token-bound.ts";
+
+/** A stretch of the transcript that was compacted, from one index up to another, or a message that is new. */
+type Piece = readonly [from: number, to: number] | ChatMessage;
+
+/** `null`: nothing changed. */
+type CompactionRecord = { readonly pieces: readonly Piece[]; readonly tokensAfter: number } | null;
+
+/**
+ * Compacts once; what was kept is recorded by its place and what is new as it is. Steps that `compact` takes are scoped under this one,
+ * so a summary that was paid for is not paid for again.
+ */
+export async function compactTranscript(
+  steps: ScopeSteps,
+  request: CompactionStep,
+  scoped: (step: StepIdentity) => InnerContext,
+): Promise<Compacted> {
+  const { transcript, contextTokens, manual = false, compact } = request;
+  const { sessionId } = steps.runner.facts;
+  const step: StepIdentity = {
+    address: steps.next(),
+    kind: "compaction",
+    name: "compaction",
+    digest: transcript,
+  };
+  const entryId = steps.idempotencyKey(step.address);
+  const before: EventDraft = {
+    type: "session_before_compact",
+    data: { sessionId, contextTokens, manual },
+  };
+  const record = await steps.journaled<CompactionRecord>(
+    step,
+    async (open) => {
+      const ctx = scoped(step);
+      const messages = transcript.slice();
+      const window = await compact(messages, ctx);
+      for (const draft of ctx.takeTold()) open.tell(draft);
+      const pieces = piecesOf(messages, window);
+      if (isWhole(pieces, messages.length)) return null;
+      requirePairs(window);
+      const tokensAfter = scale(contextTokens, boundMessages(window), boundMessages(messages));
+      const data = { sessionId, entryId, tokensBefore: contextTokens, tokensAfter };
+      open.tell({ type: "session_compact", data });
+      return { pieces, tokensAfter };
+    },
+    before,
+  );
+  if (record === null) return { transcript, entryId: null, tokens: contextTokens };
+  const window = record.pieces.flatMap((piece) => (isRange(piece) ? sliceOf(transcript, piece) : [piece]));
+  return { transcript: Transcript.of(window), entryId, tokens: record.tokensAfter };
+}
+
+function piecesOf(messages: readonly ChatMessage[], window: readonly ChatMessage[]): readonly Piece[] {
+  const places = new Map(messages.map((message, index) => [message, index]));
+  const pieces: Piece[] = [];
+  for (const message of window) {
+    const at = places.get(message);
+    const last = pieces.at(-1);
+    if (at === undefined) pieces.push(message);
+    else if (last !== undefined && isRange(last) && last[1] === at)
+      pieces[pieces.length - 1] = [last[0], at + 1];
+    else pieces.push([at, at + 1]);
+  }
+  return pieces;
+}
+
+function isRange(piece: Piece): piece is readonly [number, number] {
+  return Array.isArray(piece);
+}
+
+function sliceOf(transcript: Transcript, [from, to]: readonly [number, number]): readonly ChatMessage[] {
+  return transcript.slice(from).slice(0, to - from);
+}
+
+function isWhole(pieces: readonly Piece[], length: number): boolean {
+  const [only, ...more] = pieces;
+  if (only === undefined || more.length > 0 || !isRange(only)) return length === 0 && only === undefined;
+  return only[0] === 0 && only[1] === length;
+}
+
+/** S3. */
+function requirePairs(window: readonly ChatMessage[]): void {
+  const problem = findUnpaired(window);
+  if (problem !== undefined)
+    throw new Fault("invalid_argument", `a compaction must keep a call and its result together: ${problem}`);
+}
+
+function scale(tokens: number, part: number, whole: number): number {
+  return whole === 0 ? 0 : Math.ceil((tokens * part) / whole);
+}

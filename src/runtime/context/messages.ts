@@ -1,0 +1,177 @@
+import {
+  assertJson,
+  Fault,
+  parseTopicId,
+  type AgentId,
+  type AskOutcome,
+  type InboxChange,
+  type JsonValue,
+  type Message,
+  type StepAddress,
+  type TaskHandle,
+  type TaskOutcome,
+  type TopicId,
+} from "../../kernel/index.ts";
+import type { TaskState } from "../journal/run-state.ts";
+import type { Body, ScopeSteps } from "../task/step-executor.ts";
+import { joinWait, replyWait } from "../journal/wait-names.ts";
+import type { Due } from "../task/wait-registry.ts";
+
+/** What a task says to others, and the answers it waits for. A message's id follows from its step: sent again, it is sent once. */
+export class OutgoingMessages {
+  readonly #steps: ScopeSteps;
+
+  constructor(steps: ScopeSteps) {
+    this.#steps = steps;
+  }
+
+  async ask(
+    target: AgentId | TaskHandle,
+    body: JsonValue,
+    { timeoutMs }: { readonly timeoutMs?: number },
+  ): Promise<AskOutcome> {
+    const name = typeof target === "string" ? target : target.taskId;
+    const clock = typeof target === "string" ? undefined : this.#steps.runner.state.task(target.taskId);
+    const due = timeoutMs === undefined ? undefined : await this.dueIn(timeoutMs, clock);
+    const step = this.#steps.identify("wait", `ask ${name}`, { body, timeoutMs: timeoutMs ?? null });
+    return this.#steps.journaled<AskOutcome>(step, () =>
+      typeof target === "string"
+        ? this.#askAgent(step.address, target, body, due)
+        : this.#askTask(step.address, target, due),
+    );
+  }
+
+  /** A step like any other in a fork, but what was asked of its origin the origin alone answers. */
+  reply(message: Message, body: JsonValue): Promise<void> {
+    const { runner } = this.#steps;
+    return this.send("reply", message.id, body, async ({ address }) => {
+      const { replyTo } = message;
+      if (replyTo === undefined)
+        throw new Fault("invalid_argument", `message ${message.id} does not ask for a reply`);
+      if (!runner.state.answersFor(message.id)) return () => undefined;
+      const { runId, taskId, wait } = replyTo;
+      const id = `reply ${this.#steps.idempotencyKey(address)}`;
+      const value = { kind: "replied", body };
+      const at = runner.owner.clock.now();
+      return () =>
+        runner.log.add({
+          mail: [{ id, runId, from: runner.agentId, at, body: { type: "resolve", taskId, wait, value } }],
+        });
+    });
+  }
+
+  sendTo(target: AgentId, body: JsonValue): Promise<void> {
+    return this.send("send", target, body, async ({ address }) => () => {
+      this.#steps.runner.log.add({ inbox: [this.#delivery(address, target, body)] });
+    });
+  }
+
+  emit(topic: TopicId, body: JsonValue): Promise<void> {
+    const { runner } = this.#steps;
+    return this.send("emit", topic, body, async ({ address }) => {
+      parseTopicId(topic);
+      const followers = await runner.owner.store.topics.followers(topic);
+      return () =>
+        runner.log.add({ inbox: followers.map((follower) => this.#delivery(address, follower, body)) });
+    });
+  }
+
+  follow(type: "follow" | "unfollow", topicId: TopicId): Promise<void> {
+    const { runner } = this.#steps;
+    const { agentId } = runner;
+    return this.send(type, topicId, null, async () => {
+      parseTopicId(topicId);
+      return () => runner.log.add({ topics: [{ type, topicId, agentId }] });
+    });
+  }
+
+  async send(verb: string, target: string, body: JsonValue, perform: Body<void>): Promise<void> {
+    const step = this.#steps.identify("send", `${verb} ${target}`, body);
+    await this.#steps.journaled<void>(step, (open) => {
+      assertJson(body, `what is to ${verb} ${target}`);
+      return perform(open, step);
+    });
+  }
+
+  /** When `ms` will have passed of a task's time, its own unless told, which stands still while it is paused (H5). Journaled. */
+  async dueIn(ms: number, task: TaskState = this.#steps.runner.task): Promise<Due> {
+    if (Number.isNaN(ms)) throw new Fault("invalid_argument", "timeoutMs is NaN: it must be milliseconds");
+    const { owner } = this.#steps.runner;
+    const step = this.#steps.identify("value", "timeout", { ms });
+    const from = await this.#steps.breath(step, () => owner.clock.now() - task.pausedMs);
+    return () => (task.pausedSince === null ? from + ms + task.pausedMs : null);
+  }
+
+  async cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {
+    const { runner, strand } = this.#steps;
+    const wait = runner.tree.wait(runner.taskId, name, due);
+    try {
+      return await runner.waiting(strand, wait.came, { name, due });
+    } catch (error) {
+      wait.leave();
+      throw error;
+    }
+  }
+
+  async #askAgent(
+    address: StepAddress,
+    to: AgentId,
+    body: JsonValue,
+    due: Due | undefined,
+  ): Promise<AskOutcome> {
+    const { runner } = this.#steps;
+    assertJson(body, `what is asked of ${to}`);
+    const wait = replyWait(address);
+    const { runId } = runner.facts;
+    const { taskId } = runner;
+    runner.log.add({ inbox: [this.#delivery(address, to, body, { runId, taskId, wait })] });
+    const came = await this.cameFor(wait, due);
+    return came === undefined ? { kind: "timed_out", partial: null } : (came as unknown as AskOutcome);
+  }
+
+  /** H5: a hand-off that takes too long cancels its child. */
+  async #askTask(
+    address: StepAddress,
+    { taskId }: TaskHandle,
+    due: Due | undefined,
+  ): Promise<AskOutcome | (() => AskOutcome)> {
+    const { runner, strand } = this.#steps;
+    const { tree } = runner;
+    const timer = due === undefined ? undefined : tree.wait(runner.taskId, `timeout ${address}`, due, taskId);
+    try {
+      const ended = tree.whenEnded(taskId);
+      const first = timer === undefined ? ended : Promise.race([ended, timer.came]);
+      const outcome = (await runner.waiting(strand, first, { name: joinWait([taskId]), due })) as
+        | TaskOutcome
+        | undefined;
+      if (outcome !== undefined) return answerOf(outcome);
+    } finally {
+      timer?.leave();
+    }
+    return () => {
+      tree.cancel(taskId, "the hand-off timed out");
+      return { kind: "timed_out", partial: null };
+    };
+  }
+
+  #delivery(
+    address: StepAddress,
+    to: AgentId,
+    body: JsonValue,
+    replyTo?: NonNullable<Message["replyTo"]>,
+  ): InboxChange {
+    const { runner } = this.#steps;
+    const id = `${this.#steps.idempotencyKey(address)} ${to}`;
+    const { runId, userId, metadata } = runner.facts;
+    const sender = { runId, userId, tenantId: runner.tree.tenantId, metadata };
+    const sentAt = runner.owner.clock.now();
+    const message: Message = { id, from: runner.agentId, to, body, sentAt, sender };
+    return { type: "deliver", message: replyTo === undefined ? message : { ...message, replyTo } };
+  }
+}
+
+function answerOf({ status, output, failure }: TaskOutcome): AskOutcome {
+  if (status === "completed") return { kind: "replied", body: output };
+  if (status === "paused") return { kind: "target_paused", partial: output };
+  return { kind: status === "failed" ? "target_failed" : "target_cancelled", failure };
+}

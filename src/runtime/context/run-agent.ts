@@ -1,0 +1,90 @@
+import {
+  CancellationError,
+  Fault,
+  sealJson,
+  type EventDraft,
+  type JsonValue,
+  type StepAddress,
+  type TaskOutcome,
+} from "../../kernel/index.ts";
+import { childrenOf } from "../journal/task-record.ts";
+import { isMistake } from "./programming-error.ts";
+import { ContinueAsNew } from "./continue-as-new.ts";
+import { TaskContext } from "./task-context.ts";
+import { cancelledOutcome, isFinalFault, outputAt } from "../journal/task-end.ts";
+import { TaskInboxView } from "./task-inbox.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
+import { joinWait } from "../journal/wait-names.ts";
+
+/** What a task's code came to. E4: what it told since its last step is told with that, not before. */
+export type Fate = { readonly told: readonly EventDraft[] } & (
+  | {
+      readonly kind: "ended";
+      readonly outcome: TaskOutcome;
+      /** The records whose fault it did not survive (J5). */
+      readonly endedOn: readonly StepAddress[];
+    }
+  /** Nothing recorded says why: it may do better when started again. */
+  | { readonly kind: "crashed"; readonly fault: Fault }
+  /** J8. */
+  | { readonly kind: "continues"; readonly input: JsonValue }
+);
+
+/** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
+export async function fateOf(runner: TaskRunner): Promise<Fate> {
+  const { agent, strand, state, tree, taskId } = runner;
+  const ctx = new TaskContext(runner, runner.task.journal);
+  try {
+    const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
+    if ("error" in ending) throw ending.error;
+    const output = ending.value ?? null;
+    sealJson(output, `what ${agent.id} returned`);
+    const children = childrenOf(state, taskId, "wait");
+    if (children.length > 0) {
+      const ended = Promise.all(children.map((each) => tree.whenEnded(each)));
+      await runner.waiting(strand, ended, { name: joinWait(children) });
+    }
+    return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: ctx.takeTold() };
+  } catch (error) {
+    return fateOfError(runner, error, ctx.takeTold());
+  }
+}
+
+const none: readonly never[] = [];
+
+function inboxOf(runner: TaskRunner, ctx: TaskContext): TaskInboxView {
+  const { journal, record } = runner.task;
+  return new TaskInboxView(ctx, runner, journal === 0 ? record.messages : none);
+}
+
+function outcomeOf(runner: TaskRunner, output: JsonValue): TaskOutcome {
+  const { stop, report } = runner;
+  if (stop !== undefined) return reported(runner, cancelledOutcome(stop, output));
+  const completed = { status: "completed", output, failure: null } as const;
+  const { interruption } = report;
+  return reported(runner, interruption === undefined ? completed : { ...completed, interruption });
+}
+
+function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDraft[]): Fate {
+  if (error instanceof ContinueAsNew) return { kind: "continues", input: error.state, told };
+  const fault = Fault.from(error);
+  const stop = fault instanceof CancellationError ? fault : runner.stop;
+  if (stop !== undefined) {
+    const outcome = reported(runner, cancelledOutcome(stop, runner.output));
+    return { kind: "ended", outcome, endedOn: [], told };
+  }
+  const endedOn = runner.originsOf(error);
+  if (endedOn.length === 0 && !isFinalFault(fault) && !isMistake(error))
+    return { kind: "crashed", fault, told };
+  const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
+  return { kind: "ended", outcome, endedOn, told };
+}
+
+/** With what else the task wants known, however it ended. */
+function reported({ report: { metadata } }: TaskRunner, outcome: TaskOutcome): TaskOutcome {
+  return metadata === undefined ? outcome : { ...outcome, metadata };
+}
+
+export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutcome {
+  return { status: "failed", output, failure: fault.toJSON() };
+}

@@ -1,0 +1,455 @@
+import {
+  assertTold,
+  assertJson,
+  branchScope,
+  CancellationError,
+  Fault,
+  modelFor,
+  sealMadeJson,
+  stepAt,
+  type AgentId,
+  type ApprovalDecision,
+  type AskOutcome,
+  type Branch,
+  type BranchResults,
+  type Compacted,
+  type CompactionStep,
+  type DrainMode,
+  type EventDraft,
+  type JsonValue,
+  type LlmReply,
+  type LlmRequest,
+  type Message,
+  type ParallelOptions,
+  type PersonQuestion,
+  type RunContext,
+  type RunFacts,
+  type RunMeta,
+  type SpawnOptions,
+  type SpawnOutcome,
+  type Standing,
+  type StepAddress,
+  type StepContext,
+  type StepScope,
+  type TaskHandle,
+  type TaskId,
+  type TaskOutcome,
+  type TaskReport,
+  type ToolCall,
+  type ToolResult,
+  type ToolsOptions,
+  type TopicId,
+  type Turn,
+  type TurnOpening,
+  type TurnPlan,
+} from "../../kernel/index.ts";
+import { runBranches } from "./branches.ts";
+import { CallHistory } from "../tool/call-history.ts";
+import { compactTranscript } from "./compaction-step.ts";
+import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
+import { drainInput } from "./input-drain.ts";
+import type { CallingScope } from "../tool/gate-context.ts";
+import { stopWithWordsOf } from "./child-output.ts";
+import { callModel, ModelCall, type SentPrefix } from "../model/model-call.ts";
+import { MessageStarts } from "../model/message-start.ts";
+import { OutgoingMessages } from "./messages.ts";
+import { RunningStep } from "./step-context.ts";
+import { ScopeSteps, type Body } from "../task/step-executor.ts";
+import { settledResult } from "./settle.ts";
+import { signalled, waitUnder } from "./signal-wait.ts";
+import { Strand } from "../task/cancellation-scope.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
+import { askPerson } from "../tool/approval.ts";
+import { callTool, findTool, ToolStep } from "../tool/tool-call.ts";
+import { assertReported } from "./task-report.ts";
+import { isTurnOf, takeTurn } from "./turn-step.ts";
+import { inboxDrain, joinWait } from "../journal/wait-names.ts";
+
+/** What the code of one scope works through: the task itself, a branch, or a tool's body. */
+export class TaskContext implements RunContext {
+  readonly #runner: TaskRunner;
+  readonly #steps: ScopeSteps;
+  #outgoing: OutgoingMessages | undefined;
+  /** Where the tools of the last model call have their addresses. */
+  #lastLlm: StepAddress | undefined;
+  #toolsCalled = 0;
+  readonly #sent = new Map<string, SentPrefix>();
+  readonly #starts: MessageStarts;
+  /** Empty without a gate (F1). */
+  readonly #history: CallHistory;
+  #calling: CallingScope | undefined;
+
+  constructor(
+    runner: TaskRunner,
+    scope: StepScope | number,
+    strand: Strand = runner.strand,
+    around?: CallHistory,
+  ) {
+    this.#history = new CallHistory(around);
+    this.#runner = runner;
+    this.#starts = new MessageStarts(runner);
+    this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
+  }
+
+  get #messages(): OutgoingMessages {
+    return (this.#outgoing ??= new OutgoingMessages(this.#steps));
+  }
+
+  get meta(): RunMeta {
+    return this.#runner.meta;
+  }
+
+  get facts(): RunFacts {
+    return this.#runner.facts;
+  }
+
+  get taskId(): TaskId {
+    return this.#runner.taskId;
+  }
+
+  get agentId(): AgentId {
+    return this.#runner.agentId;
+  }
+
+  get standing(): Standing {
+    return this.#runner.state;
+  }
+
+  get streaming(): boolean {
+    return this.#runner.task.record.streaming;
+  }
+
+  get input(): JsonValue {
+    return this.#runner.task.input;
+  }
+
+  get signal(): AbortSignal {
+    return this.#steps.strand.signal;
+  }
+
+  /** J10: refused here, since at the end of the task nobody could be told. */
+  report(report: TaskReport): void {
+    assertReported(report);
+    this.#runner.report = { ...this.#runner.report, ...report };
+  }
+
+  /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
+  tell(draft: EventDraft, turn?: Turn): void {
+    assertTold(draft, isTurnOf(this.#runner, turn));
+    sealMadeJson(draft.data, `the data of event ${draft.type}`);
+    this.#steps.tell(draft);
+  }
+
+  takeTold(): readonly EventDraft[] {
+    return this.#steps.takeTold();
+  }
+
+  check(): void {
+    this.#steps.check();
+  }
+
+  turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn> {
+    return takeTurn(this.#steps, plan);
+  }
+
+  llm(request: LlmRequest): Promise<LlmReply> {
+    const { role = "main" } = request;
+    // Of a recorded answer it is not known what middleware had made of its request.
+    const { agent } = this.#runner;
+    const model = modelFor(agent, role);
+    const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
+    const call = new ModelCall(this.#steps.next(), request, role, model, this.#sent.get(role), countedBy);
+    return this.#steps.journaled(call, callModel, this.#starts.of(role, model), this.#noteReply);
+  }
+
+  readonly #noteReply = (reply: LlmReply, { address, role, request, countedBy }: ModelCall): LlmReply => {
+    this.#lastLlm = address;
+    this.#toolsCalled = 0;
+    // What it thought goes back with the next request, seen or not.
+    const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
+    if (countedBy !== undefined) this.#sent.set(role, { request, tokens, by: countedBy });
+    else this.#sent.delete(role);
+    return reply;
+  };
+
+  async tool(call: ToolCall): Promise<ToolResult> {
+    const [result] = await this.tools([call]);
+    if (result === undefined) throw new Fault("internal", `tool ${call.toolName} gave no result`);
+    return result;
+  }
+
+  tools(calls: readonly ToolCall[], options: ToolsOptions = {}): Promise<readonly ToolResult[]> {
+    const scope = this.#lastLlm ?? this.#steps.next();
+    const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
+    this.#toolsCalled = first + calls.length;
+    const [only] = calls;
+    if (only === undefined || calls.length > 1)
+      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, options));
+    const step = new ToolStep(stepAt(scope, first), only, this.#from, options);
+    return this.#steps.journaled(step, callTool, step.start, this.#noteResult);
+  }
+
+  readonly #noteResult = (result: ToolResult, { call, options }: ToolStep): readonly ToolResult[] => {
+    options.onResult?.(result, 0);
+    return this.#noteCalls([call], [result]);
+  };
+
+  steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
+    return drainInput(this.#steps, "steer", mode);
+  }
+
+  followUps({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
+    return drainInput(this.#steps, "follow_up", mode);
+  }
+
+  compact(step: CompactionStep): Promise<Compacted> {
+    return compactTranscript(this.#steps, step, ({ address }) => this.#inside(address, this.#steps.strand));
+  }
+
+  spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
+    const step = this.#steps.identify("spawn", agentId, { input, options });
+    return this.#steps.journaled<SpawnOutcome>(step, async () => {
+      assertJson(input, `the input of ${agentId}`);
+      return () => this.#runner.tree.spawn(this.taskId, agentId, input, options);
+    });
+  }
+
+  async join({ taskId }: TaskHandle): Promise<TaskOutcome> {
+    try {
+      return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.tree.whenEnded(taskId));
+    } catch (error) {
+      if (!(error instanceof CancellationError)) throw error;
+      throw await stopWithWordsOf(taskId, error, this.#runner, this.#steps.strand);
+    }
+  }
+
+  joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
+    const taskIds = handles.map(({ taskId }) => taskId);
+    return this.#waitFor<readonly TaskOutcome[]>(joinWait(taskIds), () =>
+      Promise.all(taskIds.map((taskId) => this.#runner.tree.whenEnded(taskId))),
+    );
+  }
+
+  cancel({ taskId }: TaskHandle, reason: string): Promise<void> {
+    return this.#messages.send("cancel", taskId, { reason }, async () => () => {
+      this.#runner.tree.cancel(taskId, reason);
+    });
+  }
+
+  async parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
+    branches: Branches,
+    { stopOnFault = false }: ParallelOptions = {},
+  ): Promise<BranchResults<Branches>> {
+    const address = this.#steps.next();
+    return this.#steps.alone("parallel", async () => {
+      const names = Object.keys(branches);
+      const strand = stopOnFault ? new Strand(this.#steps.strand) : this.#steps.strand;
+      const contexts = names.map((name) => this.#inside(branchScope(address, name), strand));
+      const settled = await runBranches(this.#steps, address, { branches, contexts, strand, stopOnFault });
+      for (const ctx of contexts) this.#history.join(ctx.#history);
+      const values = this.#valuesOf(settled);
+      return Object.fromEntries(names.map((name, index) => [name, values[index]])) as BranchResults<Branches>;
+    });
+  }
+
+  /** The losers are given up: their calls never settle, and what they have open is told to stop. */
+  race<Value>(
+    branches: Readonly<Record<string, Branch<Value>>>,
+  ): Promise<{ readonly winner: string; readonly value: Value }> {
+    const { strand } = this.#steps;
+    const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
+    return this.#steps.journaled<{ winner: string; value: Value }>(step, async (open) => {
+      const entrants = Object.entries(branches).map(([name, branch]) => {
+        const own = new Strand(strand);
+        const ctx = this.#inside(branchScope(step.address, name), own);
+        const run = async (): Promise<{ winner: string; value: Value }> => ({
+          winner: name,
+          value: await branch(ctx),
+        });
+        return { name, own, ctx, result: run() };
+      });
+      try {
+        const first = await Promise.race(entrants.map(({ result }) => result));
+        const winner = entrants.find(({ name }) => name === first.winner);
+        for (const draft of winner?.ctx.takeTold() ?? []) open.tell(draft);
+        return first;
+      } finally {
+        for (const { own } of entrants) own.giveUp("another branch of the race was first");
+      }
+    });
+  }
+
+  ask(
+    target: AgentId | TaskHandle,
+    body: JsonValue,
+    options: { readonly timeoutMs?: number } = {},
+  ): Promise<AskOutcome> {
+    return this.#messages.ask(target, body, options);
+  }
+
+  reply(message: Message, body: JsonValue): Promise<void> {
+    return this.#messages.reply(message, body);
+  }
+
+  send(target: AgentId, body: JsonValue): Promise<void> {
+    return this.#messages.sendTo(target, body);
+  }
+
+  emit(topic: TopicId, body: JsonValue): Promise<void> {
+    return this.#messages.emit(topic, body);
+  }
+
+  follow(topicId: TopicId): Promise<void> {
+    return this.#messages.follow("follow", topicId);
+  }
+
+  unfollow(topicId: TopicId): Promise<void> {
+    return this.#messages.follow("unfollow", topicId);
+  }
+
+  async sleepUntil(atMs: number): Promise<void> {
+    if (Number.isNaN(atMs))
+      throw new Fault("invalid_argument", "sleepUntil was given NaN: it must be epoch milliseconds");
+    await waitUnder(this.#steps, this.#messages, `sleep ${atMs}`, () => atMs);
+  }
+
+  waitForSignal(
+    name: string,
+    { timeoutMs }: { readonly timeoutMs?: number } = {},
+  ): Promise<JsonValue | undefined> {
+    return signalled(this.#steps, this.#messages, name, timeoutMs);
+  }
+
+  approval(question: PersonQuestion): Promise<ApprovalDecision> {
+    return askPerson(this.#steps, question);
+  }
+
+  /** Not journaled: it is opened anew by whoever replays. */
+  async resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
+    const value = await open();
+    if (this.#runner.dropped) await close(value);
+    else this.#runner.onDrop(() => close(value));
+    return this.#runner.live(Promise.resolve(value), this.#steps.strand);
+  }
+
+  step<Value extends JsonValue>(
+    name: string,
+    body: (step: StepContext) => Promise<Value>,
+    { input = null }: { readonly input?: JsonValue } = {},
+  ): Promise<Value> {
+    const step = this.#steps.identify("step", name, input);
+    return this.#steps.journaled<Value>(step, async (open) => {
+      assertJson(input, `the input of step ${name}`);
+      const call = await open.begin();
+      const idempotencyKey = this.#steps.idempotencyKey(step.address);
+      const inside = (strand: Strand): TaskContext => this.#inside(step.address, strand);
+      const running = new RunningStep({ idempotencyKey, around: open.strand, call, inside });
+      call.body = running;
+      const value = await running.unlessLeft(Promise.resolve(body(running)));
+      for (const draft of running.takeTold()) open.tell(draft);
+      return value;
+    });
+  }
+
+  now(): Promise<number> {
+    return this.#value("now", () => this.#runner.owner.clock.now());
+  }
+
+  random(): Promise<number> {
+    return this.#value("random", () => this.#runner.owner.random.next());
+  }
+
+  uuid(): Promise<string> {
+    return this.#value("uuid", () => this.#runner.owner.ids.next());
+  }
+
+  /** For the inbox: which messages a drain gave is journaled, so that a replay drains the same. */
+  drain(peek: Body<readonly Message[]>): Promise<readonly Message[]> {
+    return this.#steps.journaled<readonly Message[]>(this.#steps.identify("drain", inboxDrain, null), peek);
+  }
+
+  /** What came before is durable first: then nothing of the old journal can be taken for a part of the new one. */
+  continueAsNew(state: JsonValue): Promise<never> {
+    return this.#steps.alone("continueAsNew", async () => {
+      assertJson(state, "the state to continue from");
+      await this.#runner.seated(this.#steps.strand);
+      await this.#runner.log.flush();
+      throw new ContinueAsNew(state);
+    });
+  }
+
+  async #callTools(
+    scope: StepAddress,
+    first: number,
+    calls: readonly ToolCall[],
+    options: ToolsOptions,
+  ): Promise<readonly ToolResult[]> {
+    const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
+    for (const [index, call] of calls.entries()) {
+      const run = (): Promise<PromiseSettledResult<ToolResult>> =>
+        settledResult(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
+          if (end.status === "fulfilled") options.onResult?.(end.value, index);
+          return end;
+        });
+      // A sequential tool waits for those before it, and those after it wait for it.
+      if (findTool(this.#runner.agent, call.toolName, options.extra)?.concurrency !== "sequential")
+        settled.push(run());
+      else {
+        const before = await Promise.all(settled);
+        if (before.some(({ status }) => status === "rejected")) break;
+        const own = run();
+        settled.push(own);
+        if ((await own).status === "rejected") break;
+      }
+    }
+    return this.#noteCalls(calls, this.#valuesOf(await Promise.all(settled)));
+  }
+
+  #callTool(address: StepAddress, call: ToolCall, options: ToolsOptions): ToolResult | Promise<ToolResult> {
+    const step = new ToolStep(address, call, this.#from, options);
+    return this.#steps.recorded<ToolResult, ToolStep>(step, callTool, step.start);
+  }
+
+  get #from(): CallingScope {
+    return (this.#calling ??= {
+      steps: this.#steps,
+      history: this.#history,
+      inside: (scope, strand) => this.#inside(scope, strand),
+    });
+  }
+
+  /** In the order of the calls. */
+  #noteCalls(calls: readonly ToolCall[], results: readonly ToolResult[]): readonly ToolResult[] {
+    if (this.#runner.agent.callPath?.gate === undefined) return results;
+    for (const [index, result] of results.entries()) {
+      const call = calls[index];
+      if (call !== undefined) this.#history.add({ call, result });
+    }
+    return results;
+  }
+
+  #inside(scope: StepScope, strand: Strand): TaskContext {
+    return new TaskContext(this.#runner, scope, strand, this.#history);
+  }
+
+  /** J2: the first fault in the order of declaration. J5: all that came with it are voided with it. */
+  #valuesOf<Value>(settled: readonly PromiseSettledResult<Value>[]): readonly Value[] {
+    const failed = settled.filter((each) => each.status === "rejected");
+    const [first] = failed;
+    if (first !== undefined) {
+      const origins = failed.flatMap(({ reason }) => this.#runner.originsOf(reason));
+      if (origins.length > 0) this.#runner.noteOrigins(first.reason, origins);
+      throw first.reason;
+    }
+    return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  }
+
+  #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
+    const step = this.#steps.identify("wait", name, null);
+    return this.#steps.journaled<Value>(step, ({ strand }) => this.#runner.waiting(strand, work(), { name }));
+  }
+
+  #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
+    return this.#steps.breath<Value>(this.#steps.identify("value", name, null), read);
+  }
+}

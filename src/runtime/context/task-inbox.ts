@@ -1,0 +1,44 @@
+import type { EventDraft, Message, TaskInbox } from "../../kernel/index.ts";
+import type { TaskContext } from "./task-context.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
+
+export class TaskInboxView implements TaskInbox {
+  readonly messages: readonly Message[];
+  readonly #ctx: TaskContext;
+  readonly #runner: TaskRunner;
+
+  constructor(ctx: TaskContext, runner: TaskRunner, messages: readonly Message[]) {
+    this.#ctx = ctx;
+    this.#runner = runner;
+    this.messages = messages;
+  }
+
+  drain(): Promise<readonly Message[]> {
+    const { agent, agentId, facts, log, owner, task, tree } = this.#runner;
+    const { runId } = facts;
+    const { mail = "each" } = agent;
+    return this.#ctx.drain(async (open) => {
+      // What an earlier drain gave may not be written yet.
+      const limit = task.drained.length + batch;
+      const query = { mail, now: owner.clock.now(), runId, limit };
+      const { deliveries: waiting } = await owner.store.inbox.next(agentId, query);
+      tree.noteDeliveries(waiting);
+      // In the breath of the record: two branches that drain at once share nothing.
+      return () => {
+        const given = new Set([...task.drained, ...task.record.messages].map(({ id }) => id));
+        const fresh = waiting.map(({ message }) => message).filter(({ id }) => !given.has(id));
+        for (const message of fresh) open.tell(mailReceived(message));
+        const messageIds = fresh.map(({ id }) => id);
+        if (messageIds.length > 0) log.add({ inbox: [{ type: "take", agentId, messageIds }] });
+        return fresh;
+      };
+    });
+  }
+}
+
+/** How many new messages one drain gives at most. */
+const batch = 100;
+
+export function mailReceived({ id, from }: Message): EventDraft {
+  return { type: "mail_receive", data: { messageId: id, from } };
+}

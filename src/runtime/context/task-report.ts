@@ -1,0 +1,36 @@
+import {
+  assertMadeJson,
+  sealJson,
+  type ChatMessage,
+  type SessionChange,
+  type TaskReport,
+} from "../../kernel/index.ts";
+
+/** J10: what a task reports is JSON. */
+export function assertReported(report: TaskReport): void {
+  for (const member in report) {
+    const value = report[member as keyof TaskReport];
+    if (member === "sessions" || typeof value === "string" || value === undefined) continue;
+    if (typeof value === "function") continue;
+    sealJson(value, `the ${member} that the task reports`);
+  }
+  if (report.sessions !== undefined) assertSaid(report.sessions);
+}
+
+/** Most of it are answers and results, which were looked at when they were recorded. */
+function assertSaid(changes: readonly SessionChange[]): void {
+  for (const change of changes) {
+    if (change.type === "append" && change.entry.type === "message" && isRecorded(change.entry.message))
+      continue;
+    if (change.type === "say" && change.said.messages.every(isRecorded)) continue;
+    assertMadeJson(change, "an entry that the task reports");
+  }
+}
+
+/** What is frozen was looked at by who froze it. */
+function isRecorded(message: ChatMessage): boolean {
+  if (message.role !== "tool") return Object.isFrozen(message);
+  for (const { output, providerMetadata } of message.content)
+    if (providerMetadata !== undefined || !Object.isFrozen(output)) return false;
+  return true;
+}

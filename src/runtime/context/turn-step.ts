@@ -1,0 +1,258 @@
+import {
+  Fault,
+  HistoryRetention,
+  leafOf,
+  sessionWithin,
+  rootLeafOf,
+  contextMessages,
+  pathTo,
+  sealJson,
+  Transcript,
+  type ChatMessage,
+  type Hash,
+  type JsonValue,
+  type PlacedEntry,
+  type SessionEntry,
+  type SessionId,
+  type ToolSpec,
+  type Turn,
+  type TurnOpening,
+  type TurnPlan,
+} from "../../kernel/index.ts";
+import type { OpenStep } from "../task/active-step.ts";
+import type { ScopeSteps } from "../task/step-executor.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
+
+/** A turn as it is recorded. What is large is named by its hash, and held by the first record of the run that names it. */
+export interface TurnRecord {
+  readonly at: number;
+  readonly input: JsonValue;
+  readonly instructions: string;
+  readonly tools: string;
+  readonly sessionId: SessionId | null;
+  readonly leafId: string | null;
+  /** Absent: what the path to the leaf says. */
+  readonly history?: string;
+  readonly contents?: Readonly<Record<string, JsonValue>>;
+}
+
+/** The digest of a turn. Kept with its record, so it holds on to nothing else: a store that keeps values would keep the whole task. */
+class SeenHistory {
+  history = Transcript.empty;
+
+  digest(hash: Hash): string {
+    return this.history.digest(hash);
+  }
+}
+
+/**
+ * Runs `plan` once and freezes what it comes to. J4: the record's digest covers the history that was seen, so one that cannot be put
+ * together again from the session is found here, before anything is built on it.
+ */
+export function takeTurn(steps: ScopeSteps, plan: Plan): Promise<Turn> {
+  const { runner } = steps;
+  const seen = new SeenHistory();
+  const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
+  const known = runner.task.steps.get(step.address);
+  const take = (): Promise<Turn> =>
+    steps.journaled<TurnRecord, Turn>(
+      step,
+      (open) => makeTurn(open, plan, seen),
+      undefined,
+      (record) => thaw(runner, record, seen.history),
+    );
+  if (known?.kind !== "turn" || known.outcome.kind !== "ok") return take();
+  return seeAgain(runner, known.outcome.value as unknown as TurnRecord, seen).then(take);
+}
+
+async function seeAgain(runner: TaskRunner, record: TurnRecord, seen: SeenHistory): Promise<void> {
+  seen.history = await rebuild(runner, record);
+}
+
+interface Planned {
+  readonly plan: TurnPlan;
+  readonly sessionId: SessionId | null;
+  readonly leafId: string | null;
+  readonly history: Transcript;
+}
+
+type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
+
+/** At once, where nothing has to be waited for. */
+function makeTurn(
+  open: OpenStep,
+  plan: Plan,
+  seen: SeenHistory,
+): (() => TurnRecord) | Promise<() => TurnRecord> {
+  const sessionId = historySession(open.runner);
+  const reading = readHistory(open.runner, sessionId);
+  return reading instanceof Promise
+    ? reading.then((entries) => planTurn(open, plan, seen, sessionId, entries))
+    : planTurn(open, plan, seen, sessionId, reading);
+}
+
+function planTurn(
+  open: OpenStep,
+  plan: Plan,
+  seen: SeenHistory,
+  sessionId: SessionId | null,
+  entries: readonly SessionEntry[],
+): (() => TurnRecord) | Promise<() => TurnRecord> {
+  const { input, record } = open.runner.task;
+  // N2: in the run's session only roots go on; in a child's own, all there is are children.
+  const leafId = record.parentId === null ? rootLeafOf(entries) : leafOf(entries);
+  const path = pathTo(entries, leafId) ?? none;
+  const see = (planned: TurnPlan): (() => TurnRecord) => {
+    seen.history = historyOf(planned.history ?? contextMessages(path));
+    return () => freeze(open, { plan: planned, sessionId, leafId, history: seen.history });
+  };
+  const planning = plan({ input, sessionId, path, channel: record.channel ?? null });
+  return planning instanceof Promise ? planning.then(see) : see(planning);
+}
+
+const none: readonly never[] = [];
+
+function historyOf(messages: readonly ChatMessage[]): Transcript {
+  return messages.length === 0 ? Transcript.empty : Transcript.of(messages);
+}
+
+/** In the breath of the record: what a record before it holds by then is named and not held again. J1, J10: sealed. */
+function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
+  const { runner } = open;
+  const { contentNames, clock } = runner.owner;
+  // What goes with a task of this run that keeps no words is nothing to rely on for one that does.
+  const lasting = !isErasedAtEnd(runner);
+  let contents: Record<string, JsonValue> | undefined;
+  const hold = (name: string, content: unknown): string => {
+    if (!runner.state.contents.has(name, { lasting })) (contents ??= {})[name] = content as JsonValue;
+    return name;
+  };
+  const { input, instructions, tools, fromCache = false } = plan;
+  sealJson(input, "the input of a turn");
+  const instructionsHash = hold(contentNames.ofText(instructions), instructions);
+  const toolsHash = hold(contentNames.ofJson(tools, "the tools of a turn"), tools);
+  const historyHash =
+    plan.history && hold(contentNames.ofJson(plan.history, "the history of a turn"), plan.history);
+  const { channel } = runner.task.record;
+  open.tell({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
+  open.tell({ type: "before_agent_start", data: { instructionsHash, fromCache } });
+  const session = sessionId ?? runner.facts.sessionId;
+  open.tell({ type: "context", data: { sessionId: session, leafId, messages: history.length } });
+  const at = clock.now();
+  const record: { -readonly [Key in keyof TurnRecord]: TurnRecord[Key] } = {
+    at,
+    input,
+    instructions: instructionsHash,
+    tools: toolsHash,
+    sessionId,
+    leafId,
+  };
+  if (historyHash !== undefined) record.history = historyHash;
+  if (contents !== undefined) record.contents = Object.freeze(contents);
+  return Object.freeze(record);
+}
+
+function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
+  return new TakenTurn(runner, record, history);
+}
+
+/** Whether it was taken in this task: whoever has it began an invocation there. */
+export function isTurnOf(runner: TaskRunner, turn: unknown): boolean {
+  return TakenTurn.isOf(runner, turn);
+}
+
+class TakenTurn implements Turn {
+  readonly at: number;
+  readonly input: JsonValue;
+  readonly sessionId: SessionId | null;
+  readonly leafId: string | null;
+  readonly history: Transcript;
+  readonly instructions: string;
+  readonly instructionsHash: string;
+  readonly tools: readonly ToolSpec[];
+  readonly resumed: number;
+  readonly #runner: TaskRunner;
+
+  constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
+    this.at = record.at;
+    this.input = record.input;
+    this.sessionId = record.sessionId;
+    this.leafId = record.leafId;
+    this.history = history;
+    this.instructions = contentOf(runner, record.instructions) as string;
+    this.instructionsHash = record.instructions;
+    this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
+    this.resumed = runner.task.resumed;
+    this.#runner = runner;
+  }
+
+  static isOf(runner: TaskRunner, turn: unknown): boolean {
+    return typeof turn === "object" && turn !== null && #runner in turn && turn.#runner === runner;
+  }
+}
+
+/** The history as it was seen: entries never change, and what was added since comes after its leaf. */
+async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcript> {
+  const { history, sessionId, leafId } = record;
+  if (history !== undefined)
+    return historyOf(contentOf(runner, history) as unknown as readonly ChatMessage[]);
+  const path = leafId === null ? [] : pathTo(await readEntries(runner, sessionId), leafId);
+  if (path !== undefined) return historyOf(contextMessages(path));
+  throw new Fault(
+    "not_found",
+    `${runner.facts.runId} began after entry ${leafId} of session ${sessionId}, which is not there any more`,
+  );
+}
+
+/** What another task of this run has said there may not be stored yet. */
+function readHistory(
+  runner: TaskRunner,
+  sessionId: SessionId | null,
+): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
+  const flushing =
+    sessionId === null || runner.task.record.parentId === null ? undefined : runner.log.flush();
+  return flushing === undefined
+    ? readEntries(runner, sessionId)
+    : flushing.then(() => readEntries(runner, sessionId));
+}
+
+function readEntries(
+  { owner }: TaskRunner,
+  sessionId: SessionId | null,
+): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
+  if (sessionId === null) return none;
+  const { sessions } = owner.store;
+  const placed = sessions.readNow?.(sessionId);
+  return placed === undefined ? sessions.read(sessionId).then(entriesOf) : entriesOf(placed);
+}
+
+function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
+  return placed.length === 0 ? none : placed.map(({ entry }) => entry);
+}
+
+/**
+ * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
+ * it did for another employer, in another role, or for another user or tenant.
+ */
+function historySession({ task, tree, facts, agentId, owner }: TaskRunner): SessionId | null {
+  const { parentId, supervision, role, userId } = task.record;
+  if (parentId === null) return facts.sessionId;
+  if (supervision.retention !== HistoryRetention.PERMANENT) return null;
+  const place = role === undefined ? [agentId] : [supervision.parentId, role];
+  const whose = owner.hash(JSON.stringify([place, tree.tenantId, userId]));
+  return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
+}
+
+/** Of a hash: enough that nobody meets two that share them. */
+const digitsOfWorker = 22;
+
+function isErasedAtEnd({ task }: TaskRunner): boolean {
+  return task.record.supervision.retention === HistoryRetention.NONE;
+}
+
+function contentOf({ state, facts }: TaskRunner, name: string): JsonValue {
+  const content = state.contents.find(name);
+  if (content === undefined)
+    throw new Fault("store_corrupt", `no record of ${facts.runId} holds the content ${name}`);
+  return content;
+}

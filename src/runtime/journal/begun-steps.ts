@@ -1,0 +1,55 @@
+import type { StepAddress } from "../../kernel/index.ts";
+
+/**
+ * Steps begun and not recorded, with the seq of the event that says so. Most often one, gone in a moment: a list, because a `Map` whose
+ * entries come and go is made anew every few times.
+ */
+export class OpenedSteps {
+  readonly #addresses: StepAddress[] = [];
+  readonly #seqs: number[] = [];
+
+  get size(): number {
+    return this.#addresses.length;
+  }
+
+  has(address: StepAddress): boolean {
+    return this.#addresses.includes(address);
+  }
+
+  get(address: StepAddress): number | undefined {
+    const index = this.#addresses.indexOf(address);
+    return index < 0 ? undefined : this.#seqs[index];
+  }
+
+  set(address: StepAddress, seq: number): void {
+    const index = this.#addresses.indexOf(address);
+    if (index >= 0) this.#seqs[index] = seq;
+    else {
+      this.#addresses.push(address);
+      this.#seqs.push(seq);
+    }
+  }
+
+  /** Whether it was there. */
+  delete(address: StepAddress): boolean {
+    const index = this.#addresses.lastIndexOf(address);
+    if (index < 0) return false;
+    if (index === this.#addresses.length - 1) {
+      this.#addresses.pop();
+      this.#seqs.pop();
+    } else {
+      this.#addresses.splice(index, 1);
+      this.#seqs.splice(index, 1);
+    }
+    return true;
+  }
+
+  clear(): void {
+    this.#addresses.length = 0;
+    this.#seqs.length = 0;
+  }
+
+  keys(): readonly StepAddress[] {
+    return this.#addresses;
+  }
+}

@@ -1,0 +1,19 @@
+import { digestOf, Fault, type Hash, type StepRecord } from "../../kernel/index.ts";
+import type { StepIdentity } from "../task/task-runner.ts";
+
+/** J4: how what the code does now differs from what is recorded there. */
+export function findDifference(recorded: StepRecord, step: StepIdentity, hash: Hash): Fault | undefined {
+  if (recorded.kind !== step.kind) return mismatch(step, "kind", recorded.kind, step.kind);
+  if (recorded.name !== step.name) return mismatch(step, "name", recorded.name, step.name);
+  const before = digestOf(recorded, hash);
+  const now = digestOf(step, hash);
+  return before === now ? undefined : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
+}
+
+function mismatch({ address }: StepIdentity, field: string, recorded: string, now: string): Fault {
+  return new Fault(
+    "journal_mismatch",
+    `step ${address} was recorded with another ${field}: ${recorded}, now ${now}. The agent's code or input has changed since this run began`,
+    { details: { address, field, recorded, now } },
+  );
+}

@@ -1,0 +1,92 @@
+import {
+  Priority,
+  Supervision,
+  tightenBudget,
+  unlimitedBudget,
+  type Agent,
+  type ExecutionBudget,
+  type JsonValue,
+  type LedgerCommand,
+  type SpawnOptions,
+  type TaskId,
+  type TaskRecord,
+} from "../../kernel/index.ts";
+import type { RunState, TaskState } from "./run-state.ts";
+
+export interface ChildTaskOptions extends SpawnOptions {
+  readonly taskId: TaskId;
+  readonly agent: Agent;
+  readonly input: JsonValue;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** B6: what a child may have is at most what is left to its parent, in time as in money. */
+export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRecord {
+  const { taskId, agent, input, now } = options;
+  const { record } = parent;
+  const deadline = deadlineOf(parent);
+  const deadlineMs = deadline === null ? null : Math.max(0, deadline - now);
+  const budget = tightenBudget({ ...record.budget, deadlineMs }, ownBudget(agent, options));
+  const supervision = Supervision.fromJSON(record.supervision).spawnChild({
+    parentId: record.agentId,
+    priority: options.priority ?? Priority.NORMAL,
+    executionBudget: budget,
+    ...(options.retention === undefined ? {} : { retention: options.retention }),
+  });
+  return {
+    taskId,
+    agentId: agent.id,
+    ...(agent.version !== undefined && { agentVersion: agent.version }),
+    parentId: record.taskId,
+    supervision: supervision.toJSON(),
+    budget,
+    input,
+    messages: [],
+    userId: record.userId,
+    metadata: record.metadata,
+    streaming: record.streaming,
+    ...(record.channel !== undefined && { channel: record.channel }),
+    onParentEnd: options.onParentEnd ?? "cancel",
+    onPause: options.onPause ?? "suspend",
+    ...(options.role !== undefined && { role: options.role }),
+    tools: options.tools ?? null,
+  };
+}
+
+const none: readonly never[] = [];
+
+/** Those at work that the end of their parent is to meet so. */
+export function childrenOf(
+  { tasks }: RunState,
+  parentId: TaskId,
+  onParentEnd: TaskRecord["onParentEnd"],
+): readonly TaskId[] {
+  // Most runs have a root and nobody else.
+  if (tasks.size === 1) return none;
+  const children: TaskId[] = [];
+  for (const { record, outcome } of tasks.values()) {
+    if (record.parentId === parentId && record.onParentEnd === onParentEnd && outcome === null)
+      children.push(record.taskId);
+  }
+  return children;
+}
+
+/** Without its ancestors' caps: those hold for it anyway, also when they are raised. */
+export function ownBudget(agent: Agent, { budget = {} }: SpawnOptions): ExecutionBudget {
+  return tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), budget);
+}
+
+/** B5: the purse of a new task, which warns when the runtime says. */
+export function purseOf(
+  { warnAt }: { readonly warnAt?: number },
+  account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
+): LedgerCommand {
+  return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
+}
+
+/** Epoch milliseconds, by the task's clock so far. */
+export function deadlineOf({ record, startedAt, pausedMs }: TaskState): number | null {
+  const { deadlineMs } = record.budget;
+  return deadlineMs === null ? null : startedAt + deadlineMs + pausedMs;
+}

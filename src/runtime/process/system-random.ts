@@ -1,0 +1,3 @@
+import type { Random } from "../../kernel/index.ts";
+
+export const systemRandom: Random = { next: () => Math.random() };

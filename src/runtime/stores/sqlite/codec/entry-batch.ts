@@ -1,0 +1,131 @@
+import { saidEntry, type SessionChange, type SessionEntry } from "../../../../kernel/index.ts";
+
+type Append = Extract<SessionChange, { readonly type: "append" }>;
+export type Say = Extract<SessionChange, { readonly type: "say" }>;
+
+/** An entry's id in two parts: most are a stem and a number, so that those which follow each other can be named together. */
+export interface EntryName {
+  readonly stem: string;
+  /** `unnumbered` where the stem is all there is. */
+  readonly number: number;
+}
+
+const unnumbered = -1;
+const numbered = /^(.*\/)(0|[1-9][0-9]{0,8})$/s;
+
+/** Of an entry, what neither its name nor the first of its strand says. */
+export interface EntryRest {
+  /** Where it is not that of the one before. */
+  readonly at?: number;
+  readonly [member: string]: unknown;
+}
+
+/** Said at one go: each entry is under the one before, has the id after its, and is like it in all that a row says of its entries. */
+export interface EntryStrand extends EntryName {
+  readonly first: Append;
+  readonly rests: readonly EntryRest[];
+  /** What it is the beginning of, where that goes on from the leaf (N3). */
+  readonly say?: Say;
+}
+
+/** A change to sessions with appends that belong together put together. */
+export type StrandedChange = EntryStrand | Exclude<SessionChange, Append | Say>;
+
+/** A longer one is cut: it is read, and found, as a whole. */
+const mostEntries = 256;
+
+/** The same changes, in the same order. */
+export function strandsOf(changes: readonly SessionChange[]): readonly StrandedChange[] {
+  const strands: StrandedChange[] = [];
+  for (let index = 0; index < changes.length;) {
+    const change = changes[index++];
+    if (change?.type === "say") addSaid(change, strands);
+    else if (change?.type === "append") {
+      const entries = [change.entry];
+      const name = nameOf(change.entry.id);
+      while (entries.length < mostEntries && goesOn(changes[index], change, name, entries)) index++;
+      strands.push({
+        ...name,
+        first: change,
+        rests: entries.map((entry, place) => restOf(entry, entries[place - 1])),
+      });
+    } else if (change !== undefined) strands.push(change);
+  }
+  return strands;
+}
+
+function addSaid(say: Say, strands: StrandedChange[]): void {
+  const { sessionId, agentId, visibility, said } = say;
+  const { messages, at } = said;
+  for (let from = 0; from < messages.length; from += mostEntries) {
+    const entry = saidEntry(said, from);
+    const rests = messages
+      .slice(from, from + mostEntries)
+      .map((message, index) => (index === 0 ? { at, message } : { message }));
+    strands.push({
+      ...nameOf(entry.id),
+      first: { type: "append", sessionId, agentId, entry, visibility },
+      rests,
+      ...(from === 0 && visibility === "visible" && { say }),
+    });
+  }
+}
+
+function restOf(entry: SessionEntry, before: SessionEntry | undefined): EntryRest {
+  const { id: _id, runId: _runId, taskId: _taskId, type: _type, parentId: _parentId, at, ...rest } = entry;
+  return at === before?.at ? rest : { at, ...rest };
+}
+
+/** One of a strand, as a strand of its own. */
+export function strandAt(strand: EntryStrand, index: number): EntryStrand {
+  const { first, rests } = strand;
+  const { at } = rests.slice(0, index + 1).findLast((rest) => rest.at !== undefined) ?? {};
+  const rest = { at, ...rests[index] } as EntryRest;
+  const { type, runId, taskId, parentId: above } = first.entry;
+  const parentId = index === 0 ? above : idAfter(strand, index - 1);
+  const entry = { ...rest, type, id: idAfter(strand, index), parentId, runId, taskId } as SessionEntry;
+  return { ...nameOf(entry.id), first: { ...first, entry }, rests: [rest] };
+}
+
+/** When the last of them was said. */
+export function latestOf({ rests }: EntryStrand): number {
+  let latest = 0;
+  for (const { at } of rests) if (at !== undefined && at > latest) latest = at;
+  return latest;
+}
+
+export function isStrand(change: StrandedChange): change is EntryStrand {
+  return "rests" in change;
+}
+
+export function nameOf(id: string): EntryName {
+  const [, stem, number] = numbered.exec(id) ?? [];
+  return stem === undefined ? { stem: id, number: unnumbered } : { stem, number: Number(number) };
+}
+/** Of the entry that comes so many after it. */
+export function idAfter({ stem, number }: EntryName, count: number): string {
+  return number === unnumbered ? stem : `${stem}${number + count}`;
+}
+
+/** Adds it to the entries if it is one of them. */
+function goesOn(
+  next: SessionChange | undefined,
+  first: Append,
+  name: EntryName,
+  entries: SessionEntry[],
+): boolean {
+  if (name.number === unnumbered || next?.type !== "append" || next.atLeaf === true || first.atLeaf === true)
+    return false;
+  const { entry } = next;
+  const isLike =
+    entry.type === first.entry.type &&
+    next.visibility === first.visibility &&
+    next.sessionId === first.sessionId &&
+    next.agentId === first.agentId &&
+    entry.runId === first.entry.runId &&
+    entry.taskId === first.entry.taskId &&
+    entry.parentId === entries.at(-1)?.id &&
+    entry.id === idAfter(name, entries.length);
+  if (isLike) entries.push(entry);
+  return isLike;
+}

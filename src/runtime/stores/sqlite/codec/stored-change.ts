@@ -1,0 +1,39 @@
+import type { SessionChange, SessionEntry, SessionId } from "../../../../kernel/index.ts";
+import { isStrand, nameOf, type EntryName, type EntryStrand, type StrandedChange } from "./entry-batch.ts";
+import type { RunKey } from "../db/run-row.ts";
+import type { StoredChange } from "./stored-commit.ts";
+
+type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
+
+/** So many entries of a session, from this one on, but for those that were removed since. */
+export type FindEntries = (sessionId: SessionId, first: EntryName, count: number) => readonly SessionEntry[];
+
+export function encodeChange(change: StrandedChange, run: Run): StoredChange {
+  return isStrand(change) ? encodeStrand(change, run) : change;
+}
+
+export function decodeChange(change: StoredChange, run: Run, find: FindEntries): readonly SessionChange[] {
+  if (change.type !== undefined) return [change];
+  const { sessionId = run.sessionId, agentId = run.agentId, visibility = "pending", count = 1 } = change;
+  const first = nameOf("own" in change ? `${run.runId}/${change.own}` : change.entryId);
+  return find.call(undefined, sessionId, first, count).map((entry) => ({
+    type: "append",
+    sessionId,
+    agentId,
+    entry,
+    visibility,
+  }));
+}
+
+function encodeStrand({ first, rests }: EntryStrand, run: Run): StoredChange {
+  const { entry, sessionId, agentId, visibility } = first;
+  return {
+    ...(sessionId !== run.sessionId && { sessionId }),
+    ...(agentId !== run.agentId && { agentId }),
+    ...(visibility !== "pending" && { visibility }),
+    ...(rests.length > 1 && { count: rests.length }),
+    ...(entry.id.startsWith(`${run.runId}/`)
+      ? { own: entry.id.slice(run.runId.length + 1) }
+      : { entryId: entry.id }),
+  };
+}

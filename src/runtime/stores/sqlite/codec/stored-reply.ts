@@ -1,0 +1,53 @@
+import type { JsonValue, LlmReply } from "../../../../kernel/index.ts";
+import { isWhole, memberCount } from "./member-count.ts";
+
+/** What a model call gave, without the names of its members. */
+type BriefReply = readonly [
+  message: LlmReply["message"],
+  stopReason: LlmReply["stopReason"],
+  inputTokens: number,
+  outputTokens: number,
+  cacheReadTokens: number,
+  cacheWriteTokens: number,
+  reasoningTokens: number,
+  costUsd: number | null,
+  provider: string,
+  modelId: string,
+];
+
+/** The value of a model call's step: brief where it is a reply and nothing more, a list inside another, anything else as it is. */
+export function encodeReply(value: JsonValue): unknown {
+  return Array.isArray(value) ? [value] : (briefReply(value as Partial<LlmReply> | null) ?? value);
+}
+
+export function decodeReply(stored: JsonValue): JsonValue {
+  if (!Array.isArray(stored)) return stored;
+  if (stored.length === 1) return stored[0] as JsonValue;
+  const [message, stopReason, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, ...others] =
+    stored as unknown as BriefReply;
+  const [reasoningTokens, costUsd, provider, modelId] = others;
+  const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
+  const reply: LlmReply = { message, stopReason, usage, model: { provider, modelId } };
+  return reply as unknown as JsonValue;
+}
+
+function briefReply(value: Partial<LlmReply> | null): BriefReply | undefined {
+  if (value === null) return undefined;
+  const { message, stopReason, usage, model } = value;
+  if (message === undefined || stopReason === undefined || usage === undefined || model === undefined)
+    return undefined;
+  if (memberCount(value) !== 4 || memberCount(usage) !== 6 || memberCount(model) !== 2) return undefined;
+  const brief = [
+    message,
+    stopReason,
+    usage.inputTokens,
+    usage.outputTokens,
+    usage.cacheReadTokens,
+    usage.cacheWriteTokens,
+    usage.reasoningTokens,
+    usage.costUsd,
+    model.provider,
+    model.modelId,
+  ] as const;
+  return isWhole(brief) ? brief : undefined;
+}

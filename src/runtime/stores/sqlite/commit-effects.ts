@@ -1,0 +1,117 @@
+import { Fault, runStatuses, type Commit, type RunId } from "../../../kernel/index.ts";
+import { endIn, type RunEnd } from "../run-end.ts";
+import type { SqliteBlobs } from "./blobs.ts";
+import type { CommitRows } from "./rows/commit-rows.ts";
+import type { DeltaBoard } from "./tail/delta-board.ts";
+import type { StrandedChange } from "./codec/entry-batch.ts";
+import type { Eraser } from "./retention/eraser.ts";
+import type { SqliteInbox } from "./inbox.ts";
+import type { SqliteMailbox } from "./mailbox.ts";
+import type { RunFeeds } from "./tail/run-feed.ts";
+import type { RunKey } from "./db/run-row.ts";
+import type { Footing, SqliteSessions } from "./sessions.ts";
+import type { Position, Tables } from "./db/tables.ts";
+import type { SqliteTopics } from "./topics.ts";
+
+/** What a commit changes besides its run. */
+export interface Neighbours {
+  readonly sessions: SqliteSessions;
+  readonly mailbox: SqliteMailbox;
+  readonly inbox: SqliteInbox;
+  readonly topics: SqliteTopics;
+  readonly blobs: SqliteBlobs;
+  readonly deltas: DeltaBoard;
+  readonly feeds: RunFeeds;
+}
+
+/** A commit with all that can be worked out of it before its turn to be written. */
+export interface Draft {
+  readonly commit: Commit;
+  readonly sessions: readonly StrandedChange[];
+  readonly body: string;
+}
+
+/** What is known of a commit that changes more than its own row. */
+interface Change {
+  readonly footing: Footing | undefined;
+  /** How the run ended is stored with its release. */
+  readonly isLast?: boolean;
+}
+
+export interface CommitReachOptions {
+  readonly tables: Tables;
+  readonly rows: CommitRows;
+  readonly eraser: Eraser;
+  readonly neighbours: Neighbours;
+}
+
+/** How far a commit reaches: what it changes besides its own row, in the same transaction. */
+export class CommitReach {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #eraser: Eraser;
+  readonly #neighbours: Neighbours;
+
+  constructor({ tables, rows, eraser, neighbours }: CommitReachOptions) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#eraser = eraser;
+    this.#neighbours = neighbours;
+  }
+
+  /** Before anything is changed. */
+  refuse({ commit: { number, events }, sessions }: Draft, position: Position): Footing | undefined {
+    if (number !== position.number) {
+      throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${position.number}`);
+    }
+    let next = position.seq;
+    for (const { seq } of events ?? []) {
+      if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+      next++;
+    }
+    return sessions.length === 0 ? undefined : this.#neighbours.sessions.refuseOrphans(sessions);
+  }
+
+  /** Whether the commit changes more than its own row. */
+  goesFurther(runId: RunId, commit: Commit): boolean {
+    const { events, sessions, mail, inbox, topics, mailThrough, erases } = commit;
+    return (
+      this.#rows.isCrowded ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases) !== undefined ||
+      endIn(commit) !== undefined ||
+      (events !== undefined && this.#neighbours.deltas.isWritten(runId, events))
+    );
+  }
+
+  /** The commit was added. */
+  applyNow(run: RunKey, { commit, sessions }: Draft, { footing, isLast = false }: Change): void {
+    const { events, mail, inbox, topics, mailThrough } = commit;
+    const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
+    if (sessions.length > 0) talks.applyNow(sessions, footing, commit.at);
+    if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
+    if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
+    if (topics !== undefined) subjects.applyNow(topics);
+    if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
+    if (events !== undefined) deltas.removeNow(run, events);
+    const end = endIn(commit);
+    if (end !== undefined && !isLast) this.#setEnd(run, end);
+    if (commit.erases !== undefined) this.#eraser.markNow(run, commit.erases);
+  }
+
+  #setEnd({ id }: RunKey, end: RunEnd | null): void {
+    this.#tables.database.run(
+      "UPDATE runs SET ended = ?2, ended_at = ?3 WHERE id = ?1",
+      id,
+      end === null ? null : runStatuses.indexOf(end.status),
+      end?.at ?? null,
+    );
+  }
+
+  /** It is durable. */
+  tell({ mail, inbox, erases }: Commit): void {
+    // Who dies or fails here leaves it to the next that opens the file or erases something.
+    if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
+    if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
+    if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
+  }
+}

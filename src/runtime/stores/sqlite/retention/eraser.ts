@@ -1,0 +1,154 @@
+import { setImmediate } from "node:timers/promises";
+import { chainStart, eraseCommit, Fault, type Erasure, type Hash } from "../../../../kernel/index.ts";
+import type { Chain } from "../rows/chain.ts";
+import { Chore } from "./chore.ts";
+import { encodeCommit } from "../codec/commit-codec.ts";
+import type { CommitRow, CommitRows } from "../rows/commit-rows.ts";
+import { addErasures, erasuresOf } from "../rows/erasures.ts";
+import type { LogCheck } from "../rows/log-check.ts";
+import { runKeyColumns, type RunKey } from "../db/run-row.ts";
+import type { Tables } from "../db/tables.ts";
+
+export interface EraserOptions {
+  readonly tables: Tables;
+  readonly rows: CommitRows;
+  readonly chain: Chain;
+  readonly check: LogCheck;
+  readonly hash: Hash;
+}
+
+/** How far a run's commits were looked at. */
+interface Cursor {
+  readonly number: number;
+  /** Of the chain, of the commit before. */
+  readonly link: string;
+}
+
+/** A transaction takes no more on after so long. */
+const sliceMs = 2;
+
+/**
+ * Takes the words out of commits that retention erased. They are gone for every reader with the commit that says so, and from the file
+ * by this, in slices of a few milliseconds; a process that dies here leaves the rest to the next that opens the file.
+ */
+export class Eraser {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #chain: Chain;
+  readonly #check: LogCheck;
+  readonly #hash: Hash;
+  /**
+   * Runs whose log is not in order here. That of another key: a store that has it erases them, so that the chain still holds. That of
+   * someone who marked what no commit ordered to be erased: nobody does.
+   */
+  readonly #others = new Set<number>();
+  readonly #chore = new Chore(() => this.#work());
+
+  constructor({ tables, rows, chain, check, hash }: EraserOptions) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#chain = chain;
+    this.#check = check;
+    this.#hash = hash;
+  }
+
+  /** For the journal, inside its transaction. */
+  markNow({ id }: RunKey, erasures: readonly Erasure[]): void {
+    const { database } = this.#tables;
+    const before = database.get<{ readonly erases: string | null }>(
+      "SELECT erases FROM runs WHERE id = ?",
+      id,
+    );
+    const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
+    database.run("UPDATE runs SET erases = ?2, erasing = 1 WHERE id = ?1", id, erases);
+  }
+
+  /** Resolves when nothing is left that was marked before the call. */
+  erase(): Promise<void> {
+    return this.#chore.ask();
+  }
+
+  stop(): void {
+    this.#chore.stop();
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      const next = await this.#tables.read(() => this.#next());
+      if (next === undefined || this.#chore.isStopped) return;
+      const ordered = await this.#orderedIn(next);
+      if (ordered !== undefined) await this.#eraseRun(ordered);
+    }
+  }
+
+  /** The run with what its chain orders to be erased; nothing when it is not for this store, or gone. */
+  async #orderedIn({ id, runId }: RunKey): Promise<RunKey | undefined> {
+    try {
+      const { run, verdict } = await this.#check.check(runId);
+      if (verdict.ok) return run;
+      this.#others.add(id);
+    } catch (error) {
+      if (!Fault.is(error) || error.code !== "not_found") throw error;
+    }
+    return undefined;
+  }
+
+  #next(): RunKey | undefined {
+    const runs = this.#tables.database.all<RunKey>(
+      `SELECT ${runKeyColumns} FROM runs WHERE erasing = 1 AND run_id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1`,
+      JSON.stringify([...this.#others]),
+    );
+    return runs[0];
+  }
+
+  async #eraseRun(run: RunKey): Promise<void> {
+    let cursor: Cursor | undefined = { number: 0, link: chainStart(run) };
+    while (cursor !== undefined && !this.#chore.isStopped) {
+      const from: Cursor = cursor;
+      cursor = await this.#tables.write({ apply: () => this.#overwriting(() => this.#slice(run, from)) });
+      await setImmediate();
+    }
+  }
+
+  /** What is taken out is overwritten in the file, not only no longer used. */
+  #overwriting<Result>(work: () => Result): Result {
+    const { database } = this.#tables;
+    database.exec("PRAGMA secure_delete = ON");
+    try {
+      return work();
+    } finally {
+      database.exec("PRAGMA secure_delete = FAST");
+    }
+  }
+
+  /** Where to go on; nothing when it is done, or not for this store. Inside a transaction. */
+  #slice(run: RunKey, from: Cursor): Cursor | undefined {
+    const { database } = this.#tables;
+    const began = performance.now();
+    let { number, link } = from;
+    const end = this.#rows.endNumber(run);
+    for (let before = -1; number < end && number > before;) {
+      before = number;
+      for (const row of this.#rows.page(run, number, end)) {
+        if (!this.#chain.holds(link, row)) {
+          this.#others.add(run.id);
+          return undefined;
+        }
+        this.#eraseRow(run, row, link);
+        [number, link] = [row.number + 1, row.link];
+        if (performance.now() - began > sliceMs) return { number, link };
+      }
+    }
+    // Unless more was marked meanwhile.
+    database.run("UPDATE runs SET erasing = NULL WHERE id = ? AND erases = ?", run.id, run.erases ?? "");
+    return undefined;
+  }
+
+  #eraseRow(run: RunKey, row: CommitRow, before: string): void {
+    const commit = this.#rows.decodeWhole(run, row);
+    const erased = eraseCommit(commit, erasuresOf(run));
+    if (erased === commit) return;
+    const body = encodeCommit(erased, run, this.#hash);
+    this.#rows.overwriteNow(run, row, body, this.#chain.seal(before, { ...row, body }));
+  }
+}

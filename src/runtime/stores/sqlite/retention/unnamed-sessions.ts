@@ -1,0 +1,80 @@
+import { setImmediate } from "node:timers/promises";
+import { conversationOf, unnamedBy, type RunId, type SessionId } from "../../../../kernel/index.ts";
+import { entriesOfSession, isUnnamed } from "../db/migrations.ts";
+import type { Tables } from "../db/tables.ts";
+
+interface AgedSession {
+  readonly sessionId: SessionId;
+  readonly updatedAt: number;
+}
+
+interface UnnamedConversation {
+  readonly conversation: SessionId;
+  /** Whose it is. */
+  readonly runId: RunId;
+}
+
+interface Page {
+  readonly sessions: readonly AgedSession[];
+  /** The conversations of these that are to go. */
+  readonly found: readonly UnnamedConversation[];
+}
+
+/** A page of them, by age. */
+const oldSessions = `SELECT session_id AS sessionId, updated_at AS updatedAt FROM sessions INDEXED BY sessions_unnamed
+  WHERE ${isUnnamed} AND updated_at < ?1 AND (updated_at, session_id) > (?2, ?3) ORDER BY updated_at, session_id LIMIT 64`;
+const findSession = "SELECT 1 FROM sessions WHERE session_id = ?";
+/** It and those within it (`sessionWithin`): of the signs that ids are made of, only "#" is before "$". */
+const ofConversation = "session_id >= ?1 AND session_id < ?1 || '$'";
+const isForgotten = `NOT EXISTS (SELECT 1 FROM runs WHERE session_id = ?1 AND run_id IS NOT NULL)
+    AND NOT EXISTS (SELECT 1 FROM sessions WHERE ${ofConversation} AND (updated_at >= ?2
+      OR EXISTS (SELECT 1 FROM entries WHERE ${entriesOfSession("sessions.id")} AND run_id IS NOT ?3)))`;
+const findForgotten = `SELECT 1 WHERE ${isForgotten}`;
+const deleteForgotten = `UPDATE sessions SET session_id = NULL WHERE ${ofConversation} AND ${isForgotten}`;
+
+/**
+ * Takes those that nobody named and nobody came back to out of every reader's sight, and says how many; a page at a time, between which
+ * others get their turn. What stays is only read.
+ */
+export async function deleteUnnamed(tables: Tables, before: number): Promise<number> {
+  const { database } = tables;
+  let count = 0;
+  let last: AgedSession | undefined = { sessionId: "" as SessionId, updatedAt: Number.MIN_SAFE_INTEGER };
+  while (last !== undefined) {
+    const { sessions, found }: Page = await readPage(tables, last, before);
+    const deleteNow = ({ conversation, runId }: UnnamedConversation): number =>
+      database.run(deleteForgotten, conversation, before, runId);
+    if (found.length > 0)
+      count += await tables.write({
+        apply: () => found.map(deleteNow).reduce((one, other) => one + other),
+      });
+    last = sessions.at(-1);
+    await setImmediate();
+  }
+  return count;
+}
+
+function readPage(tables: Tables, { sessionId, updatedAt }: AgedSession, before: number): Promise<Page> {
+  return tables.read(() => {
+    const sessions = tables.database.all<AgedSession>(oldSessions, before, updatedAt, sessionId);
+    return { sessions, found: forgottenIn(tables, sessions, before) };
+  });
+}
+
+/** Each once: with its own session, or with one within it where it has none. */
+function forgottenIn(
+  { database }: Tables,
+  sessions: readonly AgedSession[],
+  before: number,
+): readonly UnnamedConversation[] {
+  const found = new Map<SessionId, UnnamedConversation>();
+  for (const { sessionId } of sessions) {
+    const conversation = conversationOf(sessionId);
+    const runId = unnamedBy(conversation);
+    if (runId === undefined || found.has(conversation)) continue;
+    if (sessionId !== conversation && database.get(findSession, conversation) !== undefined) continue;
+    if (database.get(findForgotten, conversation, before, runId) !== undefined)
+      found.set(conversation, { conversation, runId });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,439 @@
+import { setImmediate } from "node:timers/promises";
+import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../../kernel/index.ts";
+import { decodeCommit } from "../codec/commit-codec.ts";
+import type { Database } from "../db/database.ts";
+import { erasuresOf } from "./erasures.ts";
+import { isApart, LargeBodies } from "./large-bodies.ts";
+import type { RunKey } from "../db/run-row.ts";
+import type { FindEntries } from "../codec/stored-change.ts";
+import type { Position } from "../db/tables.ts";
+
+export interface CommitRow {
+  readonly id: number;
+  readonly number: number;
+  readonly at: number;
+  /** The seq after its last event. */
+  readonly nextEvent: number;
+  /** Of the chain (E1). */
+  readonly link: string;
+  readonly body: string;
+  /** Where retention erased words: what says that the link was right. */
+  readonly seal: string | null;
+}
+
+/** What it takes to decode it. */
+export type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
+
+/** Where the commits from this number on lie. */
+interface Place {
+  readonly number: number;
+  readonly ids: readonly number[];
+}
+
+type Mark = Pick<CommitRow, "number" | "nextEvent">;
+type PlacedMark = Mark & Pick<CommitRow, "id">;
+type LinkMark = Mark & Pick<CommitRow, "link">;
+
+const columns = "id, number, at, next_event AS nextEvent, link, body, seal";
+const marks = "number, next_event AS nextEvent";
+const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
+const lastFreshMark = `SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`;
+const lastFreshLink = `SELECT ${marks}, link ${fresh} ORDER BY id DESC LIMIT 1`;
+const lastFreshRow = `SELECT ${columns} ${fresh} ORDER BY id DESC LIMIT 1`;
+
+/** Reads of each row what such rows hold. */
+class Select<Row> {
+  readonly #read: (database: Database, sql: string, ...values: (number | string)[]) => Row[];
+  readonly #late: string;
+  readonly #between: string;
+  readonly #among: string;
+
+  constructor(
+    what: string,
+    read: (database: Database, sql: string, ...values: (number | string)[]) => Row[],
+  ) {
+    this.#read = read;
+    // A limit that is a parameter and nothing else is planned for anew with each value.
+    this.#late = `SELECT ${what} ${fresh} AND number >= ? AND number < ? ORDER BY id DESC LIMIT ? + 0`;
+    this.#between = `SELECT ${what} FROM commits WHERE id BETWEEN ? AND ? ORDER BY id`;
+    this.#among = `SELECT ${what} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`;
+  }
+
+  /** A page of the fresh ones. Looked for from the last on: most who read have just been told of them, or made them. */
+  late(database: Database, { id }: RunKey, from: number, end: number): Row[] {
+    const most = Math.min(end - from, pageRows);
+    return this.#read(database, this.#late, id, from, from + most, most).toReversed();
+  }
+
+  /** These, whose ids ascend. */
+  lying(database: Database, ids: readonly number[]): Row[] {
+    const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? 0];
+    return last - first < ids.length
+      ? this.#read(database, this.#between, first, last)
+      : this.#read(database, this.#among, JSON.stringify(ids));
+  }
+}
+
+/** So many rows are read at once; between them others get their turn. */
+const pageRows = 256;
+
+const wholeRows = new Select(columns, (database, sql, ...values) => database.all<CommitRow>(sql, ...values));
+const placedMarks = new Select(`id, ${marks}`, (database, sql, ...values) =>
+  database.all<PlacedMark>(sql, ...values),
+);
+const commitTexts = new Select("number, at, next_event, body", (database, sql, ...values) =>
+  database
+    .lists<[number, number, number, string]>(sql, ...values)
+    .map(([number, at, nextEvent, body]): CommitText => ({ number, at, nextEvent, body })),
+);
+
+const placedMark = `SELECT ${marks} FROM commits WHERE id =
+  (SELECT commit_ids ->> CAST(?2 - number AS INTEGER)
+   FROM places WHERE run = ?1 AND number <= ?2 ORDER BY number DESC LIMIT 1)`;
+const places = "SELECT number, commit_ids AS ids FROM places WHERE run = ?";
+const firstPlace = `${places} ORDER BY number LIMIT 1`;
+const placeOf = `${places} AND number <= ? ORDER BY number DESC LIMIT 1`;
+/** After at most so many commits of this process, or found when it opened the file, they get their place. */
+const mostFresh = 512;
+const noEntries: FindEntries = () => [];
+
+/**
+ * Where the commits of a run lie: those that have their place, and after them the fresh ones, the last few of all runs. A row only ever
+ * goes from fresh to placed, so who finds it in neither, looking for placed ones first, looks for them once more.
+ */
+export class CommitRows {
+  readonly #database: Database;
+  readonly #findEntries: FindEntries;
+  readonly #large: LargeBodies;
+  #fresh = 0;
+  #mostFresh = mostFresh;
+
+  constructor(database: Database, findEntries: FindEntries) {
+    this.#database = database;
+    this.#findEntries = findEntries;
+    this.#large = new LargeBodies(database);
+  }
+
+  /** Looks at what others left. Where someone took rows out of the file by hand, new ones would pass for placed. */
+  open(): void {
+    const { through, last } = this.#marks();
+    this.#fresh = last - through;
+    if (this.#fresh < 0) this.#setPlaced();
+    if (this.isCrowded) this.#database.transaction("IMMEDIATE", () => this.placeNow());
+  }
+
+  /** The next commit has to give the fresh ones their place. */
+  get isCrowded(): boolean {
+    return this.#fresh >= this.#mostFresh;
+  }
+
+  /** A commit with this text was added. Inside its transaction if they were crowded or it is large. */
+  addedNow({ runId }: RunKey, number: number, body: string): void {
+    this.#large.keepNow(runId, number, body);
+    if (this.isCrowded) this.placeNow();
+    else this.#fresh++;
+  }
+
+  /** The number that the run's next commit has. */
+  endNumber({ id }: RunKey): number {
+    const last = this.#database.get<Mark>(lastFreshMark, id);
+    return last === undefined ? this.#endPlaced(id) : last.number + 1;
+  }
+
+  /** The number and the seq that the run's next commit has. */
+  end(run: RunKey): { readonly number: number; readonly seq: number } {
+    const late = this.#database.get<Mark>(lastFreshMark, run.id);
+    if (late !== undefined) return { number: late.number + 1, seq: late.nextEvent };
+    const number = this.#endPlaced(run.id);
+    if (number === 0) return { number, seq: 0 };
+    const last = this.#mark(run, number - 1);
+    if (last === undefined) throw missing(run, number - 1);
+    return { number, seq: last.nextEvent };
+  }
+
+  position(run: RunKey): Position {
+    const last = this.#database.get<LinkMark>(lastFreshLink, run.id) ?? this.#lastPlaced(run);
+    if (last === undefined) return { number: 0, seq: 0, link: chainStart(run) };
+    return { number: last.number + 1, seq: last.nextEvent, link: last.link };
+  }
+
+  last(run: RunKey): CommitRow | undefined {
+    const late = this.#database.get<CommitRow>(lastFreshRow, run.id);
+    return late === undefined ? this.#lastPlaced(run) : this.#whole(wholeRows, run, [late])[0];
+  }
+
+  #lastPlaced(run: RunKey): CommitRow | undefined {
+    const number = this.#endPlaced(run.id);
+    if (number === 0) return undefined;
+    const last = this.row(run, number - 1);
+    if (last === undefined) throw missing(run, number - 1);
+    return last;
+  }
+
+  /** When each of these runs, by key, last committed something. */
+  lastTimes(runs: readonly number[]): ReadonlyMap<number, number> {
+    const late = this.#database.all<{ readonly run: number; readonly at: number }>(
+      "SELECT run, at, max(id) FROM commits WHERE id > (SELECT through FROM placed) GROUP BY run",
+    );
+    const times = new Map(late.map(({ run, at }) => [run, at]));
+    for (const run of runs) {
+      if (times.has(run)) continue;
+      const last = this.#database.get<{ readonly at: number }>(
+        `SELECT at FROM commits WHERE id =
+           (SELECT commit_ids ->> '$[#-1]' FROM places WHERE run = ? ORDER BY number DESC LIMIT 1)`,
+        run,
+      );
+      if (last !== undefined) times.set(run, last.at);
+    }
+    return times;
+  }
+
+  row(run: RunKey, number: number): CommitRow | undefined {
+    return this.page(run, number, number + 1)[0];
+  }
+
+  /** The commit that holds the event of this seq, found by halving; the next to come if none does. */
+  numberOf(run: RunKey, seq: number): number {
+    const marksOfFresh = this.#database.all<Mark>(`SELECT ${marks} ${fresh} ORDER BY id`, run.id);
+    const [first] = marksOfFresh;
+    let low = 0;
+    let high = first?.number ?? this.endNumber(run);
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const mark = this.#mark(run, middle);
+      // One that has no place yet comes after all that do.
+      if (mark !== undefined && mark.nextEvent <= seq) low = middle + 1;
+      else high = middle;
+    }
+    if (first === undefined || low < first.number) return low;
+    return marksOfFresh.find(({ nextEvent }) => nextEvent > seq)?.number ?? this.endNumber(run);
+  }
+
+  /** In order, at most a page of them; less than there are where fresh ones begin. */
+  page(run: RunKey, from: number, end: number): CommitRow[] {
+    return this.#page(wholeRows, run, from, end);
+  }
+
+  /** With the texts that lie apart. */
+  #whole<Row extends Mark & Partial<CommitText>>(select: Select<Row>, run: RunKey, rows: Row[]): Row[] {
+    return rows.some(isApart)
+      ? rows.map((row) => (isApart(row) ? this.#wholeRow(select, run, row) : row))
+      : rows;
+  }
+
+  /** One that was erased since its row was read is in its row now, all of which is another. */
+  #wholeRow<Row extends Mark & Partial<CommitText>>(select: Select<Row>, run: RunKey, row: Row): Row {
+    const body = this.#large.read(run.runId, row.number);
+    if (body !== undefined) return { ...row, body };
+    return this.#rowsOf(select, run, row.number, row.number + 1)[0] ?? row;
+  }
+
+  /** What is left of a commit with its words erased. Inside a transaction. */
+  overwriteNow({ runId }: RunKey, { id, number }: CommitRow, body: string, seal: string): void {
+    this.#large.forgetNow(runId, number);
+    this.#database.run("UPDATE commits SET body = ?2, seal = ?3 WHERE id = ?1", id, body, seal);
+  }
+
+  /** Those of a page that have events, up to the commit that it ends with. */
+  eventPage(run: RunKey, from: number, end: number): { readonly rows: CommitRow[]; readonly next: number } {
+    const found = this.#page(placedMarks, run, from, end);
+    const told = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
+    const ids = told.map(({ id }) => id);
+    return {
+      rows: this.#whole(wholeRows, run, wholeRows.lying(this.#database, ids)),
+      next: (found.at(-1)?.number ?? end) + 1,
+    };
+  }
+
+  #page<Row extends Mark>(select: Select<Row>, run: RunKey, from: number, end: number): Row[] {
+    return this.#whole(select, run, this.#rowsOf(select, run, from, end));
+  }
+
+  #rowsOf<Row extends Mark>(select: Select<Row>, run: RunKey, from: number, end: number): Row[] {
+    for (let look = 0; look < 2; look++) {
+      const rows = this.#placed(select, run, from, end);
+      if (rows.length > 0) return rows;
+      const late = select.late(this.#database, run, from, end);
+      if (late.length > 0) return late;
+    }
+    return [];
+  }
+
+  /** Of those from one number up to another the ones with events, a page at a time. */
+  async *eventPages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
+    for (let next = from; next < end;) {
+      const start = next;
+      const page = await this.#database.patiently(() => this.eventPage(run, start, end));
+      yield page.rows;
+      ({ next } = page);
+      if (next < end) await setImmediate();
+    }
+  }
+
+  /** Those from one number up to another, a page at a time, so that nothing of the database is held meanwhile. */
+  pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
+    return this.#pages(wholeRows, run, from, end);
+  }
+
+  /** The same for those who only decode them. */
+  texts(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitText[]> {
+    return this.#pages(commitTexts, run, from, end);
+  }
+
+  async *#pages<Row extends Mark>(
+    select: Select<Row>,
+    run: RunKey,
+    from: number,
+    end: number,
+  ): AsyncIterable<readonly Row[]> {
+    let next = from;
+    while (next < end) {
+      const start = next;
+      const rows = await this.#database.patiently(() => this.#page(select, run, start, end));
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      yield rows;
+      next = last.number + 1;
+      if (next < end) await setImmediate();
+    }
+  }
+
+  /** All of a run that has no more than a page of them; nothing of any other. */
+  onlyPage(run: RunKey): readonly CommitText[] | undefined {
+    const end = this.endNumber(run);
+    if (end > pageRows) return undefined;
+    const rows = this.#page(commitTexts, run, 0, end);
+    // Some may lie apart.
+    return rows.length === end ? rows : undefined;
+  }
+
+  /** Without what retention erased, also where it is still in the file. */
+  decode(run: RunKey, row: CommitText): Commit {
+    const commit = this.decodeWhole(run, row);
+    const erasures = erasuresOf(run);
+    return erasures.length === 0 ? commit : eraseCommit(commit, erasures);
+  }
+
+  /** The events of `decode`. */
+  events(run: RunKey, row: CommitText): readonly Event[] {
+    const commit = this.decodeAlone(run, row);
+    const erasures = erasuresOf(run);
+    return (erasures.length === 0 ? commit : eraseCommit(commit, erasures)).events ?? [];
+  }
+
+  /** As its row says, without the entries it names, for which nobody has to look into sessions. */
+  decodeAlone(run: RunKey, row: CommitText): Commit {
+    return this.#decode(run, row, noEntries);
+  }
+
+  decodeWhole(run: RunKey, row: CommitText): Commit {
+    return this.#decode(run, row, this.#findEntries);
+  }
+
+  #decode(run: RunKey, row: CommitText, findEntries: FindEntries): Commit {
+    const { runId, agentId, sessionId } = run;
+    const { number, at, nextEvent, body } = row;
+    try {
+      return decodeCommit(body, { runId, agentId, sessionId, number, at, nextEvent }, findEntries);
+    } catch (error) {
+      throw new Fault("store_corrupt", `commit ${row.number} of ${run.runId} cannot be read back`, {
+        cause: error,
+        details: { runId: run.runId, number: row.number },
+      });
+    }
+  }
+
+  /** Gives the fresh ones their place. Inside a transaction. */
+  placeNow(): void {
+    this.#database.run(
+      `INSERT INTO places (run, number, commit_ids)
+       SELECT run, min(number), json_group_array(id) FROM
+         (SELECT run, number, id FROM commits WHERE id > (SELECT through FROM placed) ORDER BY run, id)
+       GROUP BY run`,
+    );
+    this.#setPlaced();
+  }
+
+  /** Removes some of a run, and says how many. Inside a transaction. Keys may be given again, and are fresh then. */
+  removeNow(run: number, limit: number): number {
+    this.placeNow();
+    let count = 0;
+    while (count < limit) {
+      const place = this.#place(firstPlace, run);
+      if (place === undefined) break;
+      count += this.#removeFrom(run, place, limit - count);
+    }
+    this.#setPlaced();
+    return count;
+  }
+
+  #removeFrom(run: number, { number, ids }: Place, limit: number): number {
+    const [some, rest] = [ids.slice(0, limit), ids.slice(limit)];
+    const database = this.#database;
+    database.run("DELETE FROM commits WHERE id IN (SELECT value FROM json_each(?))", JSON.stringify(some));
+    database.run("DELETE FROM places WHERE run = ? AND number = ?", run, number);
+    if (rest.length > 0) {
+      database.run(
+        "INSERT INTO places (run, number, commit_ids) VALUES (?, ?, ?)",
+        run,
+        number + some.length,
+        JSON.stringify(rest),
+      );
+    }
+    return some.length;
+  }
+
+  #placed<Row extends Mark>(select: Select<Row>, { id }: RunKey, from: number, end: number): Row[] {
+    const rows: Row[] = [];
+    let next = from;
+    while (rows.length < pageRows && next < end) {
+      const place = this.#place(placeOf, id, next);
+      const start = next - (place?.number ?? next);
+      const ids = place?.ids.slice(start, start + Math.min(pageRows - rows.length, end - next)) ?? [];
+      if (ids.length === 0) return rows;
+      next += ids.length;
+      rows.push(...select.lying(this.#database, ids));
+    }
+    return rows;
+  }
+
+  /** Of the commit after the last that has its place. */
+  #endPlaced(id: number): number {
+    const row = this.#database.get<{ readonly end: number }>(
+      `SELECT number + json_array_length(commit_ids) AS end FROM places WHERE run = ? ORDER BY number DESC LIMIT 1`,
+      id,
+    );
+    return row?.end ?? 0;
+  }
+
+  /** Of one that has its place. */
+  #mark({ id }: RunKey, number: number): Mark | undefined {
+    return this.#database.get<Mark>(placedMark, id, number);
+  }
+
+  #place(sql: string, ...values: number[]): Place | undefined {
+    const row = this.#database.get<{ readonly number: number; readonly ids: string }>(sql, ...values);
+    return row === undefined ? undefined : { number: row.number, ids: JSON.parse(row.ids) as number[] };
+  }
+
+  #marks(): { readonly through: number; readonly last: number } {
+    const row = this.#database.get<{ readonly through: number; readonly last: number }>(
+      "SELECT through, (SELECT coalesce(max(id), 0) FROM commits) AS last FROM placed",
+    );
+    return row ?? { through: 0, last: 0 };
+  }
+
+  #setPlaced(): void {
+    this.#fresh = 0;
+    // Never the same for two processes: those who write at one pace would leave all their commits to one of them.
+    this.#mostFresh = Math.ceil(mostFresh * (0.5 + Math.random() / 2));
+    this.#database.run("UPDATE placed SET through = (SELECT coalesce(max(id), 0) FROM commits)");
+  }
+}
+
+/** Someone took it out of the file. */
+export function missing({ runId }: RunKey, number: number): Fault {
+  return new Fault("store_corrupt", `commit ${number} of ${runId} is missing`, {
+    details: { runId, number },
+  });
+}

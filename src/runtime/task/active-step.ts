@@ -1,0 +1,127 @@
+import { assertTold, sealMadeJson, type EventDraft, type StepAddress } from "../../kernel/index.ts";
+import type { CallTimer } from "../process/call-timeouts.ts";
+import { never } from "../process/pending-forever.ts";
+import type { OpenCall } from "./in-flight-calls.ts";
+import type { ScopeInside } from "./lazy-scope.ts";
+import type { Strand } from "./cancellation-scope.ts";
+import type { TaskRunner } from "./task-runner.ts";
+
+const nothing: readonly EventDraft[] = [];
+
+/** A step at work: what it tells commits with its record, and its call settles with it. */
+export class OpenStep {
+  readonly runner: TaskRunner;
+  readonly strand: Strand;
+  readonly address: StepAddress;
+  /** The seq of the event that told of its beginning; -1 without one. */
+  readonly openSeq: number;
+  /** An earlier owner had begun it. */
+  readonly again: boolean;
+  /** When it was begun here. Epoch milliseconds. */
+  readonly at: number;
+  /** When what it called came to its end, if it noted that. */
+  endedAt: number | undefined;
+  /** Of a tool's: it is not executed, for a rule or a person said no. */
+  denied = false;
+  /** Of a tool's: its body was begun. */
+  performed = false;
+  /** The scope of a body that is begun. */
+  inside: ScopeInside | undefined;
+  /** Of a tool's body, while it is at work. */
+  timer: CallTimer | undefined;
+  #told: EventDraft[] | undefined;
+  #call: OpenCall | undefined;
+
+  constructor(
+    runner: TaskRunner,
+    strand: Strand,
+    address: StepAddress,
+    openSeq: number,
+    again: boolean,
+    at: number,
+  ) {
+    this.runner = runner;
+    this.strand = strand;
+    this.address = address;
+    this.openSeq = openSeq;
+    this.again = again;
+    this.at = at;
+  }
+
+  get told(): readonly EventDraft[] {
+    return this.#told ?? nothing;
+  }
+
+  tell(draft: EventDraft): void {
+    if (this.#told === undefined) this.#told = [draft];
+    else this.#told.push(draft);
+  }
+
+  /** J10: for code around the step, which may tell what code may tell. */
+  tellFromCode(draft: EventDraft): void {
+    assertTold(draft);
+    sealMadeJson(draft.data, `the data of event ${draft.type}`);
+    this.tell(draft);
+  }
+
+  /** What it called has come to its end. Milliseconds since `from`. */
+  durationSince(from: number): number {
+    this.endedAt = this.runner.owner.clock.now();
+    return this.endedAt - from;
+  }
+
+  /** The body has come to its end. */
+  forgetTimer(): void {
+    if (this.timer !== undefined) this.runner.owner.callTimers.remove(this.timer);
+    this.timer = undefined;
+  }
+
+  /** What the body told since its last step. */
+  tellInside(): void {
+    for (const draft of this.inside?.takeTold() ?? nothing) this.tell(draft);
+  }
+
+  /** Takes back what was told after the first `count`, for another record to tell. */
+  takeTold(count: number): readonly EventDraft[] {
+    return this.#told?.splice(count) ?? nothing;
+  }
+
+  /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
+  begin(): OpenCall | Promise<OpenCall> {
+    const { runner, strand } = this;
+    const wait = runner.ready(strand);
+    if (wait !== undefined) return this.#beginAfter(wait);
+    const call = this.start();
+    const flushed = runner.log.flush();
+    if (flushed !== undefined) return this.#beganAfter(call, flushed);
+    return runner.dropped ? never() : call;
+  }
+
+  async #beginAfter(wait: Promise<void>): Promise<OpenCall> {
+    await wait;
+    return this.begin();
+  }
+
+  async #beganAfter(call: OpenCall, flushed: Promise<void>): Promise<OpenCall> {
+    const { runner, strand } = this;
+    try {
+      await flushed;
+    } catch (error) {
+      if (!runner.dropped) throw error;
+    }
+    if (runner.dropped) return never();
+    runner.check(strand);
+    return call;
+  }
+
+  /** Only for whoever is `ready`, and flushes by itself. */
+  start(): OpenCall {
+    this.#call = this.runner.beginCall();
+    return this.#call;
+  }
+
+  end(): void {
+    if (this.#call !== undefined) this.runner.endCall(this.#call);
+    this.#call = undefined;
+  }
+}

@@ -1,0 +1,26 @@
+import type { Fault } from "../../kernel/index.ts";
+import type { CallBody } from "./in-flight-calls.ts";
+import { ScopeInside } from "./lazy-scope.ts";
+import type { Strand } from "./cancellation-scope.ts";
+
+/** The body of a tool or a step at work, and the scope inside it. */
+export abstract class CallInside extends ScopeInside implements CallBody {
+  #fail: ((fault: Fault) => void) | undefined;
+
+  /** Of the body, which may be told to stop by itself. */
+  abstract get strand(): Strand;
+
+  /** What the body comes to, unless it is left before. */
+  unlessLeft<Value>(work: Promise<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      work.then(resolve, reject);
+    });
+  }
+
+  /** The body is told to stop, if it was not, and never answered again. */
+  leave(fault: Fault): void {
+    this.#fail?.(fault);
+    this.strand.giveUp(fault.message);
+  }
+}

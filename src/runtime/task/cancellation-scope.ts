@@ -1,0 +1,48 @@
+import { CancellationToken } from "../../kernel/index.ts";
+import type { OpenCall } from "./in-flight-calls.ts";
+
+/**
+ * A line of a task's code that can be stopped by itself: the task's own, a branch of a race, the body of a tool. Given up, it is never
+ * answered again, and what it has open is told to stop.
+ */
+export class Strand {
+  readonly token: CancellationToken;
+  readonly #parent: Strand | undefined;
+  /** The call whose body this is. */
+  readonly #call: OpenCall | undefined;
+  #signal: AbortSignal | undefined;
+  #givenUp = false;
+
+  /** Below another, or below the stop button of a task. */
+  constructor(above: Strand | CancellationToken, call?: OpenCall) {
+    const parent = above instanceof Strand ? above : undefined;
+    this.token = new CancellationToken(above instanceof Strand ? above.token : above);
+    this.#parent = parent;
+    this.#call = call;
+  }
+
+  get givenUp(): boolean {
+    return this.#givenUp || (this.#parent?.givenUp ?? false);
+  }
+
+  /** A platform signal that follows the token, made when someone first asks. */
+  get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      const controller = new AbortController();
+      this.token.onCancel((error) => controller.abort(error));
+      this.#signal = controller.signal;
+    }
+    return this.#signal;
+  }
+
+  giveUp(reason: string): void {
+    this.#givenUp = true;
+    this.token.cancel(reason);
+  }
+
+  /** The calls around it stand still, or go on. */
+  block(by: 1 | -1): void {
+    if (this.#call !== undefined) this.#call.blocked += by;
+    this.#parent?.block(by);
+  }
+}

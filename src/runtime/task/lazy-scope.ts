@@ -1,0 +1,22 @@
+import type { EventDraft, RunContext } from "../../kernel/index.ts";
+
+/** A context whose events somebody else tells. */
+export type InnerContext = RunContext & { takeTold(): readonly EventDraft[] };
+
+const nothing: readonly EventDraft[] = [];
+
+/** The scope inside a call, made when it is first asked for: most never are (F1). */
+export abstract class ScopeInside {
+  #ctx: InnerContext | undefined;
+
+  protected abstract make(): InnerContext;
+
+  get ctx(): RunContext {
+    this.#ctx ??= this.make();
+    return this.#ctx;
+  }
+
+  takeTold(): readonly EventDraft[] {
+    return this.#ctx?.takeTold() ?? nothing;
+  }
+}

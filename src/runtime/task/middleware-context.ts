@@ -1,0 +1,36 @@
+import { agentNameOf, type ChatContext } from "../../kernel/index.ts";
+import type { OpenStep } from "./active-step.ts";
+
+type LayerContext = Pick<
+  ChatContext,
+  | "agentName"
+  | "agentId"
+  | "runId"
+  | "taskId"
+  | "sessionId"
+  | "tenantId"
+  | "facts"
+  | "signal"
+  | "metadata"
+  | "tell"
+  | "rest"
+>;
+
+/** What every layer around a call is told of where it stands. */
+export function layerContext(open: OpenStep): LayerContext {
+  const { runner, strand } = open;
+  const { agentId, facts, taskId } = runner;
+  return {
+    agentName: agentNameOf(agentId),
+    agentId,
+    runId: facts.runId,
+    taskId,
+    sessionId: facts.sessionId,
+    tenantId: runner.tree.tenantId,
+    facts,
+    signal: strand.signal,
+    metadata: {},
+    tell: (event) => open.tellFromCode(event),
+    rest: (wait) => runner.resting(strand, wait),
+  };
+}

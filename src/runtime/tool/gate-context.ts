@@ -1,0 +1,91 @@
+import {
+  branchScope,
+  type GatedCall,
+  type JsonValue,
+  type StepScope,
+  type Tool,
+  type ToolCall,
+} from "../../kernel/index.ts";
+import type { CallHistory } from "./call-history.ts";
+import type { OpenStep } from "../task/active-step.ts";
+import { ScopeInside, type InnerContext } from "../task/lazy-scope.ts";
+import type { ScopeSteps } from "../task/step-executor.ts";
+import { Strand } from "../task/cancellation-scope.ts";
+
+/** Why a call is shown to its gate: before it is made, again when a person has edited or approved it, after it. */
+export type GateStage = "gate" | "edited" | "remember" | "after";
+
+/** Where calls are made from. */
+export interface CallingScope {
+  readonly steps: ScopeSteps;
+  readonly history: CallHistory;
+  /** A scope below it. */
+  readonly inside: (scope: StepScope, strand: Strand) => InnerContext;
+}
+
+export interface GatedCallOptions {
+  readonly open: OpenStep;
+  readonly call: ToolCall;
+  /** Of the code that calls the tool. */
+  readonly from: CallingScope;
+}
+
+/**
+ * Shows a call to its gate. Steps that the gate takes have a scope of their own for each look, so that one that is not repeated on
+ * replay shifts no other.
+ */
+export async function showToGate<Value>(
+  { open, call, from }: GatedCallOptions,
+  { tool, needsApproval, stage, input = call.input }: Look,
+  look: (gated: GatedCall) => Promise<Value>,
+): Promise<Value> {
+  const { agentId, taskId, facts, tree } = open.runner;
+  const inside = new InsideGate(open, from, stage);
+  try {
+    return await look({
+      call: input === call.input ? call : { ...call, input },
+      tool,
+      needsApproval,
+      agentId,
+      taskId,
+      tenantId: tree.tenantId,
+      facts,
+      history: from.history.calls,
+      get ctx() {
+        return inside.ctx;
+      },
+      tell: (event) => open.tellFromCode(event),
+    });
+  } finally {
+    for (const draft of inside.takeTold()) open.tell(draft);
+  }
+}
+
+export interface Look {
+  readonly tool: Tool;
+  readonly needsApproval: boolean;
+  readonly stage: GateStage;
+  /** Edited arguments. */
+  readonly input?: JsonValue;
+}
+
+/** The steps of one look. */
+class InsideGate extends ScopeInside {
+  readonly #open: OpenStep;
+  readonly #from: CallingScope;
+  readonly #stage: GateStage;
+
+  constructor(open: OpenStep, from: CallingScope, stage: GateStage) {
+    super();
+    this.#open = open;
+    this.#from = from;
+    this.#stage = stage;
+  }
+
+  protected override make(): InnerContext {
+    const open = this.#open;
+    // What was called has settled; a step of the gate is a call of its own (H7).
+    open.end();
+    return this.#from.inside(branchScope(open.address, this.#stage), new Strand(open.strand));
+  }
+}

@@ -1,0 +1,335 @@
+import {
+  afterPerforming,
+  deepFreeze,
+  Fault,
+  JsonDigest,
+  MiddlewareTermination,
+  sealJson,
+  sealMadeJson,
+  stopsTask,
+  type Agent,
+  type CallPath,
+  type EventDraft,
+  type FunctionContext,
+  type JsonObject,
+  type JsonValue,
+  type StepAddress,
+  type Tool,
+  type ToolCall,
+  type ToolGate,
+  type ToolResult,
+  type ToolsOptions,
+  type UpdateFilter,
+} from "../../kernel/index.ts";
+import { stopAtOverrun } from "../model/reservation.ts";
+import { CallTimer } from "../process/call-timeouts.ts";
+import { showToGate, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
+import { layerContext } from "../task/middleware-context.ts";
+import type { OpenCall } from "../task/in-flight-calls.ts";
+import type { OpenStep } from "../task/active-step.ts";
+import { RunningTool } from "./tool-context.ts";
+import type { StepIdentity } from "../task/task-runner.ts";
+import { asMeant, passGate, type Passed } from "./tool-gate.ts";
+
+interface ToolCallOptions extends GatedCallOptions {
+  /** Found before the agent's own. */
+  readonly extra: readonly Tool[] | undefined;
+}
+
+export function findTool(
+  { tools }: Pick<Agent, "tools">,
+  name: string,
+  extra?: readonly Tool[],
+): Tool | undefined {
+  if (extra !== undefined) for (const tool of extra) if (tool.name === name) return tool;
+  if (tools !== undefined) for (const tool of tools) if (tool.name === name) return tool;
+  return undefined;
+}
+
+/** A call as a step of its task. */
+export class ToolStep implements StepIdentity {
+  readonly kind = "tool";
+  readonly address: StepAddress;
+  readonly name: string;
+  readonly digest: JsonDigest;
+  readonly call: ToolCall;
+  readonly from: CallingScope;
+  readonly options: ToolsOptions;
+
+  constructor(address: StepAddress, call: ToolCall, from: CallingScope, options: ToolsOptions) {
+    this.address = address;
+    this.name = call.toolName;
+    this.digest = new JsonDigest(call.input);
+    this.call = call;
+    this.from = from;
+    this.options = options;
+  }
+
+  get start(): EventDraft {
+    const { callId, toolName, input } = this.call;
+    return { type: "tool_execution_start", data: { callId, toolName, input } };
+  }
+}
+
+/** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
+export function callTool(open: OpenStep, step: ToolStep): ToolResult | Promise<ToolResult> {
+  const { call, from } = step;
+  const options = { open, call, from, extra: step.options.extra };
+  stopAtOverrun(open);
+  const tool = findTool(open.runner.agent, call.toolName, options.extra);
+  const refusal = tool === undefined ? notThere(options) : findRefusal(options);
+  return tool === undefined || refusal !== undefined
+    ? told(options, refusal ?? nothing)
+    : execute(options, tool);
+}
+
+const nothing: ToolResult = failure("");
+
+function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
+  const { callId, toolName } = call;
+  const durationMs = open.durationSince(open.at);
+  const status = open.denied ? "denied" : result.isError ? "error" : "ok";
+  open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
+  return result;
+}
+
+function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {
+  const known = [...extra, ...(open.runner.agent.tools ?? [])].map(({ name }) => name).join(", ");
+  return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
+}
+
+function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): ToolResult | undefined {
+  const { tools: allowed } = open.runner.task.record;
+  if (allowed === null || allowed.includes(toolName)) return undefined;
+  const reason = "not one of this task's tools";
+  open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
+  open.denied = true;
+  return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
+}
+
+/** T3: judged and made with the arguments as they are meant. The call's record goes by the model's own. */
+function coerced(options: ToolCallOptions, tool: Tool): ToolCallOptions {
+  const { call } = options;
+  const input = asMeant(tool, call.input);
+  return input === call.input ? options : { ...options, call: { ...call, input } };
+}
+
+function execute(given: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
+  const { open, call } = given;
+  let parsing: unknown;
+  let asks: boolean | Promise<boolean>;
+  try {
+    parsing = tool.parse(call.input);
+    asks =
+      parsing instanceof Promise
+        ? parsing.then((parsed) => tool.needsApproval(parsed))
+        : tool.needsApproval(parsing);
+  } catch (error) {
+    return executeGated(given, tool, Promise.reject(error), false);
+  }
+  const { callPath } = open.runner.agent;
+  if (asks !== false || (callPath !== undefined && (callPath.gate ?? callPath.function) !== undefined))
+    return executeGated(given, tool, parsing, asks);
+  return performed(given, tool, call.input, parsing, told);
+}
+
+/** Where somebody has a say, or has to be waited for. */
+async function executeGated(
+  given: ToolCallOptions,
+  tool: Tool,
+  parsing: unknown,
+  asks: boolean | Promise<boolean>,
+): Promise<ToolResult> {
+  const options = coerced(given, tool);
+  const { open, call } = options;
+  const gate = open.runner.agent.callPath?.gate;
+  let needsApproval = false;
+  let result: ToolResult;
+  try {
+    try {
+      // First, so that a refusal of the arguments is said once and by nobody else.
+      needsApproval = await asks;
+      const parsed = await parsing;
+      const isGated = needsApproval || gate !== undefined;
+      const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
+      if ("refusal" in passed) {
+        open.denied = true;
+        return told(given, failure(passed.refusal));
+      }
+      const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
+      result = await performed(options, tool, passed.input ?? call.input, input, asIs);
+    } catch (error) {
+      result = failed(options, error);
+    }
+    if (gate !== undefined)
+      result = await reviewed(options, { tool, needsApproval, stage: "after" }, gate, result);
+  } catch (error) {
+    throw withheld(options, error);
+  }
+  return told(given, result);
+}
+
+/** What the body came to, handed on. T2: also where it failed. */
+function performed(
+  options: ToolCallOptions,
+  tool: Tool,
+  raw: JsonValue,
+  input: unknown,
+  handOn: (options: ToolCallOptions, result: ToolResult) => ToolResult,
+): Promise<ToolResult> {
+  let work: Promise<ToolResult>;
+  try {
+    work = perform(options, tool, raw, input);
+  } catch (error) {
+    work = Promise.reject(error);
+  }
+  return work.then(
+    (result) => handOn(options, sealed(options, tool, result)),
+    (error: unknown) => handOn(options, failed(options, error)),
+  );
+}
+
+function asIs(_options: ToolCallOptions, result: ToolResult): ToolResult {
+  return result;
+}
+
+/** J1, J10. */
+function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
+  const { open } = options;
+  open.forgetTimer();
+  open.tellInside();
+  try {
+    if (isText(result)) sealMadeJson(result, tool.name);
+    else sealJson(result, `the result of tool ${tool.name}`);
+    return result;
+  } catch (error) {
+    return failed(options, error);
+  }
+}
+
+/** What the model is told went wrong. Throws what stops the task; a stop after the body has done its work says so. */
+function failed(options: ToolCallOptions, error: unknown): ToolResult {
+  options.open.forgetTimer();
+  if (stopsTask(error)) throw withheld(options, error);
+  return failure(Fault.from(error).message);
+}
+
+/** A stop after the body has done its work says so. */
+function withheld({ open, call }: ToolCallOptions, error: unknown): unknown {
+  return open.performed && error instanceof MiddlewareTermination
+    ? afterPerforming(error, call.callId)
+    : error;
+}
+
+/** Nothing in it but a text. What a body returned may be anything. */
+function isText(result: Partial<ToolResult>): boolean {
+  return result.metadata === undefined && result.output?.type === "text";
+}
+
+const freely: Passed = Object.freeze({});
+
+/** What the model is given in place of the result. A gate that fails here lets nothing out. */
+async function reviewed(
+  options: ToolCallOptions,
+  look: Look,
+  gate: ToolGate,
+  result: ToolResult,
+): Promise<ToolResult> {
+  try {
+    const given = await showToGate(options, look, (gated) => gate.after(gated, result));
+    sealJson(given, `what the gate made of the result of tool ${look.tool.name}`);
+    return given;
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    return failure(`[withheld: the gate failed: ${Fault.from(error).message}]`);
+  }
+}
+
+/** F1: through the layers around it, if there are any. */
+function perform(options: ToolCallOptions, tool: Tool, raw: JsonValue, input: unknown): Promise<ToolResult> {
+  const layers = options.open.runner.agent.callPath?.function;
+  return layers === undefined ? run(options, tool, input) : performThrough(layers, options, tool, raw, input);
+}
+
+async function performThrough(
+  layers: NonNullable<CallPath["function"]>,
+  options: ToolCallOptions,
+  tool: Tool,
+  raw: JsonValue,
+  input: unknown,
+): Promise<ToolResult> {
+  const { open, call, from } = options;
+  const idempotencyKey = from.steps.idempotencyKey(open.address);
+  const context: FunctionContext = {
+    ...layerContext(open),
+    functionName: tool.name,
+    tool,
+    callId: call.callId,
+    idempotencyKey,
+    arguments: raw as JsonObject,
+    filters: [],
+  };
+  await layers.process(context, async () => {
+    const changed = context.arguments !== raw;
+    const parsed = changed ? await tool.parse(context.arguments) : input;
+    try {
+      context.result = await run(options, tool, parsed, context.filters);
+    } finally {
+      open.forgetTimer();
+    }
+    open.tellInside();
+  });
+  if (context.result !== undefined) return context.result;
+  throw new Fault(
+    "middleware_misuse",
+    `the middleware around ${tool.name} neither called next nor set context.result`,
+  );
+}
+
+/** A tool that suspends has no call open while it waits. */
+function run(
+  options: ToolCallOptions,
+  tool: Tool,
+  input: unknown,
+  filters?: readonly UpdateFilter[],
+): Promise<ToolResult> {
+  const { open } = options;
+  open.end();
+  open.performed = true;
+  if (tool.suspends) return runIn(options, tool, input, undefined, filters);
+  const call = open.begin();
+  return call instanceof Promise
+    ? call.then((begun) => runIn(options, tool, input, begun, filters))
+    : runIn(options, tool, input, call, filters);
+}
+
+function runIn(
+  options: ToolCallOptions,
+  tool: Tool,
+  input: unknown,
+  opened: OpenCall | undefined,
+  filters: readonly UpdateFilter[] | undefined,
+): Promise<ToolResult> {
+  const context = new RunningTool(options, opened, filters);
+  options.open.inside = context;
+  const work = tool.execute(input, context);
+  // One that suspends has nothing open: what it waits for ends with a stop by itself.
+  if (opened === undefined) return work;
+  opened.body = context;
+  if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);
+  return context.unlessLeft(work);
+}
+
+/** A body that takes too long is told to stop, and never answered again. */
+function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: RunningTool): void {
+  const { clock, callTimers } = open.runner.owner;
+  const timer = new CallTimer(clock.now() + timeoutMs, () =>
+    body.leave(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
+  );
+  callTimers.add(timer);
+  open.timer = timer;
+}
+
+function failure(text: string): ToolResult {
+  return deepFreeze({ output: { type: "text", text }, isError: true });
+}

@@ -1,0 +1,76 @@
+import type {
+  CancelSignal,
+  JsonValue,
+  RunFacts,
+  RunMeta,
+  ToolContext,
+  UpdateFilter,
+} from "../../kernel/index.ts";
+import type { GatedCallOptions } from "./gate-context.ts";
+import { CallInside } from "../task/call-scope.ts";
+import type { OpenCall } from "../task/in-flight-calls.ts";
+import type { InnerContext } from "../task/lazy-scope.ts";
+import { Strand } from "../task/cancellation-scope.ts";
+
+const noFilters: readonly UpdateFilter[] = [];
+
+/** What a tool's body is given. What most bodies do not ask for is made when one does (F1). */
+export class RunningTool extends CallInside implements ToolContext {
+  readonly #call: GatedCallOptions;
+  /** The call that its body is. */
+  readonly #opened: OpenCall | undefined;
+  readonly #filters: readonly UpdateFilter[];
+  #strand: Strand | undefined;
+
+  constructor(call: GatedCallOptions, opened: OpenCall | undefined, filters = noFilters) {
+    super();
+    this.#call = call;
+    this.#opened = opened;
+    this.#filters = filters;
+  }
+
+  override get strand(): Strand {
+    return (this.#strand ??= new Strand(this.#call.open.strand, this.#opened));
+  }
+
+  protected override make(): InnerContext {
+    const { open, from } = this.#call;
+    return from.inside(open.address, this.strand);
+  }
+
+  get meta(): RunMeta {
+    return this.#call.open.runner.meta;
+  }
+
+  get facts(): RunFacts {
+    return this.#call.open.runner.facts;
+  }
+
+  get callId(): string {
+    return this.#call.call.callId;
+  }
+
+  get idempotencyKey(): string {
+    return this.#call.from.steps.idempotencyKey(this.#call.open.address);
+  }
+
+  get signal(): CancelSignal {
+    return this.strand.signal;
+  }
+
+  get progress(): (update: JsonValue) => void {
+    const { callId } = this;
+    const { taskId, log, owner } = this.#call.open.runner;
+    const { runId } = log.lease;
+    return (whole) => {
+      const update = this.#filters.reduce((shown, filter) => filter(shown), whole);
+      owner.store.events.putDelta(log.lease, {
+        type: "tool_execution_update",
+        runId,
+        taskId,
+        callId,
+        update,
+      });
+    };
+  }
+}

@@ -1,0 +1,260 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  conversationOf,
+  Fault,
+  formatAgentId,
+  formatRunId,
+  formatSessionId,
+  formatTaskId,
+  formatTopicId,
+  parseAgentId,
+  parseRunId,
+  parseSessionId,
+  parseTaskId,
+  parseTopicId,
+  sessionWithin,
+} from "../../../src/kernel/index.ts";
+
+const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
+const sessionRule = "1 to 256 letters, digits, and _ . : @ / -, starting with a letter, digit or _";
+
+const word = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$/);
+const agentAddress = fc.oneof(fc.record({ name: word }), fc.record({ name: word, key: word }));
+const topicAddress = fc.record({ type: word, source: word });
+const parsers: readonly (readonly [string, (text: string) => unknown])[] = [
+  ["agent id", parseAgentId],
+  ["topic id", parseTopicId],
+  ["run id", parseRunId],
+  ["task id", parseTaskId],
+  ["session id", parseSessionId],
+];
+
+describe("an agent id", () => {
+  test("is a name, or a name and a key", () => {
+    expect(formatAgentId({ name: "researcher" })).toBe("researcher");
+    expect(formatAgentId({ name: "researcher", key: "eu" })).toBe("researcher/eu");
+    expect(parseAgentId("researcher")).toEqual({ name: "researcher" });
+    expect(parseAgentId("researcher/eu")).toEqual({ name: "researcher", key: "eu" });
+  });
+
+  test("comes back from its text as it went in", () => {
+    fc.assert(
+      fc.property(agentAddress, (address) => {
+        const id = formatAgentId(address);
+        expect(parseAgentId(id)).toEqual(address);
+        expect(formatAgentId(parseAgentId(id))).toBe(id);
+      }),
+    );
+  });
+
+  test("is one address only", () => {
+    fc.assert(
+      fc.property(agentAddress, agentAddress, (one, other) => {
+        const same = one.name === other.name && Reflect.get(one, "key") === Reflect.get(other, "key");
+        expect(formatAgentId(one) === formatAgentId(other)).toBe(same);
+      }),
+    );
+  });
+
+  test.each([
+    ["", `"" is not an agent name: it must be ${wordRule}`],
+    ["two words", `"two words" is not an agent name: it must be ${wordRule}`],
+    ["-flag", `"-flag" is not an agent name: it must be ${wordRule}`],
+    ["line\n", `"line\\n" is not an agent name: it must be ${wordRule}`],
+    ["é", `"é" is not an agent name: it must be ${wordRule}`],
+    ["/eu", `"" is not an agent name: it must be ${wordRule}`],
+    ["researcher/", `"" is not an agent key: it must be ${wordRule}`],
+    ["researcher/eu/west", `"eu/west" is not an agent key: it must be ${wordRule}`],
+  ])("is refused with what was wrong and the rule: %j", (text, message) => {
+    expect(() => parseAgentId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
+  });
+
+  test("has a name of 128 characters at most", () => {
+    expect(formatAgentId({ name: "a".repeat(128) })).toHaveLength(128);
+    expect(() => formatAgentId({ name: "a".repeat(129) })).toThrow(/^"a{80}…" is not an? agent name/);
+  });
+});
+
+describe("a topic id", () => {
+  test("is a type and a source", () => {
+    expect(formatTopicId({ type: "agent.progress", source: "run_7" })).toBe("agent.progress/run_7");
+    expect(parseTopicId("agent.progress/run_7")).toEqual({ type: "agent.progress", source: "run_7" });
+  });
+
+  test("comes back from its text as it went in", () => {
+    fc.assert(
+      fc.property(topicAddress, (address) => {
+        const id = formatTopicId(address);
+        expect(parseTopicId(id)).toEqual(address);
+        expect(formatTopicId(parseTopicId(id))).toBe(id);
+      }),
+    );
+  });
+
+  test.each([
+    ["agent.progress", `"agent.progress" is not a topic id: it must be a type and a source joined by /`],
+    ["", `"" is not a topic id: it must be a type and a source joined by /`],
+    ["/run_7", `"" is not a topic type: it must be ${wordRule}`],
+    ["agent.progress/", `"" is not a topic source: it must be ${wordRule}`],
+    ["a/b/c", `"b/c" is not a topic source: it must be ${wordRule}`],
+  ])("is refused with what was wrong and the rule: %j", (text, message) => {
+    expect(() => parseTopicId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
+  });
+});
+
+describe("a run id", () => {
+  test("is run_ and the id it was made from", () => {
+    expect(formatRunId("7f3a")).toBe("run_7f3a");
+    expect(parseRunId("run_7f3a")).toBe("run_7f3a");
+  });
+
+  test("can be made from whatever an id source may give: letters, digits, - and _", () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/), (id) => {
+        expect(parseRunId(formatRunId(id))).toBe(`run_${id}`);
+      }),
+    );
+  });
+
+  test.each([
+    "",
+    "run_",
+    "7f3a",
+    "RUN_7",
+    "run_a b",
+    "run_a/b",
+    "run_7\n",
+    ` run_7`,
+    `run_${"a".repeat(65)}`,
+  ])("is refused with what was wrong and the rule: %j", (text) => {
+    expect(() => parseRunId(text)).toThrow(
+      expect.objectContaining({
+        code: "invalid_argument",
+        message: expect.stringMatching(/^".*" is not a run id: it must be run_ and 1 to 64 letters, digits/),
+      }),
+    );
+  });
+});
+
+describe("a task id", () => {
+  test("counts from t0, the root", () => {
+    expect(formatTaskId(0)).toBe("t0");
+    expect(formatTaskId(12)).toBe("t12");
+  });
+
+  test("comes back from its text whatever the number", () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), (ordinal) => {
+        expect(parseTaskId(formatTaskId(ordinal))).toBe(`t${ordinal}`);
+      }),
+    );
+  });
+
+  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])(
+    "has no number such as %d",
+    (ordinal) => {
+      expect(() => formatTaskId(ordinal)).toThrow(
+        expect.objectContaining({
+          code: "invalid_argument",
+          message: `${ordinal} is not a task number: it must be an integer from 0`,
+        }),
+      );
+    },
+  );
+
+  test.each(["", "t", "0", "t01", "t-1", "t1.5", "T0", "t0/1", "t1\n"])(
+    "is refused with what was wrong and the rule: %j",
+    (text) => {
+      const message = `${JSON.stringify(text)} is not a task id: it must be t and a number, such as t0`;
+      expect(() => parseTaskId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
+    },
+  );
+});
+
+describe("a session id", () => {
+  test("is minted with ses_, or is the user's own", () => {
+    expect(formatSessionId("7f3a")).toBe("ses_7f3a");
+    expect(parseSessionId("telegram:4711/main")).toBe("telegram:4711/main");
+  });
+
+  test("comes back from its text as it went in", () => {
+    fc.assert(
+      fc.property(
+        fc
+          .stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/)
+          .filter((text) => text.split("/").every((segment) => !/^\.*$/.test(segment))),
+        (text) => {
+          expect(parseSessionId(text)).toBe(text);
+        },
+      ),
+    );
+    fc.assert(
+      fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/), (id) => {
+        expect(parseSessionId(formatSessionId(id))).toBe(`ses_${id}`);
+      }),
+    );
+  });
+
+  test.each(["", "/absolute", "../up", "my chat", "chat\n", "ü"])(
+    "is refused with what was wrong and the rule: %j",
+    (text) => {
+      const message = `${JSON.stringify(text)} is not a session id: it must be ${sessionRule}`;
+      expect(() => parseSessionId(text)).toThrow(
+        expect.objectContaining({ code: "invalid_argument", message }),
+      );
+    },
+  );
+
+  test("has 256 characters at most", () => {
+    expect(parseSessionId("a".repeat(256))).toHaveLength(256);
+    expect(() => parseSessionId("a".repeat(257))).toThrow(/^"a{80}…" is not a session id/);
+  });
+
+  test("within a conversation is that conversation's alone, and nobody can give it", () => {
+    const inner = sessionWithin(parseSessionId("hotel/desk"), "clerk");
+    expect(conversationOf(inner)).toBe("hotel/desk");
+    expect(conversationOf(parseSessionId("hotel/desk"))).toBe("hotel/desk");
+    expect(() => parseSessionId(inner)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+  });
+});
+
+describe.each(parsers)("whatever is no %s", (what, parse) => {
+  test("is refused with invalid_argument, whatever the text", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 20 }), (text) => {
+        const expected = /^[\w.:@/-]+$/.test(text) ? ["accepted", "invalid_argument"] : ["invalid_argument"];
+        expect(expected).toContain(outcomeOf(() => parse(text)));
+      }),
+    );
+  });
+
+  test.each([
+    [undefined, "undefined"],
+    [null, "null"],
+    [7, "7"],
+    [Symbol("id"), "Symbol(id)"],
+    [["t0"], "an array"],
+    [{ name: "researcher" }, "an object"],
+  ])("is named in the message when it is not even a string: %s", (value, shown) => {
+    expect(() => parse(value as unknown as string)).toThrow(
+      expect.objectContaining({
+        code: "invalid_argument",
+        message: expect.stringMatching(`^${escaped(shown)} is not an? ${what}: it must be a string$`),
+      }),
+    );
+  });
+});
+
+function outcomeOf(parse: () => unknown): unknown {
+  try {
+    parse();
+    return "accepted";
+  } catch (error) {
+    return Fault.is(error) ? error.code : error;
+  }
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("(", "\\(").replaceAll(")", "\\)");
+}

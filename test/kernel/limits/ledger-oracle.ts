@@ -1,0 +1,403 @@
+import {
+  Priority,
+  type CostLabel,
+  type CostLine,
+  type Decision,
+  type Exhaustion,
+  type Ledger,
+  type LedgerCommand,
+  type LedgerOutcome,
+  type Overrun,
+  type Reservation,
+  type ReserveCommand,
+  type Spend,
+  type SpendDimension,
+  type TaskId,
+  type UnknownPrice,
+} from "../../../src/kernel/index.ts";
+
+type Unit = keyof Spend;
+type CommandOf<Type extends LedgerCommand["type"]> = Extract<LedgerCommand, { type: Type }>;
+
+interface Purse {
+  readonly taskId: TaskId;
+  readonly parent: Purse | null;
+  readonly warnAt: number;
+  readonly caps: Record<Unit, number | null>;
+  priority: Priority;
+  warned: SpendDimension[];
+  closed: boolean;
+}
+
+/** An amount that somebody spent. Booked on one purse; those above find it by looking down. */
+interface Bill {
+  readonly purse: Purse;
+  readonly amount: Spend;
+  readonly lost: boolean;
+  readonly unpriced: boolean;
+  readonly label?: CostLabel | undefined;
+}
+
+const nameOf: Record<Unit, SpendDimension> = { tokens: "tokens", nanoUsd: "costUsd", turns: "turns" };
+const units = Object.keys(nameOf) as readonly Unit[];
+const { BACKGROUND, CRITICAL } = Priority;
+
+/**
+ * What `stepLedger` has to do, written to be plainly right and not to be fast: a flat list of bills, one of open holds
+ * and a queue. Nothing is totalled until somebody asks. Takes whole nano-dollars, small token counts and a `warnAt` in
+ * tenths, and no bad amounts.
+ */
+export class LedgerOracle {
+  readonly #unknownPrice: UnknownPrice;
+  readonly #bills: Bill[] = [];
+  /** Of the classes with a weight, while anybody waits in one. */
+  readonly #passes = new Map<Priority, number>();
+  #purses: Purse[] = [];
+  #holds: Reservation[] = [];
+  #queue: ReserveCommand[] = [];
+  #overrun: Overrun | null = null;
+  #said: { warnings: Exhaustion[]; overrun: Overrun | null } = { warnings: [], overrun: null };
+
+  constructor(unknownPrice: UnknownPrice) {
+    this.#unknownPrice = unknownPrice;
+  }
+
+  apply(command: LedgerCommand): LedgerOutcome {
+    this.#said = { warnings: [], overrun: null };
+    const applied = this.#book(command);
+    return { applied, decisions: applied ? this.#serve() : [], ...this.#said };
+  }
+
+  /** All of a ledger but how it remembers the serving order. */
+  view(): Omit<Ledger, "passes"> {
+    const accounts: Ledger["accounts"] = Object.fromEntries(
+      this.#purses.map((purse) => {
+        const { taskId, parent, warnAt, caps, priority, warned, closed } = purse;
+        const bills = this.#bills.filter((bill) => isUnder(bill.purse, purse));
+        const [spent, reserved] = [this.#spent(purse), this.#reserved(purse)];
+        const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
+        const unpriced = bills.filter((bill) => bill.unpriced).length;
+        const children = this.#purses.filter((each) => each.parent === purse).length;
+        const fields = { taskId, parentId: parent?.taskId ?? null, warnAt, caps, priority, warned, closed };
+        return [taskId, { ...fields, spent, reserved, lost, unpriced, children }];
+      }),
+    );
+    const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
+    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun, lines: this.#lines() };
+  }
+
+  #lines(): Ledger["lines"] {
+    const labels = this.#bills.flatMap(({ label }) => label ?? []);
+    return Object.fromEntries(
+      labels.map((label): [string, CostLine] => {
+        const bills = this.#bills.filter((bill) => bill.label && keyOf(bill.label) === keyOf(label));
+        const spent = total(bills.map(({ amount }) => amount));
+        const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
+        const unpriced = bills.filter((bill) => bill.unpriced).length;
+        return [keyOf(label), { label, calls: bills.length, spent, lost, unpriced }];
+      }),
+    );
+  }
+
+  #book(command: LedgerCommand): boolean {
+    switch (command.type) {
+      case "open":
+        return this.#open(command);
+      case "reserve":
+        return this.#reserve(command);
+      case "settle":
+        return this.#settle(command);
+      case "lose":
+      case "refund":
+        return this.#end(command.id, command.type === "lose");
+      case "withdraw":
+        return this.#leave(this.#queue.filter(({ id }) => id === command.id));
+      case "charge":
+        return this.#charge(command);
+      case "topUp":
+        return this.#topUp(command);
+      case "reprioritize":
+        return this.#reprioritize(command);
+      case "close":
+        return this.#close(command.taskId);
+      case "crash":
+        for (const { id } of this.#holds) this.#end(id, true);
+        this.#leave(this.#queue);
+        return true;
+    }
+  }
+
+  #open({ taskId, parentId, budget, priority, warnAt = 0.8 }: CommandOf<"open">): boolean {
+    const parent = parentId === null ? null : this.#find(parentId);
+    if (parent === undefined || this.#find(taskId) !== undefined) return false;
+    const nanoUsd = budget.maxCostUsd === null ? null : nanos(budget.maxCostUsd);
+    const caps = { tokens: budget.maxTokens, nanoUsd, turns: budget.maxTurns };
+    this.#purses.push({ taskId, parent, warnAt, caps, priority, warned: [], closed: false });
+    return true;
+  }
+
+  #reserve(request: ReserveCommand): boolean {
+    const purse = this.#find(request.taskId);
+    const isTaken = [...this.#holds, ...this.#queue].some(({ id }) => id === request.id);
+    if (purse === undefined || purse.closed || isTaken) return false;
+    this.#arrive(purse.priority);
+    this.#queue = [...this.#queue, request];
+    return true;
+  }
+
+  #settle({ id, tokens, costUsd }: CommandOf<"settle">): boolean {
+    const hold = this.#release(id);
+    if (hold === undefined) return false;
+    const [{ held, priced, label }, purse] = [hold, this.#purseOf(hold)];
+    const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
+    this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null, label });
+    const cappedIn = (unit: keyof Spend) => chainOf(purse).find(({ caps }) => caps[unit] !== null);
+    const above = units.find(
+      (unit) => billed[unit] > held[unit] && cappedIn(unit) && (unit !== "nanoUsd" || priced),
+    );
+    if (above) this.#overran(id, [exhaustion(cappedIn(above) ?? purse, above, held, billed)]);
+    // Without a known price there is no bound to bill above: then it is the caps that tell.
+    else if (!priced && costUsd !== null) this.#overran(id, this.#passedCaps(purse));
+    return true;
+  }
+
+  #end(id: string, lost: boolean): boolean {
+    const hold = this.#release(id);
+    if (hold === undefined) return false;
+    const amount = lost ? hold.held : total([]);
+    const label = lost ? hold.label : undefined;
+    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced, label });
+    return true;
+  }
+
+  #release(id: string): Reservation | undefined {
+    const hold = this.#holds.find((each) => each.id === id);
+    this.#holds = this.#holds.filter((each) => each !== hold);
+    return hold;
+  }
+
+  #charge({ taskId, tokens, costUsd, turns }: CommandOf<"charge">): boolean {
+    const purse = this.#find(taskId);
+    if (purse === undefined) return false;
+    const amount = { tokens, nanoUsd: nanos(costUsd ?? 0), turns };
+    this.#bill({ purse, amount, lost: false, unpriced: costUsd === null && tokens > 0 });
+    this.#overran(null, this.#passedCaps(purse));
+    return true;
+  }
+
+  #topUp({ taskId, add }: CommandOf<"topUp">): boolean {
+    const purse = this.#find(taskId);
+    if (purse === undefined) return false;
+    const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
+    const more = { tokens: maxTokens, nanoUsd: nanos(maxCostUsd), turns: maxTurns };
+    for (const unit of units) if (purse.caps[unit] !== null) purse.caps[unit] += more[unit];
+    purse.warned = purse.warned.filter((name) =>
+      units.every((unit) => nameOf[unit] !== name || more[unit] === 0),
+    );
+    this.#overrun = null;
+    return true;
+  }
+
+  #reprioritize({ taskId, priority }: CommandOf<"reprioritize">): boolean {
+    const purse = this.#find(taskId);
+    if (purse === undefined) return false;
+    if (this.#queue.some((each) => each.taskId === taskId)) this.#arrive(priority);
+    purse.priority = priority;
+    this.#leave([]);
+    return true;
+  }
+
+  #close(taskId: TaskId): boolean {
+    const purse = this.#find(taskId);
+    const isBusy = [...this.#holds, ...this.#queue].some((each) => each.taskId === taskId);
+    if (purse === undefined || isBusy) return false;
+    purse.closed = true;
+    for (let before = -1; before !== this.#purses.length;) {
+      before = this.#purses.length;
+      const isParent = (one: Purse): boolean => this.#purses.some(({ parent }) => parent === one);
+      this.#purses = this.#purses.filter((each) => !each.closed || each.parent === null || isParent(each));
+    }
+    return true;
+  }
+
+  #find(taskId: TaskId): Purse | undefined {
+    return this.#purses.find((purse) => purse.taskId === taskId);
+  }
+
+  /** Of a call that is open or waits: its task is not closed then. */
+  #purseOf({ taskId }: { readonly taskId: TaskId }): Purse {
+    return this.#find(taskId) as Purse;
+  }
+
+  #spent(top: Purse): Spend {
+    return total(this.#bills.filter(({ purse }) => isUnder(purse, top)).map(({ amount }) => amount));
+  }
+
+  #reserved(top: Purse): Spend {
+    return total(this.#holds.filter((hold) => isUnder(this.#purseOf(hold), top)).map(({ held }) => held));
+  }
+
+  #bill(bill: Bill): void {
+    this.#bills.push(bill);
+    for (const purse of chainOf(bill.purse)) {
+      const spent = this.#spent(purse);
+      for (const unit of units) {
+        const cap = purse.caps[unit];
+        if (cap === null || spent[unit] === 0 || purse.warned.includes(nameOf[unit])) continue;
+        if (spent[unit] * 10 < cap * Math.round(purse.warnAt * 10)) continue;
+        this.#said.warnings.push(exhaustion(purse, unit, purse.caps, spent));
+        purse.warned = [...purse.warned, nameOf[unit]];
+      }
+    }
+  }
+
+  #passedCaps(purse: Purse): readonly Exhaustion[] {
+    return chainOf(purse).flatMap((each) => excess(each, total([this.#spent(each), this.#reserved(each)])));
+  }
+
+  #overran(reservationId: string | null, [first]: readonly Exhaustion[]): void {
+    if (first === undefined) return;
+    this.#overrun = { ...first, reservationId };
+    this.#said.overrun = this.#overrun;
+  }
+
+  /** A class that nobody waits in starts level with the one served next, and not below where it was. */
+  #arrive(priority: Priority): void {
+    const busy = this.#queue
+      .map((each) => this.#purseOf(each).priority)
+      .filter((each) => each !== BACKGROUND);
+    if (priority === BACKGROUND || busy.includes(priority)) return;
+    const level = busy.length === 0 ? 0 : Math.min(...busy.map((each) => this.#pass(each)));
+    this.#passes.set(priority, Math.max(this.#pass(priority), level));
+  }
+
+  #leave(leaving: readonly ReserveCommand[]): boolean {
+    this.#queue = this.#queue.filter((each) => !leaving.includes(each));
+    if (this.#queue.every((each) => this.#purseOf(each).priority === BACKGROUND)) this.#passes.clear();
+    return leaving.length > 0;
+  }
+
+  #pass(priority: Priority): number {
+    return this.#passes.get(priority) ?? 0;
+  }
+
+  #serve(): readonly Decision[] {
+    const decisions: Decision[] = [];
+    for (;;) {
+      const line = this.#line();
+      const at = line.findIndex((_, index) => this.#decide(line, index) !== undefined);
+      const [request, decision] = [line[at], this.#decide(line, at)];
+      if (request === undefined || decision === undefined) return decisions;
+      decisions.push(decision);
+      if (decision.kind === "granted") {
+        const { id, taskId, attempt, label } = request;
+        const { priority } = this.#purseOf(request);
+        const held = bound(request, decision.outputTokens);
+        const priced = isPriced(request);
+        this.#holds.push({ id, taskId, attempt, held, priced, ...(label && { label }) });
+        if (priority !== BACKGROUND) this.#passes.set(priority, this.#pass(priority) + CRITICAL / priority);
+      }
+      this.#leave([request]);
+    }
+  }
+
+  /** Whom to serve first, second and so on: the stride schedule played through with everyone who waits. */
+  #line(): readonly ReserveCommand[] {
+    const classOf = (request: ReserveCommand): Priority => this.#purseOf(request).priority;
+    let left = this.#queue.filter((each) => classOf(each) !== BACKGROUND);
+    if (left.length === 0) return this.#queue;
+    const passes = new Map(this.#passes);
+    const passOf = (request: ReserveCommand): number => passes.get(classOf(request)) ?? 0;
+    const line: ReserveCommand[] = [];
+    while (left.length > 0) {
+      const [first] = left.toSorted((a, b) => passOf(a) - passOf(b) || classOf(b) - classOf(a));
+      if (first === undefined) break;
+      line.push(first);
+      left = left.filter((each) => each !== first);
+      passes.set(classOf(first), passOf(first) + CRITICAL / classOf(first));
+    }
+    return line;
+  }
+
+  #decide(line: readonly ReserveCommand[], at: number): Decision | undefined {
+    const request = line[at];
+    if (request === undefined) return undefined;
+    const { id } = request;
+    if (this.#overrun !== null) return { id, kind: "exhausted", exhaustion: this.#overrun };
+    const chain = chainOf(this.#purseOf(request));
+    const costCapped = chain.find(({ caps }) => caps.nanoUsd !== null);
+    if (!isPriced(request) && this.#unknownPrice === "refuse" && costCapped !== undefined)
+      return { id, kind: "unknown_price", taskId: costCapped.taskId };
+    const least = bound(request, leastOutput(request));
+    const [hopeless] = chain.flatMap((each) => excess(each, total([this.#spent(each), least])));
+    if (hopeless !== undefined) return { id, kind: "exhausted", exhaustion: hopeless };
+    const inTheWay = line.slice(0, at).flatMap((ahead) => this.#tight(ahead));
+    if (this.#tight(request).length > 0 || chain.some((each) => inTheWay.includes(each))) return undefined;
+    const outputTokens = this.#largestOutput(request);
+    return { id, kind: "granted", outputTokens, clamped: outputTokens !== request.output.maxTokens };
+  }
+
+  /** The purses in which the call does not fit beside the holds. */
+  #tight(request: ReserveCommand): readonly Purse[] {
+    const wanted = bound(request, this.#largestOutput(request));
+    return chainOf(this.#purseOf(request)).filter(
+      (each) => excess(each, total([this.#spent(each), this.#reserved(each), wanted])).length > 0,
+    );
+  }
+
+  /** With all that is held given back. */
+  #largestOutput(request: ReserveCommand): number {
+    const purses = chainOf(this.#purseOf(request)).map((each) => [each, this.#spent(each)] as const);
+    const fits = (output: number): boolean =>
+      purses.every(([each, spent]) => excess(each, total([spent, bound(request, output)])).length === 0);
+    let output = request.output.maxTokens;
+    while (output > leastOutput(request) && !fits(output)) output -= 1;
+    return output;
+  }
+}
+
+function keyOf({ agentId, provider, modelId }: CostLabel): string {
+  return `${agentId} ${provider.length} ${provider} ${modelId}`;
+}
+
+function chainOf(purse: Purse): readonly Purse[] {
+  return purse.parent === null ? [purse] : [purse, ...chainOf(purse.parent)];
+}
+
+function isUnder(purse: Purse, top: Purse): boolean {
+  return purse === top || (purse.parent !== null && isUnder(purse.parent, top));
+}
+
+function total(amounts: readonly Spend[]): Spend {
+  const sum = (unit: Unit): number => amounts.reduce((all, amount) => all + amount[unit], 0);
+  return { tokens: sum("tokens"), nanoUsd: sum("nanoUsd"), turns: sum("turns") };
+}
+
+function excess(purse: Purse, used: Spend): readonly Exhaustion[] {
+  return units
+    .filter((unit) => used[unit] > (purse.caps[unit] ?? Number.POSITIVE_INFINITY))
+    .map((unit) => exhaustion(purse, unit, purse.caps, used));
+}
+
+function exhaustion({ taskId }: Purse, unit: Unit, limits: Purse["caps"], used: Spend): Exhaustion {
+  const scale = unit === "nanoUsd" ? 1e9 : 1;
+  return { taskId, dimension: nameOf[unit], limit: Number(limits[unit]) / scale, used: used[unit] / scale };
+}
+
+function isPriced({ input, output }: ReserveCommand): boolean {
+  return input.costUsd !== null && output.usdPerToken !== null;
+}
+
+function bound(request: ReserveCommand, outputTokens: number): Spend {
+  const { input, output, turns = 1 } = request;
+  const nanoUsd = nanos(input.costUsd ?? 0) + outputTokens * nanos(output.usdPerToken ?? 0);
+  return { tokens: input.tokens + outputTokens, nanoUsd: isPriced(request) ? nanoUsd : 0, turns };
+}
+
+function leastOutput({ output: { minTokens = 1, maxTokens } }: ReserveCommand): number {
+  return Math.min(minTokens, maxTokens);
+}
+
+function nanos(usd: number): number {
+  return Math.round(usd * 1e9);
+}

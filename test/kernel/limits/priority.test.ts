@@ -1,0 +1,81 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  formatPriority,
+  parsePriority,
+  priorities,
+  Priority,
+  type PriorityName,
+} from "../../../src/kernel/index.ts";
+
+const names = Object.keys(Priority) as PriorityName[];
+
+test("the weights are those of the seeds", () => {
+  expect(Priority).toEqual({ BACKGROUND: 0, LOW: 1, NORMAL: 2, HIGH: 4, CRITICAL: 8 });
+});
+
+test("priorities are listed from the highest to the lowest, each once", () => {
+  expect(priorities).toEqual([8, 4, 2, 1, 0]);
+  expect(new Set(priorities)).toEqual(new Set(Object.values(Priority)));
+});
+
+test.each(names)("%s is read from its name in any case, and from its weight", (name) => {
+  for (const text of [name, name.toLowerCase(), `${name.slice(0, 1)}${name.slice(1).toLowerCase()}`]) {
+    expect(parsePriority(text)).toBe(Priority[name]);
+  }
+  expect(parsePriority(Priority[name])).toBe(Priority[name]);
+  expect(parsePriority(formatPriority(Priority[name]))).toBe(Priority[name]);
+  expect(formatPriority(parsePriority(name))).toBe(name);
+});
+
+test.each([
+  ["urgent", `"urgent" is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
+  ["", `"" is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
+  ["toString", `"toString" is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
+  ["8", `"8" is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
+  [3, "3 is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  [Number.NaN, "NaN is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  [null, "null is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  [undefined, "undefined is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  [["HIGH"], "an array is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+])("%j is refused with the names there are", (value, message) => {
+  expect(() => parsePriority(value)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
+});
+
+test("a weight that is none has no name", () => {
+  expect(() => formatPriority(3 as Priority)).toThrow(
+    expect.objectContaining({
+      code: "invalid_argument",
+      message: expect.stringContaining("3 is not a priority"),
+    }),
+  );
+});
+
+test("anything at all is a priority or is refused with invalid_argument", () => {
+  fc.assert(
+    fc.property(fc.anything({ withNullPrototype: true, withBigInt: true }), (value) => {
+      expect(outcomeOf(value)).toSatisfy(
+        (outcome) => outcome === "invalid_argument" || priorities.includes(outcome as Priority),
+      );
+    }),
+  );
+});
+
+test("a value that throws when it is looked at is refused like any other", () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  expect(() => parsePriority(proxy)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+});
+
+test("the table of priorities and their list are frozen", () => {
+  expect(() => Object.assign(Priority, { HIGH: 9 })).toThrow(TypeError);
+  expect(() => (priorities as Priority[]).push(8)).toThrow(TypeError);
+});
+
+function outcomeOf(value: unknown): unknown {
+  try {
+    return parsePriority(value);
+  } catch (error) {
+    return Reflect.get(error as object, "code");
+  }
+}

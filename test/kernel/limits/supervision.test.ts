@@ -1,0 +1,323 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  type AgentId,
+  defaultSpawnBudget,
+  type ExecutionBudget,
+  formatAgentId,
+  HistoryRetention,
+  type IdSource,
+  parseSessionId,
+  Priority,
+  Supervision,
+  type SupervisionJson,
+} from "../../../src/kernel/index.ts";
+
+const lead = formatAgentId({ name: "lead" });
+const researcher = formatAgentId({ name: "researcher", key: "eu" });
+
+function countingIds(): IdSource {
+  let given = 0;
+  return { next: () => `id-${(given += 1)}` };
+}
+
+function setup(options: Partial<Parameters<typeof Supervision.root>[1]> = {}): Supervision {
+  return Supervision.root(lead, { ids: countingIds(), ...options });
+}
+
+const limit = fc.option(fc.nat(1000));
+const budget: fc.Arbitrary<Partial<ExecutionBudget>> = fc.record(
+  {
+    maxTokens: limit,
+    maxCostUsd: fc.option(fc.double({ min: 0, max: 9, noNaN: true })),
+    maxTurns: limit,
+    deadlineMs: limit,
+  },
+  { requiredKeys: [] },
+);
+const childOptions = fc.record(
+  {
+    executionBudget: budget,
+    retention: fc.constantFrom(...Object.values(HistoryRetention)),
+    priority: fc.constantFrom(...Object.values(Priority)),
+  },
+  { requiredKeys: [] },
+);
+const rootOptions = fc.record(
+  {
+    executionBudget: budget,
+    spawnBudget: fc.record(
+      { maxAgents: fc.integer({ min: 1, max: 99 }), allowPreempt: fc.boolean() },
+      { requiredKeys: [] },
+    ),
+    sessionId: fc.stringMatching(/^[a-z][a-z0-9]{0,5}(\/[a-z0-9]{1,3})?$/).map(parseSessionId),
+  },
+  { requiredKeys: [] },
+);
+
+interface Placed {
+  readonly node: Supervision;
+  readonly parent: Placed | undefined;
+  readonly agentId: AgentId;
+}
+
+/** Each entry of `plan` is hired by some node that is already there. */
+const tree: fc.Arbitrary<readonly Placed[]> = fc
+  .tuple(rootOptions, fc.array(fc.tuple(fc.nat(), childOptions), { maxLength: 30 }))
+  .map(([options, plan]) => {
+    const placed: [Placed, ...Placed[]] = [{ node: setup(options), parent: undefined, agentId: lead }];
+    for (const [index, [pick, own]] of plan.entries()) {
+      const parent = placed[pick % placed.length] ?? placed[0];
+      const node = parent.node.spawnChild({ parentId: parent.agentId, ...own });
+      placed.push({ node, parent, agentId: formatAgentId({ name: `agent-${index}` }) });
+    }
+    return placed;
+  });
+
+describe("a root", () => {
+  test("has the defaults of the seeds", () => {
+    const root = setup();
+    expect(root).toMatchObject({
+      runId: "run_id-1",
+      sessionId: "ses_run_id-1",
+      rootId: "lead",
+      parentId: null,
+      depth: 0,
+      isRoot: true,
+      spawnBudget: { maxAgents: 50, allowPreempt: true },
+      executionBudget: { maxTokens: null, maxCostUsd: null, maxTurns: null, deadlineMs: null },
+      retention: HistoryRetention.PERMANENT,
+      priority: Priority.NORMAL,
+    });
+    expect(root.progressTopic).toBe("agent.progress/run_id-1");
+  });
+
+  test("takes the session it is given, and a run id of its own each time", () => {
+    const ids = countingIds();
+    const sessionId = parseSessionId("chat/4711");
+    const runs = [Supervision.root(lead, { ids, sessionId }), Supervision.root(lead, { ids, sessionId })];
+    expect(runs.map((run) => run.sessionId)).toEqual([sessionId, sessionId]);
+    expect(runs.map((run) => run.runId)).toEqual(["run_id-1", "run_id-2"]);
+  });
+
+  test("has a new session each time it is given none, also where it is given its run id", () => {
+    const ids = countingIds();
+    const runs = [1, 2].map(() => Supervision.root(lead, { ids, runId: "run_job-1" }));
+    expect(runs.map((run) => run.runId)).toEqual(["run_job-1", "run_job-1"]);
+    expect(runs.map((run) => run.sessionId)).toEqual(["ses_run_job-1.id-1", "ses_run_job-1.id-2"]);
+    const noIds = { next: () => "not an id" };
+    expect(() => Supervision.root(lead, { ids: noIds, runId: "run_job-1" })).toThrow(/is not a new id/);
+  });
+
+  test("fills in what a partial budget leaves open", () => {
+    const root = setup({ spawnBudget: { maxAgents: 3 }, executionBudget: { maxTurns: 0 } });
+    expect(root.spawnBudget).toEqual({ maxAgents: 3, allowPreempt: true });
+    expect(root.executionBudget).toEqual({
+      maxTokens: null,
+      maxCostUsd: null,
+      maxTurns: 0,
+      deadlineMs: null,
+    });
+  });
+
+  test.each([
+    [{ spawnBudget: { maxAgents: 0 } }, "maxAgents is 0"],
+    [{ executionBudget: { maxTokens: -1 } }, "maxTokens is -1"],
+    [{ retention: "forever" }, `"forever" is not a history retention`],
+    [{ priority: 3 }, "3 is not a priority"],
+  ])("B2: is refused a policy that makes no sense: %j", (options, message) => {
+    const build = () => setup(options as Parameters<typeof setup>[0]);
+    expect(build).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
+    );
+  });
+});
+
+describe("a child", () => {
+  test("inherits the run, the session, the root and the budgets, and has the seeds' defaults for the rest", () => {
+    const root = setup({ executionBudget: { maxTokens: 100 }, priority: Priority.CRITICAL });
+    const child = root.spawnChild({ parentId: lead });
+    expect(child).toMatchObject({
+      runId: root.runId,
+      sessionId: root.sessionId,
+      rootId: lead,
+      parentId: lead,
+      depth: 1,
+      isRoot: false,
+      retention: HistoryRetention.RUN,
+      priority: Priority.NORMAL,
+      progressTopic: root.progressTopic,
+    });
+    expect(child.spawnBudget).toBe(root.spawnBudget);
+    expect(child.executionBudget).toEqual(root.executionBudget);
+  });
+
+  test("names the manager that hired it", () => {
+    const grandchild = setup().spawnChild({ parentId: lead }).spawnChild({ parentId: researcher });
+    expect(grandchild).toMatchObject({ rootId: lead, parentId: researcher, depth: 2 });
+  });
+
+  test("takes a priority and a retention of its own", () => {
+    const child = setup().spawnChild({
+      parentId: lead,
+      priority: Priority.HIGH,
+      retention: HistoryRetention.NONE,
+    });
+    expect(child).toMatchObject({ priority: 4, retention: "none" });
+  });
+
+  test("B6: is given a tighter budget, never a wider one", () => {
+    const root = setup({ executionBudget: { maxTokens: 100, maxTurns: 5 } });
+    const child = root.spawnChild({
+      parentId: lead,
+      executionBudget: { maxTokens: 40, maxTurns: 50, maxCostUsd: 1, deadlineMs: null },
+    });
+    expect(child.executionBudget).toEqual({ maxTokens: 40, maxTurns: 5, maxCostUsd: 1, deadlineMs: null });
+  });
+
+  test("is refused a manager that is no agent id", () => {
+    expect(() => setup().spawnChild({ parentId: "no one" as AgentId })).toThrow(
+      expect.objectContaining({ code: "invalid_argument" }),
+    );
+  });
+
+  test("may stand at any depth", () => {
+    let node = setup();
+    for (let depth = 0; depth < 1000; depth++) node = node.spawnChild({ parentId: lead });
+    expect(node.depth).toBe(1000);
+  });
+});
+
+describe("a tree", () => {
+  test("keeps one run, one session, one root and one and the same spawn budget object; depth is the distance", () => {
+    fc.assert(
+      fc.property(tree, (placed) => {
+        const [{ node: root }] = placed as [Placed, ...Placed[]];
+        for (const { node, parent } of placed) {
+          expect(node.runId).toBe(root.runId);
+          expect(node.sessionId).toBe(root.sessionId);
+          expect(node.rootId).toBe(root.rootId);
+          expect(node.spawnBudget).toBe(root.spawnBudget);
+          expect(node.progressTopic).toBe(root.progressTopic);
+          expect(node.depth).toBe(parent === undefined ? 0 : parent.node.depth + 1);
+          expect(node.parentId).toBe(parent?.agentId ?? null);
+          expect(node.isRoot).toBe(parent === undefined);
+        }
+      }),
+    );
+  });
+
+  test("B6: only ever tightens its budgets on the way down", () => {
+    fc.assert(
+      fc.property(tree, (placed) => {
+        for (const { node, parent } of placed) {
+          for (const dimension of ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as const) {
+            const above = parent?.node.executionBudget[dimension] ?? Number.POSITIVE_INFINITY;
+            expect(node.executionBudget[dimension] ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(above);
+          }
+        }
+      }),
+    );
+  });
+
+  test("is frozen in every node, all the way down", () => {
+    fc.assert(
+      fc.property(tree, (placed) => {
+        for (const { node } of placed) expect(unfrozenIn(node)).toEqual([]);
+      }),
+    );
+  });
+
+  test("comes back from JSON as it went in", () => {
+    fc.assert(
+      fc.property(tree, (placed) => {
+        const shared = placed[0]?.node.spawnBudget;
+        for (const { node } of placed) {
+          const stored = JSON.parse(JSON.stringify(node)) as SupervisionJson;
+          const revived = Supervision.fromJSON(stored, shared);
+          expect(revived).toEqual(node);
+          expect(revived.toJSON()).toEqual(stored);
+          expect(revived.spawnBudget).toBe(shared);
+          expect(revived.progressTopic).toBe(node.progressTopic);
+        }
+      }),
+    );
+  });
+});
+
+describe("a frozen node", () => {
+  test.each(Object.keys(setup().toJSON()))("refuses an assignment to %s", (field) => {
+    const node = setup();
+    expect(() => Object.assign(node, { [field]: null })).toThrow(TypeError);
+  });
+
+  test("refuses a new field, and the loss of one", () => {
+    const node = setup();
+    expect(() => Object.assign(node, { extra: 1 })).toThrow(TypeError);
+    expect(Reflect.deleteProperty(node, "runId")).toBe(false);
+  });
+
+  test("refuses assignments inside its budgets, given or by default", () => {
+    const given = setup({ spawnBudget: { maxAgents: 2 }, executionBudget: { maxTokens: 1 } });
+    for (const node of [
+      setup(),
+      given,
+      given.spawnChild({ parentId: lead, executionBudget: { maxTurns: 1 } }),
+    ]) {
+      expect(() => Object.assign(node.spawnBudget, { maxAgents: 99 })).toThrow(TypeError);
+      expect(() => Object.assign(node.executionBudget, { maxTokens: 99 })).toThrow(TypeError);
+    }
+  });
+
+  test("is not tied to the options it was made from", () => {
+    const options = { maxAgents: 2 };
+    const root = setup({ spawnBudget: options });
+    options.maxAgents = 99;
+    expect(root.spawnBudget.maxAgents).toBe(2);
+  });
+
+  test("hands out JSON that is the taker's to change", () => {
+    const node = setup();
+    Object.assign(node.toJSON().spawnBudget, { maxAgents: 99 });
+    expect(node.spawnBudget.maxAgents).toBe(50);
+  });
+});
+
+describe("a stored node", () => {
+  test("is revived frozen, with the tree's spawn budget if it is the same in value", () => {
+    const stored = setup().toJSON();
+    expect(unfrozenIn(Supervision.fromJSON(stored))).toEqual([]);
+    expect(Supervision.fromJSON(stored, defaultSpawnBudget).spawnBudget).toBe(defaultSpawnBudget);
+    const other = Object.freeze({ maxAgents: 2, allowPreempt: true });
+    expect(Supervision.fromJSON(stored, other).spawnBudget).toEqual(defaultSpawnBudget);
+  });
+
+  test("is frozen all the way down also when the spawn budget handed in is not", () => {
+    const node = Supervision.fromJSON(setup().toJSON(), { maxAgents: 50, allowPreempt: true });
+    expect(unfrozenIn(node)).toEqual([]);
+  });
+
+  test.each([
+    { runId: "7" },
+    { sessionId: "" },
+    { rootId: "no one" },
+    { parentId: "no one" },
+    { depth: -1 },
+    { depth: "2" },
+    { depth: Number.NaN },
+    { spawnBudget: { maxAgents: 0, allowPreempt: true } },
+    { executionBudget: { maxTokens: -1 } },
+    { retention: "forever" },
+    { priority: 3 },
+  ])("is refused when a field does not fit: %j", (field) => {
+    const stored = { ...setup().toJSON(), ...field } as SupervisionJson;
+    expect(() => Supervision.fromJSON(stored)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+  });
+});
+
+/** The paths of all objects within a value that are not frozen. */
+function unfrozenIn(value: unknown, path = "node"): readonly string[] {
+  if (typeof value !== "object" || value === null) return [];
+  const inside = Object.entries(value).flatMap(([key, member]) => unfrozenIn(member, `${path}.${key}`));
+  return Object.isFrozen(value) ? inside : [path, ...inside];
+}

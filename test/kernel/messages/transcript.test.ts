@@ -1,0 +1,335 @@
+import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
+import fc from "fast-check";
+import { describe, expect, test, vi } from "vitest";
+import {
+  assistantMessage,
+  type ChatMessage,
+  type Hash,
+  isJson,
+  type JsonValue,
+  systemMessage,
+  toolMessage,
+  Transcript,
+  userMessage,
+} from "../../../src/kernel/index.ts";
+
+const sha256: Hash = (text) => createHash("sha256").update(text).digest("hex");
+
+/** Counts what is hashed; the answer has a fixed length, as a real digest has. */
+function countingHash() {
+  const count = { calls: 0, characters: 0 };
+  const hash: Hash = (text) => {
+    count.calls += 1;
+    count.characters += text.length;
+    return sha256(text);
+  };
+  return { count, hash };
+}
+
+const text = fc.string({ unit: fc.constantFrom("a", "b", "\n"), maxLength: 2 });
+const input = fc
+  .jsonValue({ maxDepth: 1, stringUnit: fc.constantFrom("a", "b") })
+  .map((value) => value as JsonValue)
+  .filter(isJson);
+const message: fc.Arbitrary<ChatMessage> = fc.oneof(
+  text.map(systemMessage),
+  text.map(userMessage),
+  text.map(assistantMessage),
+  input.map((value) =>
+    assistantMessage([{ type: "tool_call", callId: "c", toolName: "search", input: value }]),
+  ),
+  fc.tuple(text, fc.boolean()).map(([shown, isError]) =>
+    toolMessage([
+      {
+        type: "tool_result",
+        callId: "c",
+        toolName: "search",
+        output: { type: "text", text: shown },
+        isError,
+      },
+    ]),
+  ),
+);
+const messages = fc.array(message, { maxLength: 4 });
+
+function numbered(count: number): readonly ChatMessage[] {
+  return Array.from({ length: count }, (_, index) => userMessage(`message ${index}`));
+}
+
+describe("a transcript", () => {
+  test("holds its messages in order", () => {
+    fc.assert(
+      fc.property(messages, messages, (first, second) => {
+        const transcript = Transcript.of(first).append(...second);
+        const all = [...first, ...second];
+        expect(transcript).toHaveLength(all.length);
+        expect([...transcript]).toEqual(all);
+        expect(transcript.slice()).toEqual(all);
+        expect(JSON.parse(JSON.stringify(transcript))).toEqual(all);
+      }),
+    );
+  });
+
+  test("is read by place, from either end, as an array is", () => {
+    fc.assert(
+      fc.property(messages, fc.integer({ min: -6, max: 6 }), (all, place) => {
+        const older = Transcript.of(all);
+        older.append(userMessage("not part of the older one"));
+        expect(older.at(place)).toBe(all.at(place));
+        expect(older.slice(place)).toEqual(all.slice(place));
+      }),
+    );
+  });
+
+  test("is not tied to the array it was made from, nor to one it gives away", () => {
+    const source = [userMessage("one")];
+    const transcript = Transcript.of(source);
+    source.push(userMessage("two"));
+    (transcript.slice() as ChatMessage[]).push(userMessage("three"));
+    (transcript.toJSON() as ChatMessage[]).length = 0;
+    expect([...transcript]).toEqual([userMessage("one")]);
+  });
+
+  test("is frozen", () => {
+    const transcript = Transcript.of(numbered(2));
+    expect(() => Object.assign(transcript, { length: 1 })).toThrow(TypeError);
+    expect(() => Object.assign(transcript, { extra: 1 })).toThrow(TypeError);
+  });
+
+  test("takes any number of messages at once", () => {
+    expect(Transcript.of(numbered(300_000))).toHaveLength(300_000);
+  });
+});
+
+describe("appending", () => {
+  test("gives a new transcript and leaves the old one as it was", () => {
+    fc.assert(
+      fc.property(messages, fc.array(messages, { maxLength: 6 }), (first, rest) => {
+        const versions = [{ transcript: Transcript.of(first), held: first }];
+        for (const more of rest) {
+          const { transcript, held } = versions.at(-1) ?? { transcript: Transcript.empty, held: [] };
+          versions.push({ transcript: transcript.append(...more), held: [...held, ...more] });
+        }
+        for (const { transcript, held } of versions) expect([...transcript]).toEqual(held);
+      }),
+    );
+  });
+
+  test("nothing gives the same transcript", () => {
+    const transcript = Transcript.of(numbered(2));
+    expect(transcript.append()).toBe(transcript);
+  });
+
+  test("to the empty transcript never fills it", () => {
+    const [one, other] = [
+      Transcript.empty.append(userMessage("a")),
+      Transcript.empty.append(userMessage("b")),
+    ];
+    expect(Transcript.empty).toHaveLength(0);
+    expect([[...one], [...other]]).toEqual([[userMessage("a")], [userMessage("b")]]);
+  });
+
+  test("to the empty transcript does not tie the messages to it for ever", async () => {
+    vi.resetModules();
+    const { Transcript: Fresh } = await import("../../../src/kernel/index.ts");
+    const dropped = appendAndDrop(Fresh.empty);
+    await setImmediate();
+    collectGarbage();
+    expect(dropped.deref()).toBeUndefined();
+
+    function appendAndDrop(empty: Transcript): WeakRef<ChatMessage> {
+      const only = userMessage("dropped");
+      empty.append(only);
+      return new WeakRef(only);
+    }
+  });
+
+  test("lets branches part ways without disturbing each other, contents and digests alike", () => {
+    const order = fc.tuple(fc.nat(), messages, fc.boolean());
+    fc.assert(
+      fc.property(messages, fc.array(order, { maxLength: 20 }), (first, orders) => {
+        const branches: [{ transcript: Transcript; held: readonly ChatMessage[] }] = [
+          { transcript: Transcript.of(first), held: first },
+        ];
+        for (const [pick, more, digestFirst] of orders) {
+          const { transcript, held } = branches[pick % branches.length] ?? branches[0];
+          if (digestFirst) transcript.digest(sha256);
+          branches.push({ transcript: transcript.append(...more), held: [...held, ...more] });
+        }
+        for (const { transcript, held } of branches) {
+          expect([...transcript]).toEqual(held);
+          expect(transcript.digest(sha256)).toBe(Transcript.of(held).digest(sha256));
+        }
+      }),
+    );
+  });
+});
+
+describe("J4: a digest", () => {
+  test("is equal for two transcripts if and only if their messages are", () => {
+    fc.assert(
+      fc.property(messages, messages, (one, other) => {
+        const same = Transcript.of(one).digest(sha256) === Transcript.of(other).digest(sha256);
+        expect(same).toBe(isDeepStrictEqual(one, other));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test("does not depend on how the messages came in, on the order of keys, or on the process that stored them", () => {
+    fc.assert(
+      fc.property(messages, fc.nat(4), (all, cut) => {
+        const digest = Transcript.of(all).digest(sha256);
+        expect(
+          Transcript.of(all.slice(0, cut))
+            .append(...all.slice(cut))
+            .digest(sha256),
+        ).toBe(digest);
+        const stored = (JSON.parse(JSON.stringify(all)) as ChatMessage[]).map(backwards);
+        expect(Transcript.of(stored).digest(sha256)).toBe(digest);
+      }),
+    );
+  });
+
+  test("changes with every message, and with a change to the first of many", () => {
+    const long = numbered(50);
+    const versions = long.map((_message, index) => Transcript.of(long.slice(0, index)).digest(sha256));
+    expect(new Set(versions).size).toBe(50);
+    const edited = [userMessage("message 0, edited"), ...long.slice(1)];
+    expect(Transcript.of(edited).digest(sha256)).not.toBe(Transcript.of(long).digest(sha256));
+  });
+
+  test("tells one long message from two short ones", () => {
+    const one = Transcript.of([userMessage("a\nb")]).digest(sha256);
+    const two = Transcript.of([userMessage("a"), userMessage("b")]).digest(sha256);
+    expect(one).not.toBe(two);
+  });
+
+  test("is that of the hash it is asked with", () => {
+    const transcript = Transcript.of(numbered(3));
+    const other: Hash = (hashed) => `other:${sha256(hashed)}`;
+    const fresh = Transcript.of(numbered(3)).digest(other);
+    transcript.digest(sha256);
+    expect(transcript.digest(other)).toBe(fresh);
+  });
+});
+
+describe("J4: hashing costs what is new", () => {
+  test("nothing before the digest is asked for, each message once, and nothing the second time", () => {
+    const { count, hash } = countingHash();
+    const transcript = Transcript.of(numbered(10));
+    expect(count.calls).toBe(0);
+    transcript.digest(hash);
+    transcript.digest(hash);
+    expect(count.calls).toBe(10);
+    const longer = transcript.append(...numbered(3));
+    longer.digest(hash);
+    expect(count.calls).toBe(13);
+    transcript.digest(hash);
+    expect(count.calls).toBe(13);
+  });
+
+  test("a message and the results that follow it are hashed at one go, whoever asks in between", () => {
+    const call = assistantMessage([{ type: "tool_call", callId: "c", toolName: "search", input: 1 }]);
+    const output = { type: "text", text: "found" } as const;
+    const result = toolMessage([
+      { type: "tool_result", callId: "c", toolName: "search", output, isError: false },
+    ]);
+    const { count, hash } = countingHash();
+    const asked = Transcript.of([userMessage("go")]);
+    const called = asked.append(call);
+    const answered = called.append(result);
+    const digest = answered.digest(hash);
+    expect(count.calls).toBe(2);
+    expect(called.digest(hash)).toBe(Transcript.of([userMessage("go"), call]).digest(hash));
+    const [again, more] = [called.append(result), called.append(userMessage("stop"))];
+    expect(again.digest(hash)).toBe(digest);
+    expect(more.digest(hash)).toBe(Transcript.of([...more]).digest(hash));
+  });
+
+  test("a branch hashes its own messages only", () => {
+    const { count, hash } = countingHash();
+    const trunk = Transcript.of(numbered(100));
+    trunk.digest(hash);
+    const branches = [trunk.append(userMessage("left")), trunk.append(userMessage("right"))];
+    expect(new Set(branches.map((branch) => branch.digest(hash))).size).toBe(2);
+    expect(count.calls).toBe(102);
+  });
+
+  test("100,000 messages appended one by one with a digest each take 100,000 hashes of constant size", () => {
+    const { count, hash } = countingHash();
+    let transcript = Transcript.empty;
+    for (const each of numbered(100_000)) {
+      transcript = transcript.append(each);
+      transcript.digest(hash);
+    }
+    expect(transcript).toHaveLength(100_000);
+    expect(count.calls).toBe(100_000);
+    expect(count.characters).toBeLessThan(100_000 * 200);
+  });
+
+  test("each message is read once, however long the conversation grows", () => {
+    const { hash } = countingHash();
+    const reads = { count: 0 };
+    const watched = new Proxy(userMessage("watched"), {
+      ownKeys(target) {
+        reads.count += 1;
+        return Reflect.ownKeys(target);
+      },
+    });
+    let transcript = Transcript.empty;
+    for (let turn = 0; turn < 1000; turn++) {
+      transcript = transcript.append(watched);
+      transcript.digest(hash);
+    }
+    expect(reads.count).toBe(1000);
+  });
+
+  test("10,000 versions kept side by side share their messages", () => {
+    const all = numbered(10_000);
+    const before = heapUsed();
+    const versions: Transcript[] = [Transcript.empty];
+    for (const each of all) versions.push((versions.at(-1) ?? Transcript.empty).append(each));
+    // A copy per version would take some 400 MB.
+    expect(heapUsed() - before).toBeLessThan(16 * 2 ** 20);
+    expect(versions.at(-1)).toHaveLength(10_000);
+  });
+});
+
+describe("J4: compaction", () => {
+  test("starts a new chain: it hashes what is left, and its digest knows nothing of what was before", () => {
+    const { count, hash } = countingHash();
+    const long = Transcript.of(numbered(1000));
+    long.digest(hash);
+    const summary = systemMessage("what happened so far");
+    const compacted = Transcript.of([summary, ...long.slice(-3)]);
+    const before = count.calls;
+    const digest = compacted.digest(hash);
+    expect(count.calls - before).toBe(4);
+    expect(digest).toBe(Transcript.of([summary, ...numbered(1000).slice(-3)]).digest(sha256));
+    expect(compacted.append(userMessage("next")).digest(hash)).not.toBe(digest);
+    expect(count.calls - before).toBe(5);
+    expect(long).toHaveLength(1000);
+  });
+});
+
+/** The same message with every object's keys in the opposite order. */
+function backwards<Value>(value: Value): Value {
+  if (Array.isArray(value)) return value.map(backwards) as Value;
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).toReversed();
+  return Object.fromEntries(entries.map(([key, member]) => [key, backwards(member)])) as Value;
+}
+
+function heapUsed(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
+
+function collectGarbage(): void {
+  if (globalThis.gc === undefined) throw new Error("this test needs --expose-gc");
+  globalThis.gc();
+  globalThis.gc();
+}

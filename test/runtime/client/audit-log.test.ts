@@ -1,0 +1,197 @@
+import { expect, test } from "vitest";
+import {
+  Priority,
+  Transcript,
+  userMessage,
+  type AuditEntry,
+  type RunHandle,
+  type TaskId,
+  type ToolGate,
+} from "../../../src/kernel/index.ts";
+import { auditLog, openRuntime } from "../../../src/runtime/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { agent, setUp, settle, simpleTool, text, until } from "../runtime-setup.ts";
+
+const root = "t0" as TaskId;
+
+async function all(entries: AsyncIterable<AuditEntry>): Promise<AuditEntry[]> {
+  const read: AuditEntry[] = [];
+  for await (const entry of entries) read.push(entry);
+  return read;
+}
+
+const acts = (entries: readonly AuditEntry[]): string[] =>
+  entries.map(({ actor, action }) => `${actor}: ${action}`);
+
+test("every order from outside is in the audit, in the name it was given under", async () => {
+  const { runtime, store, clock } = await setUp();
+  const worker = agent("worker", async (ctx) => {
+    await ctx.waitForSignal("go");
+    await ctx.waitForSignal("never");
+  });
+  const run = await runtime.submit(worker, null, { userId: "alice" });
+  const orders: ((handle: RunHandle) => Promise<unknown>)[] = [
+    (handle) => handle.pause(),
+    (handle) => handle.resume(),
+    (handle) => handle.topUp({ maxTokens: 100 }),
+    (handle) => handle.reprioritize(root, Priority.HIGH),
+    (handle) => handle.steer("hurry"),
+    (handle) => handle.followUp("and then?"),
+    (handle) => handle.signal("go"),
+    (handle) => handle.cancel("enough"),
+  ];
+  for (const [index, order] of orders.entries()) await order(index % 2 === 0 ? run : run.as("bob"));
+  await clock.advance(1_000);
+  expect((await run.result()).status).toBe("cancelled");
+  const fork = await run.as("carol").fork({ at: 0 });
+  const outside = await all(auditLog(store).read(run.runId, { outsideOnly: true }));
+  expect(acts(outside)).toEqual([
+    "alice: run_start",
+    "alice: run_pause",
+    "bob: run_resume",
+    "alice: budget_top_up",
+    "bob: task_reprioritize",
+    "alice: run_steer",
+    "bob: run_steer",
+    "alice: task_signal",
+    "bob: run_cancel",
+  ]);
+  expect(outside.map(({ details }) => details)).toEqual(
+    expect.arrayContaining([
+      { taskId: root, add: { maxTokens: 100 }, by: "alice" },
+      { kind: "steer", input: "hurry", by: "alice" },
+      { name: "go", by: "alice" },
+      { reason: "enough", by: "bob" },
+    ]),
+  );
+  const forked = await all(auditLog(store).read(fork.runId, { outsideOnly: true }));
+  expect(acts(forked)).toEqual(["alice: run_start", "carol: run_fork"]);
+});
+
+test.for([
+  { handle: "alice", claimed: undefined, by: "alice" },
+  { handle: undefined, claimed: "bob", by: "bob" },
+  { handle: undefined, claimed: undefined, by: "user" },
+  // Whoever made the handle knows who is asking; what a caller writes into a decision it cannot prove.
+  { handle: "alice", claimed: "bob", by: "alice" },
+])("an approval by $claimed through a handle of $handle is one by $by", async ({ handle, claimed, by }) => {
+  const { runtime, store } = await setUp();
+  const launch = simpleTool({ name: "launch", execute: async () => text("up"), needsApproval: true });
+  const worker = agent(
+    "worker",
+    async (ctx) => (await ctx.tool({ callId: "c", toolName: "launch", input: { pad: 1 } })) as never,
+    { tools: [launch] },
+  );
+  const run = await runtime.submit(worker, null);
+  let approvalId = "";
+  await until(async () => {
+    for await (const event of store.events.read(run.runId))
+      if (event.type === "approval_request") approvalId = event.data.approvalId;
+    return approvalId !== "";
+  });
+  const own = handle === undefined ? run : run.as(handle);
+  await own.approve(approvalId, { decision: "approved", ...(claimed === undefined ? {} : { by: claimed }) });
+  expect((await run.result()).status).toBe("completed");
+  const entries = await all(auditLog(store).read(run.runId));
+  expect(entries.filter(({ action }) => action === "approval_decision")).toMatchObject([
+    { actor: by, fromOutside: true, details: { approvalId, decision: { decision: "approved", by } } },
+  ]);
+});
+
+test("a decision of a handler in the owner's process is not taken for a person's", async () => {
+  const { runtime, store } = await setUp();
+  const launch = simpleTool({ name: "launch", execute: async () => text("up") });
+  const answer = () => ({ decision: "denied" }) as const;
+  const gate: ToolGate = {
+    before: async () => ({ decision: "ask", by: "test", reason: "launching", answer }),
+    after: async (_call, result) => result,
+  };
+  const worker = agent(
+    "worker",
+    async (ctx) => (await ctx.tool({ callId: "c", toolName: "launch", input: {} })) as never,
+    { tools: [launch], callPath: { gate } },
+  );
+  const run = await runtime.submit(worker, null, { userId: "alice" });
+  await run.result();
+  const outside = await all(auditLog(store).read(run.runId, { outsideOnly: true }));
+  expect(acts(outside)).toEqual(["alice: run_start", "approval handler: approval_decision"]);
+});
+
+test("texts are shortened to 500 characters, and whole when asked for in full", async () => {
+  const { runtime, store } = await setUp();
+  const secret = "s".repeat(2_000);
+  const worker = agent(
+    "worker",
+    async (ctx) => void (await ctx.llm({ transcript: Transcript.of([userMessage("?")]) })),
+    { models: { main: scriptedModel([secret]) } },
+  );
+  const run = await runtime.submit(worker, { question: [secret] });
+  await run.result();
+  const audit = auditLog(store);
+  const short = await all(audit.read(run.runId));
+  const cut = `${"s".repeat(500)} [... 1500 characters left out]`;
+  expect(short[0]?.details).toMatchObject({ input: { question: [cut] } });
+  expect(short.find(({ action }) => action === "message_end")).toMatchObject({
+    actor: "worker",
+    fromOutside: false,
+    details: { message: { content: [{ type: "text", text: cut }] } },
+  });
+  expect(JSON.stringify(short)).not.toContain("s".repeat(501));
+  const full = await all(audit.read(run.runId, { full: true, fromSeq: 0 }));
+  expect(full[0]?.details).toMatchObject({ input: { question: [secret] } });
+  expect(full.map(({ action }) => action)).toEqual(short.map(({ action }) => action));
+});
+
+test("a run that a message started is by the agent that sent it", async () => {
+  const { runtime, store } = await setUp();
+  const helper = agent("helper", async () => undefined);
+  const worker = agent("worker", async (ctx) => ctx.send(helper.id, "hello"), { colleagues: [helper] });
+  const claimed: string[] = [];
+  const claim = store.leases.claim.bind(store.leases);
+  store.leases.claim = async (...args) => {
+    const leases = await claim(...args);
+    claimed.push(...leases.map(({ runId }) => runId));
+    return leases;
+  };
+  const run = await runtime.submit(worker, null);
+  await run.result();
+  await until(() => new Set(claimed).size === 2);
+  await settle();
+  const other = claimed.find((runId) => runId !== run.runId) as typeof run.runId;
+  expect(acts(await all(auditLog(store).read(other, { outsideOnly: true })))).toEqual(["worker: run_start"]);
+});
+
+test("E1: verifies, says that the chain in memory is not keyed, and against a head says what came since", async () => {
+  const { runtime, store } = await setUp();
+  const worker = agent("worker", async (ctx) => void (await ctx.waitForSignal("go")));
+  const run = await runtime.submit(worker, null);
+  await settle();
+  const audit = auditLog(store);
+  const before = await audit.verify(run.runId);
+  expect(before).toMatchObject({ ok: true, keyed: false });
+  await run.signal("go");
+  await run.result();
+  const head = before.ok ? before.head : "";
+  const after = await audit.verify(run.runId, head);
+  expect(after).toMatchObject({ ok: true, sinceHead: expect.any(Number) });
+  expect(after.ok && after.sinceHead).toBeGreaterThan(0);
+  expect(await audit.verify(run.runId, "made up")).toMatchObject({ ok: false });
+});
+
+test("a key is refused where it would protect nothing", async () => {
+  const { store } = await setUp();
+  await expect(openRuntime({ store: "sqlite:nowhere.db", auditKey: "" })).rejects.toThrow(
+    "the auditKey is empty",
+  );
+  await expect(openRuntime({ auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(openRuntime({ store, auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+test("an order in no name at all is refused", async () => {
+  const { runtime } = await setUp();
+  const run = await runtime.submit(
+    agent("worker", async () => undefined),
+    null,
+  );
+  expect(() => run.as("")).toThrow("an order is given in a name that is not empty");
+});

@@ -1,0 +1,164 @@
+import { describe, expect, test } from "vitest";
+import {
+  HistoryRetention,
+  messageText,
+  userMessage,
+  type RunContext,
+  type Store,
+} from "../../../src/kernel/index.ts";
+import { Agent, permissions } from "../../../src/index.ts";
+import { openRuntime } from "../../../src/runtime/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { all } from "../../../src/testing/store-fixtures.ts";
+import { agent, gate, simpleTool, text, until } from "../runtime-setup.ts";
+import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
+
+removeStoresAfterEach();
+
+const secret = "xyzzy";
+const { NONE } = HistoryRetention;
+
+async function wordsOf(store: Store, runId: Parameters<Store["journal"]["read"]>[0]): Promise<string> {
+  // The outcome is the answer of whoever asked, and stays.
+  const commits = (await all(store.journal.read(runId))).map(({ tasks, events, ...commit }) => ({
+    ...commit,
+    tasks: tasks?.filter(({ type }) => type !== "end"),
+    events: events?.filter(({ type }) => type !== "task_end"),
+  }));
+  return JSON.stringify(commits);
+}
+
+describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name, prepare) => {
+  test("a turn, a drain, a compaction, a gate, an approval and a tool say nothing; readers and the chain still hold", async () => {
+    const open = await prepare();
+    const store = await open();
+    const runtime = await openRuntime({
+      store,
+      prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) },
+    });
+    const wire = simpleTool({
+      name: "wire",
+      needsApproval: true,
+      execute: async () => text(`sent ${secret}`),
+    });
+    const asked = gate<string>();
+    const clerk = agent(
+      "clerk",
+      async (ctx: RunContext) => {
+        const turn = await ctx.turn(async ({ input }) => ({
+          input,
+          instructions: `Say ${secret}`,
+          tools: [],
+          history: [userMessage(`before: ${secret}`)],
+        }));
+        const { transcript } = await ctx.compact({
+          transcript: turn.history,
+          contextTokens: 9,
+          compact: async () => [userMessage(`in short: ${secret}`)],
+        });
+        const { message } = await ctx.llm({ transcript });
+        await ctx.waitForSignal("go");
+        const heard = await ctx.steering({ mode: "all" });
+        await ctx.tool({ callId: "1", toolName: "wire", input: { heard, said: messageText(message) } });
+        return "done";
+      },
+      {
+        tools: [wire],
+        models: { main: scriptedModel([secret]) },
+        callPath: {
+          observer: {
+            observe: (event) => {
+              if (event.type === "approval_request") asked.resolve(event.data.approvalId);
+            },
+            settled: async () => undefined,
+          },
+        },
+      },
+    );
+    const run = await runtime.submit(clerk, secret, { retention: NONE, metadata: { secret } });
+    await run.steer(secret);
+    await run.signal("go", secret);
+    await run.approve(await asked.promise, { decision: "approved", by: "ann" });
+    expect((await run.result()).status).toBe("completed");
+    expect(await wordsOf(store, run.runId)).not.toContain(secret);
+    expect(await store.events.verify(run.runId)).toMatchObject({ ok: true });
+    expect((await run.standing()).ledger.open).toEqual([]);
+    const { runs } = await runtime.list();
+    expect(runs).toMatchObject([{ runId: run.runId, status: "completed" }]);
+    const last = await store.events.lastSeq(run.runId);
+    await expect(run.fork({ at: 3 })).rejects.toMatchObject({ code: "invalid_argument" });
+    // Of a run that has ended there is nothing to go on with: its fork has ended as well.
+    const fork = await run.fork({ at: last });
+    expect((await fork.result()).status).toBe("completed");
+    await runtime.close();
+  });
+
+  test("what was drained stays drained: nothing of it is said again by whoever reads the run later (S5)", async () => {
+    const open = await prepare();
+    const store = await open();
+    const runtime = await openRuntime({ store });
+    const listener = agent("listener", async (ctx) => {
+      await ctx.waitForSignal("go");
+      return (await ctx.steering({ mode: "all" })).length;
+    });
+    const run = await runtime.submit(listener, null, { retention: NONE });
+    await run.steer(secret);
+    await run.steer(secret);
+    await run.signal("go");
+    expect((await run.result()).output).toBe(2);
+    await run.cancel("too late");
+    await until(async () => (await store.mailbox.read(run.runId)).length === 0);
+    expect((await runtime.list()).runs).toHaveLength(1);
+    await runtime.close();
+  });
+
+  test("a task that is kept holds what it began with itself, also when one that is not began with the same", async () => {
+    const open = await prepare();
+    const runtime = await openRuntime({ store: await open() });
+    const helper = new Agent({
+      name: "helper",
+      instructions: "Help.",
+      model: scriptedModel(Array(9).fill("helped")),
+    });
+    const lead = agent(
+      "lead",
+      async (ctx) => {
+        for (const retention of [NONE, HistoryRetention.RUN]) {
+          const hired = await ctx.spawn(helper.id, "help", { retention });
+          if (hired.kind === "spawned") await ctx.join(hired.handle);
+        }
+        return "done";
+      },
+      { colleagues: [helper] },
+    );
+    const run = await runtime.submit(lead, null);
+    await run.result();
+    const events = await all((await open()).events.read(run.runId));
+    const at = events.find(({ type, taskId }) => type === "message_start" && taskId === "t2")?.seq ?? -1;
+    const fork = await run.fork({ at });
+    expect(await fork.result()).toMatchObject({ status: "completed", output: "done" });
+    await runtime.close();
+  });
+
+  test("a gate that asked leaves no word of what it asked about", async () => {
+    const open = await prepare();
+    const store = await open();
+    const runtime = await openRuntime({ store });
+    const pay = simpleTool({ name: "pay", needsApproval: true, execute: async () => text(secret) });
+    const clerk = new Agent({
+      name: "clerk",
+      model: scriptedModel([{ toolCalls: [{ name: "pay", input: { secret } }] }, secret]),
+      tools: [pay],
+      permissions: permissions({ onAsk: "wait" }),
+    });
+    const run = await runtime.submit(clerk, secret, { retention: NONE });
+    for await (const event of run.events()) {
+      if (event.type === "approval_request")
+        await run.approve(event.data.approvalId, { decision: "approved", input: { secret, edited: true } });
+    }
+    expect((await run.result()).status).toBe("completed");
+    expect(await wordsOf(store, run.runId)).not.toContain(secret);
+    expect((await run.standing()).headcount).toBeDefined();
+    await runtime.close();
+  });
+});

@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import type { Agent, CancellationError, Clock, RunContext, TaskHandle } from "../../../src/kernel/index.ts";
+import { FakeClock } from "../../../src/testing/index.ts";
+import { agent, gate, setUp, settle, type Bench } from "../runtime-setup.ts";
+
+const never = (): Promise<never> => new Promise(() => {});
+
+async function cancelled({ runtime }: Pick<Bench, "runtime">, worker: Agent) {
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await run.cancel("enough");
+  await settle();
+  return run;
+}
+
+describe("who waits for a child", () => {
+  const children = {
+    "that ends at once": [0, (ctx: RunContext) => ctx.waitForSignal("go")],
+    "whose call ignores it": [100, (ctx: RunContext) => ctx.step("wait", never)],
+    "whose code ignores it": [100, never],
+  } as const;
+
+  it.each(Object.entries(children))(
+    "leaves a stop with the words of one %s (C1, B5)",
+    async (_what, [graceMs, code]) => {
+      const child = agent("child", async (ctx) => {
+        ctx.report({ output: "so far" });
+        await code(ctx);
+      });
+      const { runtime, clock } = await setUp({ stopGraceMs: 100 });
+      const heard: unknown[] = [];
+      const parent = agent(
+        "parent",
+        async (ctx) => {
+          const spawned = await ctx.spawn(child.id, null);
+          if (spawned.kind === "refused") return;
+          try {
+            await ctx.join(spawned.handle);
+          } catch (error) {
+            heard.push((error as CancellationError).childOutput);
+            throw error;
+          }
+        },
+        { colleagues: [child] },
+      );
+      const run = await cancelled({ runtime }, parent);
+      await clock.advance(graceMs);
+      expect(await run.result()).toMatchObject({ status: "cancelled", output: null });
+      expect(heard).toEqual(["so far"]);
+    },
+  );
+
+  it("leaves without them where the child is left where it stands, and not before its code has had its say", async () => {
+    const child = agent("child", async (ctx) => {
+      await ctx.step("wait", never).catch(never);
+    });
+    const { runtime, clock } = await setUp({ stopGraceMs: 100 });
+    const heard: unknown[] = [];
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const spawned = await ctx.spawn(child.id, null);
+        if (spawned.kind === "spawned") await ctx.join(spawned.handle).finally(() => heard.push("left"));
+      },
+      { colleagues: [child] },
+    );
+    const run = await cancelled({ runtime }, parent);
+    await clock.advance(100);
+    expect(heard).toEqual([]);
+    await clock.advance(100);
+    expect(await run.result()).toMatchObject({ status: "cancelled" });
+    expect(heard).toEqual(["left"]);
+  });
+
+  it("does not wait for one that was not told to stop", async () => {
+    const other = agent("other", (ctx) => ctx.waitForSignal("go"));
+    const joiner = agent("joiner", async (ctx) => {
+      await ctx.join(ctx.input as unknown as TaskHandle);
+    });
+    const { runtime } = await setUp({ stopGraceMs: 100 });
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const theirs = await ctx.spawn(other.id, null);
+        if (theirs.kind === "refused") return null;
+        const own = await ctx.spawn(joiner.id, { ...theirs.handle });
+        if (own.kind === "refused") return null;
+        await ctx.waitForSignal("enough");
+        await ctx.cancel(own.handle, "not needed");
+        return (await ctx.join(own.handle)).status;
+      },
+      { colleagues: [other, joiner] },
+    );
+    const run = await runtime.submit(parent, null);
+    await settle();
+    await run.signal("enough");
+    // No time passes.
+    expect((await run.result()).output).toBe("cancelled");
+  });
+
+  it("does not wait past its deadline for one that nobody has told of it", async () => {
+    const clock = new FakeClock();
+    let passed = 0;
+    // The time goes on, and no timer says so.
+    const late: Clock = {
+      now: () => clock.now() + passed,
+      schedule: (atMs, callback) => clock.schedule(atMs, callback),
+    };
+    const { runtime } = await setUp({ clock: late, stopGraceMs: 100 });
+    const child = agent("child", (ctx) => ctx.waitForSignal("go"));
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const spawned = await ctx.spawn(child.id, null);
+        // It waits by then.
+        await settle();
+        passed = 1_500;
+        if (spawned.kind === "spawned") await ctx.join(spawned.handle);
+      },
+      { colleagues: [child] },
+    );
+    const run = await runtime.submit(parent, null, { budget: { deadlineMs: 1_000 } });
+    expect(await run.result()).toMatchObject({ status: "deadline_exceeded" });
+  });
+
+  it("has the words of one that had left before", async () => {
+    const child = agent("child", async () => "done");
+    const { runtime } = await setUp({ stopGraceMs: 100 });
+    const heard: unknown[] = [];
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const spawned = await ctx.spawn(child.id, null);
+        if (spawned.kind === "refused") return;
+        await ctx.waitForSignal("go").catch(() => undefined);
+        await ctx
+          .join(spawned.handle)
+          .catch((error: unknown) => heard.push((error as CancellationError).childOutput));
+      },
+      { colleagues: [child] },
+    );
+    const run = await cancelled({ runtime }, parent);
+    expect(await run.result()).toMatchObject({ status: "cancelled" });
+    expect(heard).toEqual(["done"]);
+  });
+
+  it("is not answered any more where another branch of a race has left", async () => {
+    const child = agent("child", (ctx) => ctx.step("wait", never));
+    const { runtime, clock } = await setUp({ stopGraceMs: 100 });
+    const seen: string[] = [];
+    const left = gate();
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const spawned = await ctx.spawn(child.id, null);
+        if (spawned.kind === "refused") return;
+        const patient = (own: RunContext) => own.join(spawned.handle).finally(() => seen.push("went on"));
+        const hasty = (own: RunContext) => own.waitForSignal("go").finally(() => seen.push("left"));
+        await ctx.race<unknown>({ patient, hasty }).catch(() => left.promise);
+      },
+      { colleagues: [child] },
+    );
+    const run = await cancelled({ runtime }, parent);
+    await clock.advance(100);
+    await settle();
+    left.resolve();
+    expect(await run.result()).toMatchObject({ status: "cancelled" });
+    expect(seen).toEqual(["left"]);
+  });
+
+  it("is in no call any more once it has heard them", async () => {
+    const child = agent("child", (ctx) => ctx.waitForSignal("go"));
+    const { runtime, clock } = await setUp({ stopGraceMs: 100 });
+    const parent = agent(
+      "parent",
+      async (ctx) => {
+        const spawned = await ctx.spawn(child.id, null);
+        if (spawned.kind === "spawned") await ctx.join(spawned.handle).catch(never);
+      },
+      { colleagues: [child] },
+    );
+    const run = await cancelled({ runtime }, parent);
+    // Nothing to leave first, and so no second grace.
+    await clock.advance(100);
+    expect(await run.result()).toMatchObject({ status: "cancelled" });
+  });
+});

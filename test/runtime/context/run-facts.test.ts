@@ -1,0 +1,73 @@
+import { expect, it } from "vitest";
+import { Transcript, userMessage, type CallPath, type RunHandle } from "../../../src/kernel/index.ts";
+import { getRunContext } from "../../../src/runtime/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { agent, gate, setUp, simpleTool, text } from "../runtime-setup.ts";
+
+it("says who the run is for in tools, layers, gates and observers, also while runs wake each other: getRunContext()", async () => {
+  const { runtime } = await setUp();
+  const runs: RunHandle[] = [];
+  const [both, woken] = [gate(), gate()];
+  let waiting = 0;
+  const seen: [where: string, expected: unknown, found: unknown][] = [];
+  const note = (where: string, expected: unknown): void =>
+    void seen.push([where, expected, getRunContext()?.userId]);
+  const callPath: CallPath = {
+    chat: {
+      process: async ({ facts }, next) => {
+        note("chat", facts.userId);
+        await next();
+        note("chat after", facts.userId);
+      },
+    },
+    function: { process: async ({ facts }, next) => (note("function", facts.userId), next()) },
+    gate: {
+      before: async ({ facts }) => (note("gate", facts.userId), { decision: "allow" }),
+      after: async ({ facts }, result) => (note("gate after", facts.userId), result),
+    },
+    observer: {
+      observe: ({ runId }) =>
+        note("observer", runs.find((run) => run.runId === runId) === runs[0] ? "ada" : "bob"),
+      settled: async () => undefined,
+    },
+  };
+  const wake = simpleTool({
+    name: "wake",
+    execute: async (_input, { facts }) => {
+      note("tool", facts.userId);
+      if (++waiting === 2) both.resolve();
+      await both.promise;
+      // One of them writes to the other: what that does is the other's.
+      if (facts.userId === "ada") await runs[1]?.signal("go").then(woken.resolve);
+      await woken.promise;
+      note("tool after", facts.userId);
+      return text("done");
+    },
+  });
+  const worker = agent(
+    "worker",
+    async (ctx) => {
+      await ctx.llm({ transcript: Transcript.of([userMessage("hi")]) });
+      await ctx.tool({ callId: "1", toolName: "wake", input: {} });
+      if (ctx.facts.userId === "bob") await ctx.waitForSignal("go");
+      await ctx.step("end", async () => (note("step", ctx.facts.userId), null));
+    },
+    { tools: [wake], models: { main: scriptedModel(["a", "b"]) }, callPath },
+  );
+  for (const userId of ["ada", "bob"]) runs.push(await runtime.submit(worker, null, { userId }));
+  for (const run of runs) expect((await run.result()).status).toBe("completed");
+  expect(seen.filter(([, expected, found]) => expected !== found)).toEqual([]);
+  expect(new Set(seen.map(([where]) => where))).toEqual(
+    new Set([
+      "chat",
+      "chat after",
+      "function",
+      "gate",
+      "gate after",
+      "observer",
+      "tool",
+      "tool after",
+      "step",
+    ]),
+  );
+});

@@ -1,0 +1,205 @@
+import { expect, it } from "vitest";
+import {
+  eventDraft,
+  Fault,
+  noUsage,
+  Transcript,
+  userMessage,
+  type Architecture,
+  type EventDraft,
+  type LlmRequest,
+  type ToldEvent,
+  type Turn,
+} from "../../../src/kernel/index.ts";
+import { Agent } from "../../../src/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { agent, setUp, simpleTool } from "../runtime-setup.ts";
+
+const request: LlmRequest = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 100 };
+const decision = { decision: "approved", by: "alice" } as const;
+const runEnd = eventDraft("run_end", {
+  status: "completed",
+  usage: noUsage,
+  costUsd: 0,
+  turns: 0,
+  lost: { tokens: 0, costUsd: 0 },
+});
+/** What only the runtime knows. */
+const forged: readonly EventDraft[] = [
+  runEnd,
+  eventDraft("approval_decision", { approvalId: "t0/0/x", decision }),
+  eventDraft("budget_top_up", { taskId: "t0" as never, add: { maxTokens: 1 }, by: "alice" }),
+  eventDraft("message_end", { message: userMessage("never said") }),
+  { type: "made_up", data: {} } as never,
+  {} as never,
+  null as never,
+  undefined as never,
+  "run_end" as never,
+];
+const ends = eventDraft("agent_end", {
+  status: "completed",
+  output: "",
+  turns: 0,
+  usage: noUsage,
+  interruptionReason: null,
+});
+const note = eventDraft("architecture_event", { architecture: "own", name: "own.seen", data: {} });
+
+/** The compiler says the same to whoever asks it. */
+type Tell = (event: ToldEvent) => void;
+
+it("E1: whatever door code comes by, it tells only what is code's to tell", async () => {
+  const { runtime, events } = await setUp({ unknownPrice: "ignore" });
+  const refused = new Map<string, string[]>();
+  const tryAll = (door: string, tell: Tell): void => {
+    if (refused.has(door)) return;
+    const faults: string[] = [];
+    refused.set(door, faults);
+    for (const draft of [...forged, ends])
+      try {
+        tell(draft as ToldEvent);
+      } catch (error) {
+        faults.push(Fault.from(error).code);
+      }
+    tell(note);
+  };
+  const look = simpleTool({
+    name: "look",
+    execute: async (_input, { ctx }) => {
+      tryAll("tool", (draft) => ctx.tell(draft));
+      return { output: { type: "text", text: "seen" }, isError: false };
+    },
+  });
+  const worker = agent(
+    "worker",
+    async (ctx) => {
+      tryAll("agent", (draft) => ctx.tell(draft));
+      await ctx.step("own", async (step) => {
+        tryAll("step", (draft) => step.ctx.tell(draft));
+        return null;
+      });
+      await ctx.parallel({ one: async (branch) => tryAll("branch", (draft) => branch.tell(draft)) });
+      await ctx.llm(request);
+      await ctx.tool({ callId: "c", toolName: "look", input: {} });
+    },
+    {
+      models: { main: scriptedModel(["hello"]) },
+      tools: [look],
+      callPath: {
+        chat: {
+          process: async (context, next) => {
+            tryAll("chat layer", (draft) => context.tell(draft));
+            await next();
+          },
+        },
+        function: {
+          process: async (context, next) => {
+            tryAll("function layer", (draft) => context.tell(draft));
+            await next();
+          },
+        },
+        gate: {
+          before: async (call) => {
+            tryAll("gate", (draft) => call.tell(draft));
+            return { decision: "allow" };
+          },
+          after: async (_call, result) => result,
+        },
+        observer: {
+          observe: (event, task) => {
+            if (event.type === "task_start") tryAll("observer", (draft) => task.tell(draft));
+          },
+          settled: async () => undefined,
+        },
+      },
+    },
+  );
+  const run = await runtime.submit(worker, null);
+  expect((await run.result()).status).toBe("completed");
+  const doors = [
+    "agent",
+    "step",
+    "branch",
+    "chat layer",
+    "function layer",
+    "gate",
+    "tool",
+    "observer",
+  ].toSorted();
+  expect([...refused.keys()].toSorted()).toEqual(doors);
+  for (const faults of refused.values())
+    expect(faults).toEqual([...forged, ends].map(() => "invalid_argument"));
+  const log = await events(run.runId);
+  expect(log.filter(({ type }) => type === "run_end")).toHaveLength(1);
+  expect(log.at(-1)?.type).toBe("run_end");
+  for (const type of ["approval_decision", "budget_top_up", "agent_end", "made_up"])
+    expect(log.filter((event) => event.type === type)).toEqual([]);
+  expect(log.filter(({ type }) => type === "architecture_event")).toHaveLength(doors.length);
+});
+
+it("an invocation's end is told with its turn, and with no other's", async () => {
+  const { runtime, events } = await setUp();
+  const taken: Turn[] = [];
+  const noTurns = [null, undefined, "t0", 7] as unknown as readonly Turn[];
+  const worker = agent("worker", async (ctx) => {
+    const turn = await ctx.turn(({ input }) => ({ input, instructions: "", tools: [] }));
+    for (const other of [...taken, { ...turn }, ...noTurns])
+      expect(() => ctx.tell(ends, other)).toThrow(/^agent_end is told by the agent itself/u);
+    taken.push(turn);
+    expect(() => ctx.tell(runEnd as EventDraft as ToldEvent, turn)).toThrow(
+      /^"run_end" is no event that code may tell\. What it may tell: architecture_event, turn_start, /u,
+    );
+    ctx.tell(ends, turn);
+  });
+  for (let time = 0; time < 2; time++) {
+    const run = await runtime.submit(worker, null);
+    expect(await run.result()).toMatchObject({ status: "completed", failure: null });
+    expect((await events(run.runId)).filter(({ type }) => type === "agent_end")).toHaveLength(1);
+  }
+});
+
+it("J10: what a layer tells is JSON", async () => {
+  const { runtime } = await setUp({ unknownPrice: "ignore" });
+  const faults: unknown[] = [];
+  const chat = {
+    process: async (context: { tell: Tell }, next: () => Promise<void>) => {
+      const data = { at: new Date(0) } as never;
+      try {
+        context.tell(eventDraft("architecture_event", { architecture: "own", name: "own.odd", data }));
+      } catch (error) {
+        faults.push(error);
+      }
+      await next();
+    },
+  };
+  const models = { main: scriptedModel(["hello"]) };
+  const worker = agent("worker", async (ctx) => void (await ctx.llm(request)), {
+    models,
+    callPath: { chat },
+  });
+  expect((await (await runtime.submit(worker, null)).result()).status).toBe("completed");
+  expect(faults).toMatchObject([{ code: "not_json" }]);
+});
+
+it.each([
+  [undefined, "undefined"],
+  [null, "null"],
+  ["turn_start", '"turn_start"'],
+])("says what must be told in place of %j, also to an architecture that yields it", async (told, shown) => {
+  const architecture: Architecture = {
+    name: "own",
+    thinks: false,
+    declaredWorkers: () => ({}),
+    run: async function* () {
+      yield told as never;
+    },
+  };
+  const { runtime } = await setUp();
+  const run = await runtime.submit(new Agent({ name: "a", architecture }), "Go.");
+  expect((await run.result()).failure).toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining(
+      `${shown} was told: what code tells, and what an architecture yields, must be an event, { type, data }`,
+    ) as unknown,
+  });
+});

@@ -1,0 +1,180 @@
+import { describe, expect, it } from "vitest";
+import {
+  formatRunId,
+  type Event,
+  type EventType,
+  type Message,
+  type RunId,
+} from "../../../src/kernel/index.ts";
+import { agent, gate, setUp, settle, until } from "../runtime-setup.ts";
+
+function ofTypes<Type extends EventType>(events: readonly Event[], ...types: readonly Type[]) {
+  return events.flatMap((event) =>
+    (types as readonly string[]).includes(event.type) ? [event as Event<Type>] : [],
+  );
+}
+
+describe("what the log tells of a task's life, once however often it is replayed (trap R13)", () => {
+  it("that it waits, for what and until when, and what woke it", async () => {
+    const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
+    const worker = agent("worker", async (ctx) => {
+      await ctx.waitForSignal("go");
+      await ctx.waitForSignal("never", { timeoutMs: 5_000 });
+    });
+    const run = await runtime.submit(worker, null);
+    for (let round = 0; round < 3; round++) {
+      await settle();
+      await clock.advance(200);
+      // Mail that is for nobody: the run is claimed, replayed and dropped again.
+      await run.signal("other");
+    }
+    await run.signal("go");
+    const at = clock.now();
+    await settle();
+    await clock.advance(10_000);
+    await run.result();
+    const lives = ofTypes(await events(run.runId), "task_suspend", "task_wake").map(({ data }) => data);
+    expect(lives).toEqual([
+      { waitsFor: ["signal go"], until: null },
+      { by: "signal go" },
+      { waitsFor: ["signal never"], until: at + 5_000 },
+      { by: "time" },
+    ]);
+  });
+
+  it("what comes before branches, before what they tell, and once however often it is replayed", async () => {
+    const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
+    const turn = (number: number) => ({ type: "turn_start", data: { turn: number } }) as const;
+    const worker = agent("worker", async (ctx) => {
+      ctx.tell(turn(1));
+      await ctx.parallel({
+        idle: async () => "no step",
+        left: async (branch) => {
+          branch.tell(turn(2));
+          await branch.waitForSignal("a");
+          branch.tell(turn(3));
+        },
+        right: (branch) => branch.waitForSignal("b"),
+      });
+      ctx.tell(turn(4));
+      await ctx.parallel({ only: (branch) => branch.waitForSignal("c") });
+    });
+    const run = await runtime.submit(worker, null);
+    for (const name of ["b", "a", "c"]) {
+      await settle();
+      await clock.advance(200);
+      await run.signal(name);
+    }
+    await run.result();
+    const turns = ofTypes(await events(run.runId), "turn_start").map(({ data }) => data.turn);
+    expect(turns).toEqual([1, 2, 3, 4]);
+  });
+
+  it("that branches wait together, and again when one of them has gone on", async () => {
+    const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
+    const worker = agent("worker", async (ctx) => {
+      await ctx.parallel({ left: (b) => b.waitForSignal("a"), right: (b) => b.waitForSignal("b") });
+    });
+    const run = await runtime.submit(worker, null);
+    await settle();
+    await run.signal("a");
+    await settle();
+    await clock.advance(101);
+    // It rests: nobody has the run.
+    expect(await store.leases.claim({ workerId: "other", limit: 1, now: clock.now() })).toEqual([]);
+    await run.signal("b");
+    await run.result();
+    const lives = ofTypes(await events(run.runId), "task_suspend", "task_wake").map(({ data }) => data);
+    expect(lives).toEqual([
+      { waitsFor: ["signal a", "signal b"], until: null },
+      { by: "signal a" },
+      { waitsFor: ["signal b"], until: null },
+      { by: "signal b" },
+    ]);
+  });
+
+  it("that a stop ended its wait", async () => {
+    const { runtime, events } = await setUp();
+    const run = await runtime.submit(
+      agent("worker", async (ctx) => void (await ctx.waitForSignal("go"))),
+      null,
+    );
+    await settle();
+    await run.cancel();
+    await run.result();
+    expect(ofTypes(await events(run.runId), "task_wake").map(({ data }) => data)).toEqual([{ by: "cancel" }]);
+  });
+
+  it("which messages it was given, at its start and by each drain", async () => {
+    const { runtime, store, clock, events } = await setUp({ suspendAfterMs: 100 });
+    const runs: RunId[] = [];
+    const worker = agent("worker", async (ctx, inbox) => {
+      runs.push(ctx.facts.runId);
+      await ctx.waitForSignal("go");
+      await inbox.drain();
+      await ctx.waitForSignal("again");
+      await inbox.drain();
+    });
+    const message = (id: string): Message => ({ id, from: null, to: worker.id, body: null, sentAt: 0 });
+    await store.inbox.deliver(message("m1"));
+    runtime.register(worker);
+    await settle();
+    await store.inbox.deliver(message("m2"));
+    const [runId = formatRunId("none")] = runs;
+    const run = await runtime.find(runId);
+    await run?.signal("go");
+    await settle();
+    await clock.advance(200);
+    await run?.signal("again");
+    await run?.result();
+    expect(ofTypes(await events(runId), "mail_receive").map(({ data }) => data)).toEqual([
+      { messageId: "m1", from: null },
+      { messageId: "m2", from: null },
+    ]);
+    expect(await store.inbox.waiting([worker.id])).toEqual([]);
+  });
+
+  it("that a message was handed back once too often, in the run that did so", async () => {
+    const { runtime, store, clock, events } = await setUp({ runRetry: { maxRetries: 0 } });
+    const runs: RunId[] = [];
+    const worker = agent("worker", async (ctx) => {
+      runs.push(ctx.facts.runId);
+      throw new Error("cannot read it");
+    });
+    await store.inbox.deliver({ id: "m1", from: null, to: worker.id, body: null, sentAt: 0 });
+    runtime.register(worker);
+    await settle();
+    await clock.advance(5_000);
+    await until(async () => (await store.inbox.deadLetters(worker.id)).length === 1);
+    await clock.advance(1_000);
+    expect(runs).toHaveLength(3);
+    const told = [];
+    for (const runId of runs)
+      told.push(ofTypes(await events(runId), "mail_dead_letter").map(({ data }) => data));
+    expect(told).toEqual([[], [], [{ messageId: "m1", deliveries: 3 }]]);
+  });
+
+  it("that it failed for good, before its end; never for a cancel (trap O8)", async () => {
+    const { runtime, events, clock } = await setUp({ runRetry: { maxRetries: 1, baseDelayMs: 10 } });
+    const broken = agent("broken", async () => {
+      throw new Error("a bug");
+    });
+    const failed = await runtime.submit(broken, null);
+    await settle();
+    await clock.advance(1_000);
+    expect((await failed.result()).status).toBe("failed");
+    const types = (await events(failed.runId)).map(({ type }) => type);
+    expect(types.slice(-3)).toEqual(["agent_error", "task_end", "run_end"]);
+    expect(types.filter((type) => type === "agent_error")).toHaveLength(1);
+    const never = gate();
+    const stopped = await runtime.submit(
+      agent("stopped", async (ctx) => ctx.step("hangs", async () => (await never.promise, null))),
+      null,
+    );
+    await settle();
+    await stopped.cancel();
+    never.resolve();
+    await stopped.result();
+    expect(ofTypes(await events(stopped.runId), "agent_error")).toEqual([]);
+  });
+});

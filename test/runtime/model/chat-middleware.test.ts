@@ -1,0 +1,319 @@
+import { expect, it } from "vitest";
+import {
+  MiddlewareTermination,
+  Transcript,
+  userMessage,
+  type Agent,
+  type CallPath,
+  type ChatContext,
+  type Delta,
+  type Event,
+  type GatedCall,
+  type GateVerdict,
+  type LlmRequest,
+  type RunContext,
+  type ToolGate,
+} from "../../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { agent, readAll, setUp, settle, simpleTool, text, typesOf, until } from "../runtime-setup.ts";
+
+const prices = { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) };
+const request: LlmRequest = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 100 };
+const usage = { inputTokens: 10, outputTokens: 5 };
+
+function talker(
+  script: readonly ScriptStep[],
+  callPath: CallPath,
+  code?: (ctx: RunContext) => Promise<string>,
+) {
+  const model = scriptedModel(script);
+  const run = code ?? (async (ctx: RunContext) => JSON.stringify((await ctx.llm(request)).message.content));
+  return { model, worker: agent("talker", run, { models: { main: model }, callPath }) };
+}
+
+it("records what the middleware around a model call left, and runs none of it again (J7)", async () => {
+  const { runtime, open, events, store } = await setUp({ prices, suspendAfterMs: 0 });
+  let processed = 0;
+  const chat = {
+    process: async (context: ChatContext, next: () => Promise<void>) => {
+      processed++;
+      await next();
+      if (context.result !== undefined)
+        context.result = {
+          ...context.result,
+          message: { role: "assistant", content: [{ type: "text", text: "changed" }] },
+        };
+    },
+  };
+  const { model, worker } = talker([{ text: "said", usage }], { chat }, async (ctx) => {
+    const { message } = await ctx.llm(request);
+    await ctx.waitForSignal("go");
+    return JSON.stringify(message.content);
+  });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await runtime.close();
+  const second = await open({ store });
+  second.register(worker);
+  await (await second.find(run.runId))?.signal("go");
+  const { output, turns } = (await (await second.find(run.runId))?.result()) ?? {};
+  expect({ output, turns, processed, calls: model.calls.length }).toEqual({
+    output: JSON.stringify([{ type: "text", text: "changed" }]),
+    turns: 1,
+    processed: 1,
+    calls: 1,
+  });
+  const ended = (await events(run.runId)).find(({ type }) => type === "message_end") as Event<"message_end">;
+  expect(ended.data.message.content).toEqual([{ type: "text", text: "changed" }]);
+});
+
+it("pays for every call a layer makes, each from a reservation of its own (B1, B3, M2)", async () => {
+  const { runtime, events } = await setUp({ prices });
+  const chat = {
+    process: async (_context: ChatContext, next: () => Promise<void>) => {
+      await next();
+      await next();
+    },
+  };
+  const { model, worker } = talker(
+    [
+      { text: "no", usage },
+      { text: "yes", usage },
+    ],
+    { chat },
+  );
+  const run = await runtime.submit(worker, null, { budget: { maxTokens: 400, maxCostUsd: 1 } });
+  const { output, usage: used, costUsd, turns } = await run.result();
+  expect(output).toContain("yes");
+  expect({ used: used.inputTokens + used.outputTokens, costUsd, turns, calls: model.calls.length }).toEqual({
+    used: 30,
+    costUsd: 30e-6,
+    turns: 1,
+    calls: 2,
+  });
+  expect(typesOf(await events(run.runId)).filter((type) => type === "message_end")).toHaveLength(1);
+});
+
+it("pays nothing for an answer a layer gives itself, and shows it to watchers in one piece", async () => {
+  const { runtime, store } = await setUp({ prices });
+  const chat = {
+    process: async (context: ChatContext) => {
+      context.result = {
+        message: { role: "assistant", content: [{ type: "text", text: "known" }] },
+        stopReason: "stop",
+        usage: {
+          inputTokens: 9,
+          outputTokens: 9,
+          cacheReadTokens: 0,
+          cacheWriteTokens: 0,
+          reasoningTokens: 0,
+        },
+      };
+    },
+  };
+  const { model, worker } = talker([], { chat });
+  const deltas: Delta[] = [];
+  const putDelta = store.events.putDelta.bind(store.events);
+  store.events.putDelta = (lease, delta) => {
+    deltas.push(delta);
+    putDelta(lease, delta);
+  };
+  const run = await runtime.submit(worker, null, { budget: { maxCostUsd: 0.001 }, streaming: true });
+  const { costUsd, turns, status } = await run.result();
+  expect({ costUsd, turns, status, calls: model.calls.length }).toEqual({
+    costUsd: 0,
+    turns: 0,
+    status: "completed",
+    calls: 0,
+  });
+  expect(deltas).toMatchObject([{ type: "message_update", kind: "text", offset: 0, text: "known" }]);
+});
+
+it("shows watchers what the filters let through, and what they held back at the end", async () => {
+  const { runtime, store } = await setUp({ prices });
+  let held = "";
+  const chat = {
+    process: async (context: ChatContext, next: () => Promise<void>) => {
+      context.filters.push({
+        push: (delta) => {
+          held += delta.text;
+          return [];
+        },
+        flush: () => [{ type: "text_delta", text: held.toUpperCase() }],
+      });
+      await next();
+    },
+  };
+  const { worker } = talker([{ text: "quiet words", usage }], { chat });
+  const shown: Delta[] = [];
+  const putDelta = store.events.putDelta.bind(store.events);
+  store.events.putDelta = (lease, delta) => {
+    shown.push(delta);
+    putDelta(lease, delta);
+  };
+  const run = await runtime.submit(worker, null, { streaming: true });
+  await run.result();
+  expect(shown.map((delta) => ("text" in delta ? delta.text : delta.type))).toEqual(["QUIET WORDS"]);
+});
+
+it("stops the run as guardrail_tripped when a layer terminates it, and keeps what was paid (M3)", async () => {
+  const { runtime } = await setUp({ prices });
+  const chat = {
+    process: async (_context: ChatContext, next: () => Promise<void>) => {
+      await next();
+      throw new MiddlewareTermination("not in this house", { by: "censor" });
+    },
+  };
+  const { worker } = talker([{ text: "rude", usage }], { chat });
+  const { status, costUsd, failure } = await (await runtime.submit(worker, null)).result();
+  expect({ status, costUsd, message: failure?.message }).toEqual({
+    status: "guardrail_tripped",
+    costUsd: 15e-6,
+    message: "not in this house",
+  });
+});
+
+function caller(callPath: CallPath, executed: unknown[], needsApproval = false): Agent {
+  const write = simpleTool({
+    name: "write",
+    needsApproval,
+    execute: async (input) => {
+      executed.push(input);
+      return text(`wrote ${JSON.stringify(input)}`);
+    },
+  });
+  const code = async (ctx: RunContext): Promise<string> => {
+    const said: string[] = [];
+    for (const input of [{ at: 1 }, { at: 2 }]) {
+      const { output } = await ctx.tool({ callId: "same", toolName: "write", input });
+      said.push(output.type === "text" ? output.text : "");
+    }
+    return said.join(" | ");
+  };
+  return agent("caller", code, { tools: [write], callPath });
+}
+
+function gateOf(before: (call: GatedCall) => GateVerdict, after?: ToolGate["after"]): ToolGate {
+  return { before: async (call) => before(call), after: after ?? (async (_call, result) => result) };
+}
+
+it("wraps a tool's body in its middleware, which may change arguments and result", async () => {
+  const { runtime } = await setUp();
+  const executed: unknown[] = [];
+  const path: CallPath = {
+    function: {
+      process: async (context, next) => {
+        context.arguments = { ...context.arguments, by: context.agentName };
+        await next();
+        if (context.result !== undefined)
+          context.result = { ...context.result, output: { type: "text", text: "ok" } };
+      },
+    },
+  };
+  const { output } = await (await runtime.submit(caller(path, executed), null)).result();
+  expect(output).toBe("ok | ok");
+  expect(executed).toEqual([
+    { at: 1, by: "caller" },
+    { at: 2, by: "caller" },
+  ]);
+});
+
+it("judges each call by what the task has called before, denies with a reason and edits (J7)", async () => {
+  const { runtime, events } = await setUp();
+  const executed: unknown[] = [];
+  const gate = gateOf(
+    ({ history, call }) =>
+      history.length === 0
+        ? { decision: "allow", input: { at: 10 } }
+        : { decision: "deny", by: "rule", reason: `${call.toolName} once only` },
+    async (_call, result) => ({ ...result, output: { type: "text", text: "seen" } }),
+  );
+  const run = await runtime.submit(caller({ gate }, executed), null);
+  expect((await run.result()).output).toBe("seen | [denied: write once only]");
+  expect(executed).toEqual([{ at: 10 }]);
+  expect(typesOf(await events(run.runId))).toContain("permission_deny");
+});
+
+it("denies when a gate throws: it fails closed", async () => {
+  const { runtime } = await setUp();
+  const executed: unknown[] = [];
+  const gate = gateOf(() => {
+    throw new Error("broken rules");
+  });
+  const { output } = await (await runtime.submit(caller({ gate }, executed), null)).result();
+  expect(output).toBe("[denied: the gate failed: broken rules] | [denied: the gate failed: broken rules]");
+  expect(executed).toEqual([]);
+});
+
+it("waits for a person over a restart without judging anew, and asks a handler here where one is given", async () => {
+  const { runtime, open, store } = await setUp({ suspendAfterMs: 0 });
+  const executed: unknown[] = [];
+  const remembered: unknown[] = [];
+  let judged = 0;
+  const gate: ToolGate = {
+    ...gateOf(({ call }): GateVerdict => {
+      judged++;
+      const { at } = call.input as { at: number };
+      if (at === 1) return { decision: "ask", by: "rule", reason: "first", input: { at: 11 } };
+      return {
+        decision: "ask",
+        by: "rule",
+        reason: "second",
+        answer: async ({ input }) => ({
+          decision: "approved",
+          input: { ...(input as object), handled: true },
+        }),
+      };
+    }),
+    remember: async ({ facts }) => void remembered.push(facts.userId),
+  };
+  const worker = caller({ gate }, executed);
+  const run = await runtime.submit(worker, null, { userId: "ada" });
+  await until(async () => typesOf(await readAll(store, run.runId)).includes("approval_request"));
+  await settle();
+  await runtime.close();
+  const second = await open();
+  second.register(worker);
+  const handle = await second.find(run.runId);
+  const asked = (await readAll(store, run.runId)).find(
+    ({ type }) => type === "approval_request",
+  ) as Event<"approval_request">;
+  expect(asked.data).toMatchObject({ input: { at: 11 }, reason: "first" });
+  await handle?.approve(asked.data.approvalId, { decision: "approved", remember: true });
+  expect((await handle?.result())?.output).toBe('wrote {"at":11} | wrote {"at":2,"handled":true}');
+  // Each call once, and once more the arguments that were edited.
+  expect({ judged, remembered }).toEqual({ judged: 3, remembered: ["ada"] });
+});
+
+it("shows an agent's events to its observer once each, and gives the result out after it is through (R13)", async () => {
+  const { runtime, open } = await setUp({ suspendAfterMs: 0 });
+  const seen: string[] = [];
+  let through = false;
+  const observer = {
+    observe: (event: Event) => void seen.push(event.type),
+    settled: async () => {
+      await settle();
+      through = seen.includes("run_end");
+    },
+  };
+  const worker = agent(
+    "watched",
+    async (ctx) => {
+      await ctx.step("one", async () => 1);
+      await ctx.waitForSignal("go");
+      return "done";
+    },
+    { callPath: { observer } },
+  );
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await runtime.close();
+  const second = await open();
+  second.register(worker);
+  const handle = await second.find(run.runId);
+  await handle?.signal("go");
+  await handle?.result();
+  expect(through).toBe(true);
+  for (const type of ["task_start", "task_end"]) expect(seen.filter((each) => each === type)).toHaveLength(1);
+  expect(seen.filter((type) => type === "run_end")).toHaveLength(1);
+});

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { assistantMessage, type AssistantMessage } from "../../../src/kernel/index.ts";
+import { makeTextWhole } from "../../../src/runtime/model/flatten-text.ts";
+
+test("an answer that came in pieces is kept as one text", () => {
+  const before = heapUsed();
+  const kept: AssistantMessage[] = [];
+  for (let count = 0; count < 300; count++) {
+    const message = assistantMessage(grown(1_000));
+    makeTextWhole(message);
+    kept.push(message);
+  }
+  // In pieces they would take some 16 MB.
+  expect(heapUsed() - before).toBeLessThan(6 * 2 ** 20);
+  expect(kept).toHaveLength(300);
+});
+
+function grown(pieces: number): string {
+  let text = "";
+  for (let piece = 0; piece < pieces; piece++) text += `piece ${piece} `;
+  return text;
+}
+
+function heapUsed(): number {
+  if (globalThis.gc === undefined) throw new Error("this test needs --expose-gc");
+  globalThis.gc();
+  globalThis.gc();
+  return process.memoryUsage().heapUsed;
+}

@@ -1,0 +1,150 @@
+import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import type { Commit, JsonValue, Lease, Store } from "../../../../../src/kernel/index.ts";
+import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
+import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
+import { storeOn } from "../../../../../src/runtime/stores/sqlite/store.ts";
+import { all, createRun, ownRun, stepRecord } from "../../../../../src/testing/store-fixtures.ts";
+import { connect, newPath, openStore, turnsDuring } from "../store-files.ts";
+
+/** A store with its connection at hand, to set what a disk or a file system would. */
+async function setup(): Promise<{ path: string; database: Database; store: Store; lease: Lease }> {
+  const path = await newPath();
+  const database = await Database.open({ path, durability: "normal", busyLimitMs: 100 });
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  return { path, database, store, lease: await ownRun(store) };
+}
+
+const commit = (number: number, value: JsonValue = "x"): Commit => ({
+  number,
+  at: number,
+  steps: [stepRecord(number, value)],
+});
+
+const large = "x".repeat(200_000);
+
+test("a full disk is store_full; nothing acknowledged is lost, and with room again it goes on", async () => {
+  const { path, database, store, lease } = await setup();
+  await store.journal.append(lease, commit(1));
+  const { page_count: pages } = database.get<{ page_count: number }>("PRAGMA page_count") ?? {
+    page_count: 0,
+  };
+  database.exec(`PRAGMA max_page_count = ${pages}`);
+  await expect(store.journal.append(lease, commit(2, large))).rejects.toMatchObject({ code: "store_full" });
+  await expect(store.blobs.put(lease.runId, new Uint8Array(200_000))).rejects.toMatchObject({
+    code: "store_full",
+  });
+  expect((await all(store.journal.read(lease.runId))).length).toBe(2);
+  database.exec("PRAGMA max_page_count = 100000");
+  await store.journal.append(lease, commit(2, large));
+  await store.close();
+  const again = await openStore(path);
+  expect((await all(again.journal.read(lease.runId))).map(({ number }) => number)).toEqual([0, 1, 2]);
+});
+
+test("what does not fit takes nothing down that was written with it", async () => {
+  const { database, store, lease } = await setup();
+  const others = [await ownRun(store, "b"), await ownRun(store, "c")];
+  const { page_count: pages } = database.get<{ page_count: number }>("PRAGMA page_count") ?? {
+    page_count: 0,
+  };
+  database.exec(`PRAGMA max_page_count = ${pages + 4}`);
+  const settled = await Promise.allSettled([
+    ...others.map((other) => store.journal.append(other, commit(1))),
+    store.journal.append(lease, commit(1, large)),
+  ]);
+  expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+  for (const { runId } of others) expect((await all(store.journal.read(runId))).length).toBe(2);
+  expect((await all(store.journal.read(lease.runId))).length).toBe(1);
+});
+
+test("a file that cannot be written is store_read_only; it is read, and written when it can be", async () => {
+  const { database, store, lease } = await setup();
+  database.exec("PRAGMA query_only = 1");
+  await expect(store.journal.append(lease, commit(1))).rejects.toMatchObject({ code: "store_read_only" });
+  await expect(createRun(store, "b")).rejects.toMatchObject({ code: "store_read_only" });
+  expect((await all(store.journal.read(lease.runId))).length).toBe(1);
+  database.exec("PRAGMA query_only = 0");
+  expect(await store.journal.append(lease, commit(1))).toEqual(commit(1));
+});
+
+test("a file locked for too long is store_unavailable, while this process goes on; then it is written", async () => {
+  const { path, store, lease } = await setup();
+  const other = connect(path);
+  other.exec("BEGIN IMMEDIATE");
+  const refused = store.journal.append(lease, commit(1));
+  const turns = turnsDuring(refused);
+  await expect(refused).rejects.toMatchObject({ code: "store_unavailable", retry: "backoff" });
+  expect(await turns).toBeGreaterThan(10);
+  expect((await all(store.journal.read(lease.runId))).length).toBe(1);
+  other.exec("ROLLBACK");
+  expect(await store.journal.append(lease, commit(1))).toEqual(commit(1));
+});
+
+test("a write waits for a lock that is let go, alone or in a group", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const leases = [await ownRun(store), await ownRun(store, "b")];
+  const other = connect(path);
+  const writeLocked = async (...commits: Commit[]): Promise<number> => {
+    other.exec("BEGIN IMMEDIATE");
+    const writing = commits.map((each, index) => store.journal.append(leases[index] as Lease, each));
+    for (let turn = 0; turn < 20; turn++) await setImmediate();
+    other.exec("ROLLBACK");
+    return (await Promise.all(writing)).length;
+  };
+  expect(await writeLocked(commit(1))).toBe(1);
+  expect(await writeLocked(commit(2), commit(1))).toBe(2);
+});
+
+test("a file that is no database is store_corrupt", async () => {
+  const path = await newPath();
+  writeFileSync(path, "this is not a database, though it is long enough to be looked at ".repeat(200));
+  await expect(openStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
+});
+
+test("a damaged file is store_corrupt where the damage is met", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const lease = await ownRun(store);
+  for (let number = 1; number < 50; number++)
+    await store.journal.append(lease, commit(number, "y".repeat(2_000)));
+  await store.close();
+  const size = readFileSync(path).length;
+  const file = openSync(path, "r+");
+  const page = Buffer.alloc(4_096, 0xff);
+  for (let at = 30 * 4_096; at < size; at += 4_096) writeSync(file, page, 0, page.length, at);
+  closeSync(file);
+  const reading = async (): Promise<unknown> => all((await openStore(path)).journal.read(lease.runId));
+  await expect(reading()).rejects.toMatchObject({ code: "store_corrupt" });
+});
+
+test("a path that cannot be used is refused with what to do", async () => {
+  const path = await newPath();
+  const nowhere = join(dirname(path), "nowhere", "store.db");
+  await expect(openStore(nowhere)).rejects.toMatchObject({
+    code: "not_found",
+    message: expect.stringContaining("create it first"),
+  });
+  await expect(openStore(dirname(path))).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(openStore(":memory:")).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+test("a closed store refuses, and closing it again is nothing", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const lease = await ownRun(store);
+  const pending = store.journal.append(lease, commit(1));
+  const tails = Promise.allSettled([all(store.events.tail(lease.runId))]);
+  await Promise.all([store.close(), store.close()]);
+  expect(await pending).toEqual(commit(1));
+  const closed = { code: "closed", message: expect.stringContaining(path) };
+  expect(await tails).toMatchObject([{ status: "rejected", reason: closed }]);
+  await expect(store.journal.append(lease, commit(2))).rejects.toMatchObject(closed);
+  await expect(store.journal.find(lease.runId)).rejects.toMatchObject(closed);
+  const again = await openStore(path);
+  expect((await all(again.journal.read(lease.runId))).length).toBe(2);
+});

@@ -1,0 +1,68 @@
+import { expect, onTestFinished, test } from "vitest";
+import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
+import { migrate } from "../../../../../src/runtime/stores/sqlite/db/migrate.ts";
+import { createRun } from "../../../../../src/testing/store-fixtures.ts";
+import { startProcess } from "../store-process.ts";
+import { connect, newPath, openStore } from "../store-files.ts";
+
+test("a new file gets its tables and says whose they are", async () => {
+  const path = await newPath();
+  await (await openStore(path)).close();
+  const connection = connect(path);
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
+  expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
+  expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+});
+
+test("several processes may open a new file at once", async () => {
+  const path = await newPath();
+  const processes = await Promise.all(["a", "b", "c"].map((name) => startProcess(path, "open", name)));
+  const store = await openStore(path);
+  expect(await createRun(store)).toBe("run_a");
+  for (const each of processes) await each.kill();
+});
+
+test("the file of a newer version is refused with what to do, and left as it is", async () => {
+  const path = await newPath();
+  await (await openStore(path)).close();
+  connect(path).exec("PRAGMA user_version = 999");
+  await expect(openStore(path)).rejects.toMatchObject({
+    code: "version_mismatch",
+    message: expect.stringContaining("update reeve"),
+  });
+  expect(connect(path).prepare("PRAGMA user_version").get()).toEqual({ user_version: 999 });
+});
+
+test("the database of another program is refused and left as it is", async () => {
+  const path = await newPath();
+  connect(path).exec("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')");
+  await expect(openStore(path)).rejects.toMatchObject({ code: "invalid_argument" });
+  expect(connect(path).prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
+});
+
+test.each([1, 2])(
+  "a file of development version %i is refused with what to do, and left as it is",
+  async (version) => {
+    const path = await newPath();
+    const connection = connect(path);
+    connection.exec(`PRAGMA application_id = 0x52656576; PRAGMA user_version = ${version}`);
+    connection.exec("CREATE TABLE commits (id INTEGER PRIMARY KEY, content TEXT)");
+    await expect(openStore(path)).rejects.toMatchObject({
+      code: "version_mismatch",
+      message: expect.stringMatching(/development version of Reeve.+ delete it/),
+    });
+    expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: version });
+    expect(connection.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "commits" }]);
+  },
+);
+
+test("a file of an earlier version gets what is new, and keeps what it holds", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  onTestFinished(() => database.close());
+  const first = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')";
+  const second = "ALTER TABLE notes ADD COLUMN author TEXT";
+  for (const migrations of [[first], [first, second], [first, second]])
+    migrate(database, { applicationId: 7, migrations, unreleased: 4 });
+  expect(database.all("SELECT * FROM notes")).toEqual([{ text: "mine", author: null }]);
+  expect(database.get("PRAGMA user_version")).toEqual({ user_version: 6 });
+});

@@ -1,0 +1,206 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import {
+  formatAgentId,
+  formatRunId,
+  formatTopicId,
+  unnamedSessionId,
+  userMessage,
+  type RunId,
+  type SessionId,
+  type Store,
+} from "../../../../../src/kernel/index.ts";
+import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
+import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
+import { storeOn } from "../../../../../src/runtime/stores/sqlite/store.ts";
+import {
+  agentId,
+  all,
+  createRun,
+  ownRun,
+  rootTask,
+  sessionId,
+  stepRecord,
+  turnStart,
+} from "../../../../../src/testing/store-fixtures.ts";
+import { newPath } from "../store-files.ts";
+
+/** Of one row, or of what the statement itself was given or found. */
+const short = /SCAN (placed|json_each|CONSTANT ROW|sqlite_schema|\(subquery)/;
+/** In the order asked for, and no further than asked for. */
+const bounded = /SCAN sessions USING INDEX sessions_by_age/;
+
+async function doEverything(store: Store): Promise<void> {
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  const topicId = formatTopicId({ type: "news", source: "eu" });
+  const reader = formatAgentId({ name: "reader" });
+  const message = { id: "m", from: agentId, to: reader, body: 1, sentAt: 1 };
+  const entry = {
+    type: "message",
+    id: "e",
+    parentId: null,
+    at: 1,
+    runId,
+    taskId: rootTask,
+    message: userMessage("x"),
+  } as const;
+  await store.journal.append(lease, {
+    number: 1,
+    at: 1,
+    steps: [stepRecord(0, 1)],
+    events: [turnStart(runId, 1)],
+    sessions: [
+      { type: "append", sessionId, agentId, entry, visibility: "hidden" },
+      {
+        type: "append",
+        sessionId,
+        agentId,
+        entry: { ...entry, id: "f", parentId: "e" },
+        visibility: "hidden",
+      },
+      {
+        type: "append",
+        sessionId,
+        agentId,
+        entry: { ...entry, id: "g" },
+        visibility: "hidden",
+        atLeaf: true,
+      },
+      { type: "reveal", sessionId, runId },
+    ],
+    mail: [{ id: "x", runId, from: "a", at: 1, body: { type: "pause" } }],
+    inbox: [
+      { type: "deliver", message },
+      { type: "take", agentId: reader, messageIds: ["m", "none"] },
+      { type: "nack", agentId: reader, messageIds: ["m"] },
+    ],
+    topics: [{ type: "follow", topicId, agentId: reader }],
+    mailThrough: 0,
+  });
+  await store.journal.append(lease, { number: 1, at: 1 });
+  await store.inbox.peek(reader);
+  await store.inbox.waiting([reader]);
+  await store.inbox.find(reader, ["m"]);
+  for (const mail of ["each", "together"] as const) {
+    await store.inbox.next(reader, { mail, now: 1 });
+    await store.inbox.next(reader, { mail, now: 1, runId });
+  }
+  await store.inbox.deadLetters(reader);
+  await store.inbox.deadLetters();
+  await store.inbox.deliver({ ...message, id: "dead" });
+  for (let round = 0; round < store.inbox.settings.maxDeliveries; round++)
+    await store.inbox.nack(reader, ["dead"]);
+  await store.inbox.redeliver(reader);
+  await store.inbox.ack(reader, ["m"]);
+  await store.topics.followers(topicId);
+  await store.mailbox.read(runId);
+  await store.sessions.read(sessionId);
+  await store.sessions.list();
+  await store.sessions.list({ agentId });
+  await store.sessions.list({ agentId, under: sessionId });
+  const later = { ...entry, id: "h", runId: null, taskId: null };
+  const said = {
+    runId,
+    taskId: rootTask,
+    at: 1,
+    parentId: "e",
+    stem: "s",
+    from: 0,
+    messages: [entry.message],
+  };
+  await store.sessions.apply([
+    { type: "append", sessionId, agentId, entry: { ...entry, id: "p" }, visibility: "pending" },
+    { type: "append", sessionId, agentId, entry: later, visibility: "visible" },
+    { type: "reveal", sessionId, runId },
+    { type: "say", sessionId, agentId, said, visibility: "visible" },
+  ]);
+  await store.sessions.apply([{ type: "remove", sessionId, runId }]);
+  await store.leases.check(lease);
+  await store.leases.release(lease, { kind: "suspended", wakeAt: 5 });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9 });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agents: [{ agentId }] });
+  await store.leases.claim({ workerId: "w1", limit: 5, now: 9, agents: [{ agentId, version: "1" }] });
+  await store.leases.dismiss("w1");
+  await store.leases.enlist("w2");
+  await store.leases.claim({ workerId: "w2", limit: 5, now: 9 });
+  await all(store.journal.read(runId));
+  await all(store.events.read(runId, 1));
+  await store.events.verify(runId);
+  const tail = store.events.tail(runId)[Symbol.asyncIterator]();
+  await tail.next();
+  await tail.return?.();
+  const blobId = await store.blobs.put(runId, new Uint8Array(10));
+  await store.blobs.get(runId, blobId);
+  await store.journal.find(runId);
+  await listEverything(store);
+  await store.journal.collect({ endedBefore: 5 });
+  const unnamed = unnamedSessionId(runId);
+  await store.sessions.apply([{ type: "append", sessionId: unnamed, agentId, entry, visibility: "visible" }]);
+  await store.sessions.collect({ unnamedBefore: 9 });
+  await store.sessions.delete(sessionId);
+  await store.journal.delete(runId);
+  await store.sessions.delete(sessionId);
+  await createRun(store, "b");
+}
+
+async function listEverything({ journal }: Store): Promise<void> {
+  const filters = [{}, { sessionId }, { agentId }, { tenantId: null }, { agentId, tenantId: "acme" }];
+  for (const filter of filters) {
+    await journal.list(filter);
+    await journal.list({ ...filter, status: ["pending", "running", "suspended", "completed", "failed"] });
+  }
+}
+
+test("no statement looks at all rows of a table: nothing gets slower by what else is in the file", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const statements = vi.spyOn(database, "statement");
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  await doEverything(store);
+  const sqls = new Set(statements.mock.calls.map(([sql]) => sql));
+  expect(sqls.size).toBeGreaterThan(60);
+  const scans: string[] = [];
+  for (const sql of sqls) {
+    if (/^(PRAGMA|BEGIN|COMMIT|ROLLBACK)/.test(sql)) continue;
+    for (const { detail } of database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)) {
+      if (detail.startsWith("SCAN") && !short.test(detail) && !bounded.test(detail))
+        scans.push(`${detail}: ${sql}`);
+    }
+  }
+  expect(scans).toEqual([]);
+});
+
+test("a sweep of sessions goes by those that nobody named, a page after the last, and writes nothing where all stay", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  const message = {
+    type: "message",
+    parentId: null,
+    at: 1,
+    taskId: rootTask,
+    message: userMessage("hi"),
+  } as const;
+  const runId = formatRunId("r");
+  const say = (to: SessionId, by: RunId | null): Promise<void> =>
+    store.sessions.apply([
+      {
+        type: "append",
+        sessionId: to,
+        agentId,
+        entry: { ...message, id: `by ${by}`, runId: by },
+        visibility: "visible",
+      },
+    ]);
+  await say(sessionId, runId);
+  for (const by of [runId, null]) await say(unnamedSessionId(runId), by);
+  const statements = vi.spyOn(database, "statement");
+  expect(await store.sessions.collect({ unnamedBefore: 9 })).toBe(0);
+  const sqls = statements.mock.calls.map(([sql]) => sql);
+  expect(sqls.filter((sql) => !sql.startsWith("SELECT"))).toEqual([]);
+  const [page = ""] = sqls;
+  const plan = database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${page}`).map(({ detail }) => detail);
+  expect(plan).toEqual([
+    "SEARCH sessions USING COVERING INDEX sessions_unnamed ((updated_at,session_id)>(?,?) AND updated_at<?)",
+  ]);
+});

@@ -1,0 +1,129 @@
+import { expect, test, vi } from "vitest";
+import type { Lease, Store } from "../../../../../src/kernel/index.ts";
+import {
+  all,
+  createRun,
+  ownRun,
+  runEnd,
+  sessionId,
+  stepRecord,
+  turnStart,
+} from "../../../../../src/testing/store-fixtures.ts";
+import { count, newPath, openStore, turnsDuring, until } from "../store-files.ts";
+
+const commits = 3_000;
+/** How many rows the first slice takes; one that takes as long as it may is made neither smaller nor larger. */
+const slice = 64;
+
+/** A long run, with mail and a blob in several pieces, and a short one beside it. */
+async function setup(): Promise<{ path: string; store: Store; long: Lease; short: Lease }> {
+  const path = await newPath();
+  const store = await openStore(path);
+  const long = await ownRun(store, "long");
+  const short = await ownRun(store, "short");
+  const { runId } = long;
+  for (let number = 1; number < commits; number += 100) {
+    const numbers = Array.from({ length: Math.min(100, commits - number) }, (_, index) => number + index);
+    await Promise.all(
+      numbers.map((each) =>
+        store.journal.append(long, {
+          number: each,
+          at: each,
+          steps: [stepRecord(each, "x".repeat(300))],
+          events: [turnStart(runId, each)],
+        }),
+      ),
+    );
+  }
+  await store.journal.append(short, { number: 1, at: 1, events: [turnStart(short.runId, 1)] });
+  await store.mailbox.put({ id: "m", runId, from: "x", at: 1, body: { type: "pause" } });
+  await store.blobs.put(runId, new Uint8Array(1_000_000));
+  return { path, store, long, short };
+}
+
+const left = (path: string): number[] =>
+  ["runs", "commits", "mail", "mail_ids", "blobs", "blob_pieces"].map((table) => count(path, table));
+
+test("a deleted run is gone at once, and what it leaves is freed in slices between which others get their turn", async () => {
+  const { path, store, long, short } = await setup();
+  // A clock by which every slice takes its whole time, so that how many there are is not the machine's to say.
+  let ms = performance.now();
+  using clock = vi.spyOn(performance, "now").mockImplementation(() => ++ms);
+  const deleting = store.journal.delete(long.runId);
+  const turns = turnsDuring(deleting);
+  await until(async () => (await store.journal.find(long.runId)) === undefined, "the run is gone");
+  expect(count(path, "commits")).toBeGreaterThan(commits / 2);
+  await store.journal.append(short, { number: 2, at: 2 });
+  await deleting;
+  expect(clock).toHaveBeenCalled();
+  expect(await turns).toBeGreaterThanOrEqual(Math.floor(commits / slice));
+  expect(left(path)).toEqual([1, 3, 0, 0, 0, 0]);
+  expect((await all(store.journal.read(short.runId))).length).toBe(3);
+  expect(await store.events.verify(short.runId)).toMatchObject({ ok: true, events: 2 });
+}, 60_000);
+
+test("the id of a deleted run may be used again while its rows are freed", async () => {
+  const { store, long } = await setup();
+  const deleting = store.journal.delete(long.runId);
+  await until(async () => (await store.journal.find(long.runId)) === undefined, "the run is gone");
+  await createRun(store, "long");
+  await expect(store.journal.append(long, { number: 1, at: 1 })).rejects.toMatchObject({
+    code: "lease_lost",
+  });
+  const blobId = await store.blobs.put(long.runId, new Uint8Array([1]));
+  await deleting;
+  expect(await store.events.lastSeq(long.runId)).toBe(0);
+  expect(await store.blobs.get(long.runId, blobId)).toEqual(new Uint8Array([1]));
+}, 60_000);
+
+test("what a process did not get to free is freed when the store is opened", async () => {
+  const { path, store, long } = await setup();
+  const deleting = store.journal.delete(long.runId).catch(() => undefined);
+  await until(async () => (await store.journal.find(long.runId)) === undefined, "the run is gone");
+  await store.close();
+  await deleting;
+  expect(count(path, "commits")).toBeGreaterThan(3);
+  const again = await openStore(path);
+  await until(() => left(path).join() === "1,2,0,0,0,0", "the rest is freed");
+  const next = await ownRun(again, "next");
+  await again.journal.append(next, { number: 1, at: 1, events: [turnStart(next.runId, 1)] });
+  expect((await all(again.events.read(next.runId))).length).toBe(2);
+}, 60_000);
+
+test("a deleted session is freed", async () => {
+  const path = await newPath();
+  const { sessions } = await openStore(path);
+  const entries = Array.from({ length: 200 }, (_, index) => ({
+    type: "append",
+    sessionId,
+    agentId: "tester",
+    visibility: "visible",
+    entry: {
+      type: "session_info",
+      id: `e${index}`,
+      parentId: null,
+      at: 1,
+      runId: null,
+      taskId: null,
+      name: "n",
+    },
+  }));
+  await sessions.apply(entries as unknown as Parameters<typeof sessions.apply>[0]);
+  await sessions.delete(sessionId);
+  expect([count(path, "sessions"), count(path, "entries")]).toEqual([0, 0]);
+});
+
+test("many ended runs are collected in slices, between which everyone else gets a turn", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const runs = 500;
+  for (let each = 0; each < runs; each++) {
+    const lease = await ownRun(store, `ended-${each}`);
+    await store.journal.append(lease, { number: 1, at: 5, events: [runEnd(lease.runId, 1)] });
+    await store.leases.release(lease, { kind: "ended" });
+  }
+  const collecting = store.journal.collect({ endedBefore: 6 });
+  expect(await turnsDuring(collecting)).toBeGreaterThan(20);
+  expect(await collecting).toBe(runs);
+  expect(["runs", "commits", "places"].map((table) => count(path, table))).toEqual([0, 0, 0]);
+});

@@ -1,0 +1,135 @@
+import { expect, test } from "vitest";
+import type { RunId, Store } from "../../../../../src/kernel/index.ts";
+import { all, ownRun, runEnd, stepRecord, turnStart } from "../../../../../src/testing/store-fixtures.ts";
+import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
+import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
+import type { CommitRow } from "../../../../../src/runtime/stores/sqlite/rows/commit-rows.ts";
+import { connect, newPath, openStore } from "../store-files.ts";
+
+interface Setup {
+  readonly path: string;
+  readonly store: Store;
+  readonly runId: RunId;
+}
+
+/** Commits 0 to 6, with events 0; 1, 2; none; 3; 4, 5; none; 6. */
+async function setup(auditKey?: string): Promise<Setup> {
+  const path = await newPath();
+  const store = await openStore(path, auditKey === undefined ? {} : { auditKey });
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  const turns = (...seqs: number[]) => seqs.map((seq) => turnStart(runId, seq));
+  await store.journal.append(lease, { number: 1, at: 1, events: turns(1, 2) });
+  await store.journal.append(lease, { number: 2, at: 2, steps: [stepRecord(0, "x")] });
+  await store.journal.append(lease, { number: 3, at: 3, events: turns(3) });
+  await store.journal.append(lease, { number: 4, at: 4, events: turns(4, 5) });
+  await store.journal.append(lease, { number: 5, at: 5, steps: [stepRecord(1, "y")] });
+  await store.journal.append(lease, { number: 6, at: 6, events: [runEnd(runId, 6)] });
+  return { path, store, runId };
+}
+
+async function headOf({ store, runId }: Setup): Promise<string> {
+  const verdict = await store.events.verify(runId);
+  if (!verdict.ok) throw new Error(verdict.problem);
+  return verdict.head;
+}
+
+const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
+  [
+    "an edited event",
+    `UPDATE commits SET body = replace(body, '"turn_start",3', '"turn_start",9') WHERE number = 3`,
+    3,
+  ],
+  ["an edited time", "UPDATE commits SET at = at + 1 WHERE number = 3", 3],
+  ["a removed event", `UPDATE commits SET body = '{"steps":[]}' WHERE number = 3`, 3],
+  ["a removed commit", "DELETE FROM commits WHERE number = 3", 3],
+  ["a removed commit without events", "DELETE FROM commits WHERE number = 2", 3],
+  [
+    "two commits that changed places",
+    `UPDATE commits SET body = (SELECT body FROM commits AS other WHERE other.number = 7 - commits.number)
+     WHERE number IN (3, 4)`,
+    3,
+  ],
+  [
+    "two events that changed places",
+    `UPDATE commits SET body = json_set(body, '$.events[1][1]', 5, '$.events[2][1]', 4) WHERE number = 4`,
+    4,
+  ],
+  ["an edited record", `UPDATE commits SET body = replace(body, '"x"', '"z"') WHERE number = 2`, 3],
+  ["another link", "UPDATE commits SET link = 'made up' WHERE number = 4", 4],
+  ["a body that is not JSON", "UPDATE commits SET body = '{' WHERE number = 4", 4],
+  [
+    "a reference to nothing",
+    `UPDATE commits SET body = '{"events":[["message_end",{},[0]]]}' WHERE number = 3`,
+    3,
+  ],
+];
+
+test.each(edits)("E1: %s is found", async (_name, sql, seq) => {
+  const { path, store, runId } = await setup();
+  connect(path).exec(sql);
+  expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq });
+});
+
+test("E1: a cut tail is found against a head kept elsewhere, and only so", async () => {
+  const it = await setup();
+  const head = await headOf(it);
+  connect(it.path).exec("DELETE FROM commits WHERE number >= 4");
+  expect(await it.store.events.verify(it.runId)).toMatchObject({ ok: true, events: 4 });
+  expect(await it.store.events.verify(it.runId, head)).toMatchObject({ ok: false, seq: 4 });
+});
+
+test("E1: with a key, a chain made anew without it is found", async () => {
+  const [honest, forged] = await Promise.all([setup("secret"), setup("guess")]);
+  const rows = connect(forged.path).prepare("SELECT number, link FROM commits").all();
+  const change = connect(honest.path).prepare("UPDATE commits SET link = ? WHERE number = ?");
+  for (const { number, link } of rows) change.run(link ?? null, number ?? null);
+  expect(await honest.store.events.verify(honest.runId)).toMatchObject({ ok: false, seq: 0 });
+});
+
+test("E1: a keyed chain says so, and verifies with its key alone", async () => {
+  const { path, store, runId } = await setup("secret");
+  expect(await store.events.verify(runId)).toMatchObject({ ok: true, keyed: true, events: 7 });
+  const other = await openStore(path, { auditKey: "another" });
+  expect(await other.events.verify(runId)).toMatchObject({ ok: false, seq: 0 });
+  const unkeyed = await openStore(path);
+  expect(await unkeyed.events.verify(runId)).toMatchObject({ ok: false, seq: 0 });
+});
+
+test("E1: the head of a log of one commit, kept elsewhere, makes no other text of that commit pass", async () => {
+  const path = await newPath();
+  const store = await openStore(path, { auditKey: "secret" });
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  const early = await headOf({ path, store, runId });
+  await store.journal.append(lease, { number: 1, at: 1, events: [turnStart(runId, 1)] });
+  const head = await headOf({ path, store, runId });
+  connect(path)
+    .prepare("UPDATE commits SET body = replace(body, 'hello', 'pay Mallory'), seal = ? WHERE number = 0")
+    .run(early);
+  expect(await store.events.verify(runId, head)).toMatchObject({ ok: false, seq: 0 });
+});
+
+test("E1: an edit that is made to look like an erasure is found, also without a key", async () => {
+  const { path, store, runId } = await setup();
+  const connection = connect(path);
+  const [before, row] = connection
+    .prepare(
+      "SELECT id, number, at, next_event AS nextEvent, link, body, seal FROM commits WHERE number IN (2, 3)",
+    )
+    .all() as unknown as CommitRow[];
+  if (before === undefined || row === undefined) throw new Error("some are missing");
+  const body = row.body.replace('"turn_start",3', '"turn_start",9');
+  const seal = new Chain(sha256, undefined).seal(before.link, { ...row, body });
+  connection.prepare("UPDATE commits SET body = ?, seal = ? WHERE number = 3").run(body, seal);
+  expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq: 3 });
+});
+
+test("a commit that is missing or cannot be read stops those who read the journal", async () => {
+  const { path, store, runId } = await setup();
+  connect(path).exec("UPDATE commits SET body = '{' WHERE number = 4");
+  await expect(all(store.journal.read(runId))).rejects.toMatchObject({ code: "store_corrupt" });
+  expect((await all(store.journal.read(runId, 5))).length).toBe(2);
+  connect(path).exec("DELETE FROM commits WHERE number = 5");
+  await expect(all(store.journal.read(runId, 5))).rejects.toMatchObject({ code: "store_corrupt" });
+});

@@ -1,0 +1,133 @@
+import { expect, it } from "vitest";
+import type { JsonValue, RunContext } from "../../../src/kernel/index.ts";
+import { agent, setUp, settle, until } from "../runtime-setup.ts";
+import { foundRun } from "../find-run.ts";
+
+/** Something that is open for as long as the run is here. */
+function holdOpen(ctx: RunContext, log: string[]): Promise<number> {
+  return ctx.resource(
+    async () => log.push("open"),
+    async () => void log.push("close"),
+  );
+}
+
+it("drops a run that only waits: no code of it runs, its resources are closed, and mail brings it back", async () => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  const log: string[] = [];
+  const worker = agent("worker", async (ctx) => {
+    await holdOpen(ctx, log);
+    try {
+      await ctx.step("paid", async () => log.push("paid"));
+      return (await ctx.waitForSignal("go")) ?? null;
+    } catch (error) {
+      log.push("catch");
+      throw error;
+    } finally {
+      log.push("finally");
+    }
+  });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  expect(log).toEqual(["open", "paid"]);
+  await clock.advance(101);
+  expect(log).toEqual(["open", "paid", "close"]);
+  await run.signal("go", 7);
+  expect((await run.result()).output).toBe(7);
+  expect(log).toEqual(["open", "paid", "close", "open", "finally", "close"]);
+});
+
+it("drops a run that only waits after a race: the loser's call is over once it has been told to stop", async () => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  const log: string[] = [];
+  const worker = agent("worker", async (ctx) => {
+    await holdOpen(ctx, log);
+    await ctx.race<JsonValue>({
+      quick: (branch) => branch.step("quick", async () => 1),
+      slow: (branch) =>
+        branch.step(
+          "slow",
+          ({ signal }) =>
+            new Promise((_resolve, reject) => {
+              signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true });
+            }),
+        ),
+    });
+    return (await ctx.waitForSignal("go")) ?? null;
+  });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await clock.advance(101);
+  expect(log).toEqual(["open", "close"]);
+  await run.signal("go", 7);
+  expect((await run.result()).output).toBe(7);
+});
+
+it("poisons a dropped context: what a stray promise wakes runs into a call that never settles", async () => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  const stray = Promise.withResolvers<void>();
+  let lives = 0;
+  const ran: string[] = [];
+  const worker = agent("worker", async (ctx) => {
+    const life = ++lives;
+    await ctx.parallel({
+      waits: (branch) => branch.waitForSignal("go"),
+      strays: async (branch) => {
+        if (life === 1) await stray.promise;
+        await branch.step("after", async () => ran.push(`life ${life}`));
+        ran.push(`went on ${life}`);
+      },
+    });
+  });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await clock.advance(101);
+  stray.resolve();
+  await settle();
+  expect(ran).toEqual([]);
+  await run.signal("go");
+  await run.result();
+  expect(ran).toEqual(["life 2", "went on 2"]);
+});
+
+it("wakes a sleeper at its time, also on another worker after a restart", async () => {
+  const { runtime, clock, store, open } = await setUp({ suspendAfterMs: 100 });
+  const woken: number[] = [];
+  const sleeper = () =>
+    agent("sleeper", async (ctx) => {
+      const from = await ctx.now();
+      await ctx.sleepUntil(from + 60_000);
+      woken.push(clock.now() - from);
+    });
+  let run = await runtime.submit(sleeper(), null);
+  await settle();
+  await clock.advance(30_000);
+  await runtime.close();
+  await store.leases.dismiss("worker-1");
+  const next = await open();
+  next.register(sleeper());
+  run = await foundRun(next, run);
+  await clock.advance(29_000);
+  expect(woken).toEqual([]);
+  await clock.advance(2_000);
+  await run.result();
+  expect(woken[0]).toBeGreaterThanOrEqual(60_000);
+  expect(woken[0]).toBeLessThan(61_000);
+});
+
+it("does not extend a timeout by a restart", async () => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  const worker = agent(
+    "worker",
+    async (ctx) => (await ctx.waitForSignal("never", { timeoutMs: 1_000 })) ?? "late",
+  );
+  const run = await runtime.submit(worker, null);
+  await settle();
+  await clock.advance(500);
+  await run.signal("other");
+  await settle();
+  await clock.advance(1_000);
+  let output: unknown;
+  void run.result().then((result) => (output = result.output));
+  await until(() => output !== undefined);
+  expect(output).toBe("late");
+});

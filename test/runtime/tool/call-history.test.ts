@@ -1,0 +1,72 @@
+import { expect, it } from "vitest";
+import type { RunContext, ToolGate } from "../../../src/kernel/index.ts";
+import { agent, setUp, settle, simpleTool, text } from "../runtime-setup.ts";
+
+it("shows a gate the same history in every process: calls in the order they were asked for, none that a record hides (J7)", async () => {
+  const { runtime, open } = await setUp({ suspendAfterMs: 0 });
+  const seen: string[] = [];
+  let slow = Promise.withResolvers<void>();
+  const call = (callId: string, toolName = "look") => ({ callId, toolName, input: {} });
+  const look = simpleTool({
+    name: "look",
+    execute: async (_input, { callId }) => {
+      if (callId === "slow") await slow.promise;
+      if (callId === "quick") slow.resolve();
+      return text(callId);
+    },
+  });
+  const outer = simpleTool({
+    name: "outer",
+    execute: async (_input, { ctx }) => {
+      await ctx.tool(call("hidden"));
+      await ctx.tool(call("hidden too"));
+      return text("outer");
+    },
+  });
+  const gate: ToolGate = {
+    before: async ({ call: { callId }, history }) => {
+      seen.push(`${callId}: ${history.map((settled) => settled.call.callId).join(" ")}`);
+      return { decision: "allow" };
+    },
+    after: async (_call, result) => result,
+  };
+  const code = async (ctx: RunContext): Promise<void> => {
+    await ctx.tools([call("slow"), call("quick")]);
+    await ctx.tool(call("outer", "outer"));
+    await ctx.race({ one: (branch) => branch.tool(call("raced")) });
+    const first = Promise.withResolvers<void>();
+    await ctx.parallel({
+      left: async (branch) => {
+        await first.promise;
+        await branch.tool(call("left"));
+      },
+      right: async (branch) => {
+        await branch.tool(call("right"));
+        first.resolve();
+      },
+    });
+    await ctx.waitForSignal("go");
+    await ctx.tool(call("last"));
+  };
+  const worker = agent("worker", code, { tools: [look, outer], callPath: { gate } });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  expect(seen.splice(0)).toEqual([
+    "slow: ",
+    "quick: ",
+    "outer: slow quick",
+    "hidden: slow quick",
+    "hidden too: slow quick hidden",
+    "raced: slow quick outer",
+    "right: slow quick outer",
+    "left: slow quick outer",
+  ]);
+  await runtime.close();
+  slow = Promise.withResolvers<void>();
+  const second = await open();
+  second.register(worker);
+  const found = await second.find(run.runId);
+  await found?.signal("go");
+  await found?.result();
+  expect(seen).toEqual(["last: slow quick outer left right"]);
+});

@@ -1,0 +1,57 @@
+import { expect, it, vi } from "vitest";
+import { openRuntime } from "../../../src/runtime/index.ts";
+import { agent } from "../runtime-setup.ts";
+import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
+
+removeStoresAfterEach();
+
+const worker = agent("worker", async (ctx) => ctx.step("work", async () => "done"));
+
+it.each(twoStores)(
+  "%s: a run that is submitted while its runtime closes is there for the next",
+  async (_name, prepare) => {
+    const open = await prepare();
+    const errors: string[] = [];
+    const one = await openRuntime({ store: await open(), onError: ({ message }) => errors.push(message) });
+    one.register(worker);
+    const submitting = one.submit(worker, null);
+    const closing = one.close();
+    const { runId } = await submitting;
+    await closing;
+    expect(errors).toEqual([]);
+    const two = await openRuntime({ store: await open() });
+    two.register(worker);
+    const run = await two.find(runId);
+    expect((await run?.result())?.output).toBe("done");
+    await two.close();
+  },
+);
+
+it.each(twoStores)(
+  "%s: runs that are submitted at once, more than there is room for, all end",
+  async (_name, prepare) => {
+    const store = await (await prepare())();
+    const runtime = await openRuntime({ store, concurrency: 1 });
+    const runs = await Promise.all(Array.from({ length: 40 }, () => runtime.submit(worker, null)));
+    const results = await Promise.all(runs.map((run) => run.result()));
+    expect(results.every(({ output }) => output === "done")).toBe(true);
+    await runtime.close();
+  },
+);
+
+it("SQLite: a run begins with one write and ends with one", async () => {
+  const [, prepare] = twoStores.find(([name]) => name === "sqlite") ?? [];
+  const open = await prepare?.();
+  const store = await open?.();
+  if (store === undefined) throw new Error("there is no such store");
+  const claim = vi.spyOn(store.leases, "claim");
+  const release = vi.spyOn(store.leases, "release");
+  const runtime = await openRuntime({ store, pollMs: 100_000 });
+  runtime.register(worker);
+  await new Promise((resolve) => setImmediate(resolve));
+  claim.mockClear();
+  await (await runtime.submit(worker, null)).result();
+  expect(claim).not.toHaveBeenCalled();
+  expect(release).not.toHaveBeenCalled();
+  await runtime.close();
+});

@@ -1,0 +1,86 @@
+import { expect, it } from "vitest";
+import { Fault, userMessage, type Store } from "../../../src/kernel/index.ts";
+import { memoryStore, openRuntime, sha256 } from "../../../src/runtime/index.ts";
+import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
+import { agent, settle, until } from "../runtime-setup.ts";
+import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
+
+removeStoresAfterEach();
+
+it("hands a run back after its store failed, and goes on with it from what is stored (G2)", async () => {
+  const clock = new FakeClock();
+  const real = memoryStore({ hash: sha256 });
+  let failures = 1;
+  const store: Store = {
+    ...real,
+    journal: {
+      create: (run, first) => real.journal.create(run, first),
+      find: (runId) => real.journal.find(runId),
+      list: (query) => real.journal.list(query),
+      read: (runId, from) => real.journal.read(runId, from),
+      delete: (runId) => real.journal.delete(runId),
+      collect: (options) => real.journal.collect(options),
+      append: async (lease, commit) => {
+        if (commit.number === 3 && failures-- > 0) throw new Fault("store_unavailable", "locked");
+        return real.journal.append(lease, commit);
+      },
+    },
+  };
+  const errors: string[] = [];
+  const runtime = await openRuntime({
+    store,
+    clock,
+    ids: sequentialIds(),
+    onError: ({ code }) => errors.push(code),
+  });
+  const done: string[] = [];
+  const worker = agent("worker", async (ctx) => {
+    for (const name of ["a", "b", "c"]) await ctx.step(name, async () => done.push(name));
+    return "done";
+  });
+  const run = await runtime.submit(worker, null);
+  await settle();
+  expect(errors).toEqual(["store_unavailable"]);
+  await clock.advance(2_000);
+  expect((await run.result()).output).toBe("done");
+  expect(done.filter((name) => name === "a")).toHaveLength(1);
+});
+
+const loose = { type: "append", visibility: "visible" } as const;
+
+it.each(twoStores)(
+  "%s: fails a run whose commit is refused for what is in it, and does not try for ever",
+  async (_name, prepare) => {
+    const clock = new FakeClock();
+    const open = await prepare();
+    const errors: string[] = [];
+    const runtime = await openRuntime({
+      store: await open(),
+      clock,
+      onError: ({ code }) => errors.push(code),
+    });
+    let isFixed = false;
+    let began = 0;
+    const writer = agent("writer", async (ctx) => {
+      began++;
+      const { facts, taskId, agentId } = ctx;
+      const { runId, sessionId } = facts;
+      const base = { id: "e1", parentId: isFixed ? null : "nowhere", at: 1, runId, taskId };
+      const entry = { type: "message", ...base, message: userMessage("hi") } as const;
+      ctx.report({ sessions: [{ ...loose, sessionId, agentId, entry }] });
+      return "done";
+    });
+    const run = await runtime.submit(writer, null);
+    await until(async () => {
+      await clock.advance(100);
+      return (await runtime.list()).runs.every(({ endedAt }) => endedAt !== null);
+    });
+    const { status, failure } = await run.result();
+    expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "not_found" });
+    expect({ began, errors }).toEqual({ began: 1, errors: ["not_found"] });
+    isFixed = true;
+    await run.resume();
+    expect((await run.result()).output).toBe("done");
+    await runtime.close();
+  },
+);

@@ -1,0 +1,347 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Agent } from "../../../src/agents/index.ts";
+import type { AskOutcome, JsonValue, Message, RunId, Store } from "../../../src/kernel/index.ts";
+import { openRuntime, type RuntimeOptions } from "../../../src/runtime/index.ts";
+import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
+import { agent, gate, settle, setUp, until, type Bench } from "../runtime-setup.ts";
+import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
+
+removeStoresAfterEach();
+
+/** Answers what it is asked, but for poison, and notes each call. */
+function clerkOf(calls: string[]): Agent {
+  const reply = ({ messages }: { readonly messages: readonly unknown[] }) => {
+    const text = JSON.stringify(messages.at(-1));
+    const name = ["poison", "one", "three"].find((word) => text.includes(word)) ?? "other";
+    calls.push(name);
+    return name === "poison"
+      ? { error: Object.assign(new Error("bad request"), { statusCode: 400 }) }
+      : `answer to ${name}`;
+  };
+  return new Agent({ name: "clerk", model: scriptedModel(Array.from({ length: 60 }, () => reply)) });
+}
+
+function senderOf(to: Pick<Agent, "id">, name = "sender") {
+  return agent(name, async (ctx) => {
+    for (const body of ctx.input as JsonValue[]) await ctx.send(to.id, body);
+  });
+}
+
+function message(to: Pick<Agent, "id">, id: string, sender = id): Message {
+  const from = agent(sender, async () => undefined).id;
+  return { id, from, to: to.id, body: id, sentAt: 0 };
+}
+
+const noRetry: RuntimeOptions = { runRetry: { maxRetries: 0 }, unknownPrice: "ignore" };
+
+/** From one hand-back to the next, until it is a dead letter. */
+async function wearOut({ clock }: Pick<Bench, "clock">): Promise<void> {
+  for (let round = 0; round < 6; round++) {
+    await settle();
+    await clock.advance(300_000);
+  }
+}
+
+describe("one bad message is its own sender's trouble", () => {
+  it("whoever asked beside it is answered, and each is paid once", async () => {
+    const { runtime } = await setUp(noRetry);
+    const calls: string[] = [];
+    const clerk = clerkOf(calls);
+    const asker = agent("asker", async (ctx) => {
+      const ask = (body: string) => (branch: typeof ctx) => branch.ask(clerk.id, body);
+      return (await ctx.parallel({
+        a: ask("one"),
+        b: ask("poison"),
+        c: ask("three"),
+      })) as unknown as JsonValue;
+    });
+    const run = await runtime.submit(asker, null);
+    await settle();
+    runtime.register(clerk);
+    const output = (await run.result()).output as unknown as Record<string, AskOutcome>;
+    expect(output).toMatchObject({
+      a: { kind: "replied", body: "answer to one" },
+      b: { kind: "target_failed", failure: { message: "bad request" } },
+      c: { kind: "replied", body: "answer to three" },
+    });
+    expect(calls.toSorted()).toEqual(["one", "poison", "three"]);
+  });
+
+  it("what was sent beside it is done once, in order, and it alone is a dead letter", async () => {
+    const bench = await setUp(noRetry);
+    const { runtime } = bench;
+    const calls: string[] = [];
+    const clerk = clerkOf(calls);
+    await (await runtime.submit(senderOf(clerk), ["one", "poison", "three"])).result();
+    runtime.register(clerk);
+    await wearOut(bench);
+    expect(calls).toEqual(["one", "poison", "poison", "poison", "three"]);
+    expect(await runtime.deadLetters()).toMatchObject([{ message: { body: "poison" }, deliveries: 3 }]);
+  });
+
+  it("other senders do not wait for it", async () => {
+    const { runtime } = await setUp(noRetry);
+    const calls: string[] = [];
+    const clerk = clerkOf(calls);
+    await (await runtime.submit(senderOf(clerk, "ann"), ["poison"])).result();
+    await (await runtime.submit(senderOf(clerk, "bob"), ["one"])).result();
+    runtime.register(clerk);
+    await until(() => calls.length === 2);
+    await settle();
+    expect(calls).toEqual(["poison", "one"]);
+  });
+
+  it("nor does another run of the same sender", async () => {
+    const { runtime } = await setUp(noRetry);
+    const calls: string[] = [];
+    const clerk = clerkOf(calls);
+    const sender = senderOf(clerk);
+    await (await runtime.submit(sender, ["poison"])).result();
+    await (await runtime.submit(sender, ["one"])).result();
+    runtime.register(clerk);
+    await until(() => calls.length === 2);
+    await settle();
+    expect(calls).toEqual(["poison", "one"]);
+  });
+});
+
+it("a message that waits for a person keeps no other from being answered", async () => {
+  const { runtime } = await setUp();
+  const waits: RunId[] = [];
+  const clerk = agent("clerk", async (ctx, inbox) => {
+    for (const each of inbox.messages) {
+      if (each.body === "hard") {
+        waits.push(ctx.facts.runId);
+        await ctx.waitForSignal("person");
+      }
+      await ctx.reply(each, `answer to ${JSON.stringify(each.body)}`);
+    }
+  });
+  const asker = (name: string) =>
+    agent(name, async (ctx) => (await ctx.ask(clerk.id, ctx.input)) as unknown as JsonValue);
+  runtime.register(clerk);
+  const hard = await runtime.submit(asker("ada"), "hard");
+  await until(() => waits.length === 1);
+  const easy = await runtime.submit(asker("bob"), "easy");
+  expect((await easy.result()).output).toMatchObject({ kind: "replied", body: 'answer to "easy"' });
+  const [waiting] = waits;
+  await (await runtime.find(waiting as RunId))?.signal("person");
+  expect((await hard.result()).output).toMatchObject({ kind: "replied", body: 'answer to "hard"' });
+});
+
+it("what one agent asks in parallel is worked on side by side", async () => {
+  const { runtime } = await setUp();
+  const both = gate();
+  let atWork = 0;
+  const clerk = agent("clerk", async (ctx, inbox) => {
+    const [first] = inbox.messages as [Message];
+    if (++atWork === 2) both.resolve();
+    await both.promise;
+    await ctx.reply(first, inbox.messages.length);
+  });
+  const asker = agent("asker", async (ctx) => {
+    const asks = { a: clerk.id, b: clerk.id };
+    const { a, b } = await ctx.parallel({
+      a: (branch) => branch.ask(asks.a, "x"),
+      b: (branch) => branch.ask(asks.b, "y"),
+    });
+    return [a.kind, b.kind];
+  });
+  runtime.register(clerk);
+  expect((await (await runtime.submit(asker, null)).result()).output).toEqual(["replied", "replied"]);
+});
+
+it("together, one run at a time has all that wait", async () => {
+  const { runtime, store } = await setUp();
+  const go = gate();
+  const seen: unknown[][] = [];
+  const reader = agent(
+    "reader",
+    async (_ctx, inbox) => {
+      seen.push(inbox.messages.map(({ body }) => body));
+      await go.promise;
+    },
+    { mail: "together" },
+  );
+  for (const id of ["a", "b"]) await store.inbox.deliver(message(reader, id));
+  runtime.register(reader);
+  await until(() => seen.length === 1);
+  for (const id of ["c", "d"]) await store.inbox.deliver(message(reader, id));
+  await settle();
+  expect(seen).toEqual([["a", "b"]]);
+  go.resolve();
+  await until(() => seen.length === 2);
+  expect(seen[1]).toEqual(["c", "d"]);
+});
+
+describe("in whose name a message is worked on", () => {
+  const facts = async (mail: "each" | "together", users: readonly (string | undefined)[]) => {
+    const { runtime } = await setUp();
+    const seen: unknown[] = [];
+    const clerk = agent(
+      "clerk",
+      async (ctx) => {
+        const { userId, metadata } = ctx.facts;
+        seen.push({ userId, tenantId: ctx.meta.tenantId, metadata });
+      },
+      { mail },
+    );
+    const sender = senderOf(clerk);
+    for (const userId of users) {
+      const named = userId === undefined ? {} : { userId };
+      const more = { tenantId: "acme", metadata: { channel: "web" }, ...named };
+      await (await runtime.submit(sender, ["x"], more)).result();
+    }
+    runtime.register(clerk);
+    await until(() => seen.length === (mail === "each" ? users.length : 1));
+    return seen;
+  };
+  const shared = { tenantId: "acme", metadata: { channel: "web" } };
+
+  it("the sender's", async () => {
+    expect(await facts("each", ["ada", "bob"])).toEqual([
+      { userId: "ada", ...shared },
+      { userId: "bob", ...shared },
+    ]);
+  });
+
+  it("that of all senders, where several are worked on together; what they do not share is nobody's", async () => {
+    expect(await facts("together", ["ada", "ada"])).toEqual([{ userId: "ada", ...shared }]);
+    expect(await facts("together", ["ada", undefined])).toEqual([{ userId: null, ...shared }]);
+  });
+});
+
+describe("what was handed back", () => {
+  it("is tried again after a time that grows", async () => {
+    const { runtime, store, clock } = await setUp(noRetry);
+    const tried: number[] = [];
+    const from = clock.now();
+    const broken = agent("broken", async () => {
+      tried.push(clock.now() - from);
+      throw new Error("broken");
+    });
+    runtime.register(broken);
+    await store.inbox.deliver(message(broken, "m"));
+    for (let second = 0; second < 10; second++) {
+      await settle();
+      await clock.advance(1_000);
+    }
+    expect(tried).toEqual([0, 1_000, 5_000]);
+    expect(await runtime.deadLetters(broken.id)).toMatchObject([{ message: { id: "m" }, deliveries: 3 }]);
+  });
+
+  it("is tried again when it is redelivered, as often as before", async () => {
+    const bench = await setUp(noRetry);
+    const { runtime, store } = bench;
+    let isFixed = false;
+    const done: unknown[] = [];
+    let tries = 0;
+    const broken = agent("broken", async (_ctx, inbox) => {
+      tries++;
+      if (!isFixed) throw new Error("wrong key");
+      done.push(...inbox.messages.map(({ body }) => body));
+    });
+    runtime.register(broken);
+    for (const id of ["a", "b", "c"]) await store.inbox.deliver(message(broken, id));
+    await wearOut(bench);
+    expect(tries).toBe(9);
+    expect(await runtime.redeliver(broken.id, ["b"])).toBe(1);
+    await wearOut(bench);
+    expect(tries).toBe(12);
+    expect((await runtime.deadLetters(broken.id)).map((each) => each.message.id).toSorted()).toEqual([
+      "a",
+      "b",
+      "c",
+    ]);
+    isFixed = true;
+    expect(await runtime.redeliver(broken.id)).toBe(3);
+    await until(() => done.length === 3);
+    await settle();
+    expect(await runtime.deadLetters()).toEqual([]);
+    expect(await store.inbox.peek(broken.id)).toEqual([]);
+  });
+
+  it("is the run's again that is resumed, also as a dead letter: no other is started for it", async () => {
+    const bench = await setUp(noRetry);
+    const { runtime, store, events } = bench;
+    let isFixed = false;
+    const runs: RunId[] = [];
+    const broken = agent("broken", async (ctx) => {
+      runs.push(ctx.facts.runId);
+      if (!isFixed) throw new Error("broken");
+    });
+    runtime.register(broken);
+    await store.inbox.deliver(message(broken, "m"));
+    await wearOut(bench);
+    const [dead] = await runtime.deadLetters();
+    expect(dead?.runId).toBe(runs.at(-1));
+    const run = await runtime.find(dead?.runId as RunId);
+    await run?.resume();
+    await until(async () => (await runtime.deadLetters())[0]?.deliveries === 4);
+    const told = (await events(dead?.runId as RunId)).filter(({ type }) => type === "mail_dead_letter");
+    expect(told.map(({ data }) => data)).toEqual([
+      { messageId: "m", deliveries: 3 },
+      { messageId: "m", deliveries: 4 },
+    ]);
+    isFixed = true;
+    await run?.resume();
+    await until(async () => (await runtime.deadLetters()).length === 0);
+    expect((await run?.result())?.status).toBe("completed");
+    await settle();
+    expect(await store.inbox.peek(broken.id)).toEqual([]);
+    expect(runs).toHaveLength(5);
+  });
+
+  it("is not by a fork, which has no messages of its own", async () => {
+    const { runtime, store } = await setUp(noRetry);
+    const runs: RunId[] = [];
+    const worker = agent("worker", async (ctx) => {
+      runs.push(ctx.facts.runId);
+      await ctx.waitForSignal("go");
+      if (runs.indexOf(ctx.facts.runId) > 0) throw new Error("broken");
+    });
+    runtime.register(worker);
+    await store.inbox.deliver(message(worker, "m"));
+    await until(() => runs.length === 1);
+    const origin = await runtime.find(runs[0] as RunId);
+    await settle();
+    const fork = await origin?.fork({ at: 3 });
+    await until(() => runs.length === 2);
+    await fork?.signal("go");
+    expect((await fork?.result())?.status).toBe("failed");
+    expect(await store.inbox.peek(worker.id)).toMatchObject([{ deliveries: 0, runId: origin?.runId }]);
+    await origin?.signal("go");
+    await origin?.result();
+    expect(await store.inbox.peek(worker.id)).toEqual([]);
+  });
+});
+
+it.each(twoStores)("the time it is left alone outlasts the process (%s)", async (_name, prepare) => {
+  const openStore = await prepare();
+  const clock = new FakeClock();
+  const tried: number[] = [];
+  const from = clock.now();
+  const broken = agent("broken", async () => {
+    tried.push(clock.now() - from);
+    if (tried.length < 2) throw new Error("broken");
+  });
+  const open = async (): Promise<{ store: Store; close: () => Promise<void> }> => {
+    const store = await openStore();
+    const runtime = await openRuntime({ ...noRetry, store, clock });
+    runtime.register(broken);
+    return { store, close: () => runtime.close() };
+  };
+  const first = await open();
+  await first.store.inbox.deliver(message(broken, "m"));
+  await until(async () => (await first.store.inbox.peek(broken.id))[0]?.deliveries === 1);
+  await first.close();
+  await clock.advance(400);
+  const second = await open();
+  onTestFinished(second.close);
+  await settle();
+  await clock.advance(599);
+  expect(tried).toEqual([0]);
+  await clock.advance(1);
+  await until(async () => (await second.store.inbox.peek(broken.id)).length === 0);
+  expect(tried).toEqual([0, 1_000]);
+});

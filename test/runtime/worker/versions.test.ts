@@ -1,0 +1,158 @@
+import { expect, it } from "vitest";
+import {
+  formatTaskId,
+  retrySettings,
+  type Agent,
+  type Lease,
+  type LeftRun,
+  type Store,
+} from "../../../src/kernel/index.ts";
+import { newRun } from "../../../src/runtime/worker/inbox-activation.ts";
+import { LocalEngine } from "../../../src/runtime/worker/local-engine.ts";
+import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
+import type { OwnerContext, VersionPolicy } from "../../../src/runtime/process/worker-context.ts";
+import { StoredRunHandle } from "../../../src/runtime/client/run-handle.ts";
+import { RunOwner } from "../../../src/runtime/run/run-owner.ts";
+import { runRetry } from "../../../src/runtime/process/run-retry.ts";
+import { CallTimers } from "../../../src/runtime/process/call-timeouts.ts";
+import { IdleWrites } from "../../../src/runtime/process/idle-flusher.ts";
+import { ContentNames } from "../../../src/runtime/process/content-hashes.ts";
+import { Slots } from "../../../src/runtime/process/task-slots.ts";
+import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
+import { agent, settle } from "../runtime-setup.ts";
+
+interface Hosting {
+  readonly store: Store;
+  readonly clock: FakeClock;
+  readonly policy: VersionPolicy;
+}
+
+function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agent[]) {
+  const claims: string[] = [];
+  const owner: OwnerContext = {
+    store,
+    clock,
+    ids: sequentialIds(name),
+    hash: sha256,
+    random: { next: () => 0.5 },
+    prices: { find: () => null },
+    unknownPrice: "refuse",
+    retry: retrySettings(),
+    runRetry: runRetry(),
+    slots: new Slots(8),
+    callTimers: new CallTimers(clock),
+    idleWrites: new IdleWrites(),
+    contentNames: new ContentNames(sha256),
+    stopGraceMs: 0,
+    suspendAfterMs: 1_000,
+    noteIdle: () => undefined,
+    versionPolicy: policy,
+    onError: () => undefined,
+    agents: new Map(hosted.map((each) => [each.id, each])),
+  };
+  const engine = new LocalEngine({
+    leases: store.leases,
+    clock,
+    workerId: name,
+    concurrency: 8,
+    agents: () =>
+      hosted.map(({ id: agentId, version = null }) => ({ agentId, ...(policy === "pin" && { version }) })),
+    keepAlive: true,
+    pollMs: 100,
+    onError: () => undefined,
+  });
+  store.onChange((runId) => engine.wake(runId));
+  const drive = async (lease: Lease): Promise<LeftRun> => {
+    claims.push(lease.runId);
+    return (await RunOwner.load(owner, lease)).drive();
+  };
+  return { owner, claims, start: () => engine.start({ drive }), stop: () => engine.stop() };
+}
+
+async function setUp(policy: VersionPolicy) {
+  const clock = new FakeClock();
+  const store = memoryStore({ hash: sha256 });
+  const version = (which: string): Agent => agent("clerk", async () => which, { version: which });
+  const hosting = { store, clock, policy };
+  const [old, young] = [worker(hosting, "old", version("1")), worker(hosting, "young", version("2"))];
+  const { record, first } = newRun(old.owner, version("1"), null, {});
+  await store.journal.create(record, first);
+  const handle = new StoredRunHandle({ store, clock, ids: sequentialIds("h"), record });
+  return { clock, old, young, handle };
+}
+
+it("resumes a run of another version where the policy says so (J9)", async () => {
+  const { young, handle } = await setUp("resume");
+  await young.start();
+  expect((await handle.result()).output).toBe("2");
+});
+
+it("leaves a pinned run for a worker of its version (J9)", async () => {
+  const { clock, old, young, handle } = await setUp("pin");
+  await young.start();
+  await settle();
+  await clock.advance(1_000);
+  expect(young.claims).toEqual([]);
+  await old.start();
+  await clock.advance(1_000);
+  expect((await handle.result()).output).toBe("1");
+});
+
+it("fails a run of another version where the policy refuses it (J9)", async () => {
+  const { young, handle } = await setUp("refuse");
+  await young.start();
+  const { status, failure } = await handle.result();
+  expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "version_mismatch" });
+});
+
+/** A run whose root has the same version everywhere, and whose helper waits, in the version of a worker that has left. */
+async function setUpChild(policy: VersionPolicy) {
+  const clock = new FakeClock();
+  const store = memoryStore({ hash: sha256 });
+  const helper = (version: string): Agent =>
+    agent("helper", async (ctx) => ctx.waitForSignal("go").then(() => version), { version });
+  const lead = agent("lead", async (ctx) => {
+    const hired = await ctx.spawn(helper("1").id, null);
+    return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : null;
+  });
+  const hosting = { store, clock, policy };
+  const old = worker(hosting, "old", lead, helper("1"));
+  const { record, first } = newRun(old.owner, lead, null, {});
+  await store.journal.create(record, first);
+  const handle = new StoredRunHandle({ store, clock, ids: sequentialIds("h"), record });
+  await old.start();
+  await settle();
+  await clock.advance(2_000);
+  await old.stop();
+  await handle.signal("go", null, formatTaskId(1));
+  return {
+    clock,
+    handle,
+    again: worker(hosting, "old", lead, helper("1")),
+    young: worker(hosting, "young", lead, helper("2")),
+  };
+}
+
+it("looks at the versions of children as well: one is resumed where the policy says so (J9)", async () => {
+  const { young, handle } = await setUpChild("resume");
+  await young.start();
+  expect((await handle.result()).output).toBe("2");
+});
+
+it("leaves a run with a pinned child for a worker of its version, and claims it no more (J9)", async () => {
+  const { clock, young, again, handle } = await setUpChild("pin");
+  await young.start();
+  await settle();
+  await clock.advance(5_000);
+  expect(young.claims).toHaveLength(1);
+  await again.start();
+  await clock.advance(1_000);
+  expect((await handle.result()).output).toBe("1");
+});
+
+it("fails a run with a child of another version where the policy refuses it (J9)", async () => {
+  const { young, handle } = await setUpChild("refuse");
+  await young.start();
+  const { status, failure } = await handle.result();
+  expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "version_mismatch" });
+});
