@@ -1,3 +1,4 @@
+import type { InvokeOptions } from "./invoke-options.ts";
 import {
   eventDraft,
   executionBudget,
@@ -17,7 +18,6 @@ import {
   type Guardrail,
   type HistoryProvider,
   type HookRegistry,
-  type JsonSchema,
   type JsonValue,
   type Memory,
   type MailMode,
@@ -30,7 +30,6 @@ import {
   type RunResult,
   type Runtime,
   type SpawnBudget,
-  type SubmitOptions,
   type TaskInbox,
   type Telemetry,
   type Tool,
@@ -45,7 +44,8 @@ import type { Summarizer } from "./compaction/summarizer.ts";
 import { composeGate } from "./gate/compose-gate.ts";
 import type { ToolExtension } from "./gate/extension-layer.ts";
 import { withGuardrailModels } from "./guardrails/guarded-run.ts";
-import { invokeIn, type InvocationPlan } from "./invocation.ts";
+import { invokeIn } from "./invocation.ts";
+import type { InvocationPlan } from "./invocation-plan.ts";
 import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { refuseNamesakesBelow } from "./namesakes.ts";
@@ -115,15 +115,6 @@ export interface AgentOptions {
 export interface AgentHome {
   readonly runtime: () => Promise<Runtime>;
   readonly check: SchemaCheck;
-}
-
-export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
-  /** Of the whole run: tightens the deadline. `null`: it does not. */
-  readonly timeoutMs?: number | null;
-  /** Where it is to run; the default runtime unless told. */
-  readonly runtime?: Runtime;
-  /** The answer is to be JSON that fits. */
-  readonly output?: JsonSchema | undefined;
 }
 
 export interface StreamOptions extends InvokeOptions {

@@ -1,4 +1,5 @@
-export { Agent, type AgentHome, type AgentOptions, type InvokeOptions, type StreamOptions } from "./agent.ts";
+export { Agent, type AgentHome, type AgentOptions, type StreamOptions } from "./agent.ts";
+export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";

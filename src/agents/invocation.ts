@@ -1,3 +1,4 @@
+import type { InvocationPlan } from "./invocation-plan.ts";
 import {
   agentSession,
   assistantMessage,
@@ -6,54 +7,26 @@ import {
   jsonText,
   modelFor,
   type AgentSession,
-  type Architecture,
   type Dependencies,
-  type DrainMode,
-  type EphemeralSource,
-  type Guardrail,
   type HistoryKey,
   type HistoryProvider,
   type JsonValue,
-  type PromptSource,
   type RunContext,
   type Transcript,
   type Turn,
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
-import { acceptForm, acceptSchema, fitAnswer, formatOf, type SchemaCheck } from "./answer-format.ts";
+import { acceptForm, acceptSchema, fitAnswer, formatOf } from "./answer-format.ts";
 import { isSilent } from "./architectures/spoken-answer.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
-import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
-import type { PromptWindow } from "./compaction/prompt-window.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
 import { unanswered } from "./said-entries.ts";
-import { heardFromHooks, hookEvent, type StopHook } from "./stop-hook.ts";
+import { heardFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
-import type { ToolSpecs } from "./tool-specs.ts";
 import { historyKey, planTurn } from "./turn-plan.ts";
-
-/** What an agent goes by in each of its invocations. */
-export interface InvocationPlan extends Pick<
-  InvocationParts,
-  "agent" | "memory" | "permissions" | "hooks" | "telemetry" | "auditLog"
-> {
-  readonly steering: DrainMode;
-  readonly followUps: DrainMode;
-  readonly architecture: Architecture;
-  readonly instructions: string | Pick<PromptSource, "build">;
-  readonly maxTurns: number;
-  readonly ephemeral: readonly EphemeralSource[];
-  readonly guardrails: readonly Guardrail[];
-  readonly pipeline: MiddlewarePipeline;
-  readonly stopHooks: readonly StopHook[];
-  readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
-  readonly history: HistoryProvider | undefined;
-  readonly check: SchemaCheck;
-  readonly toolSpecs: ToolSpecs;
-}
 
 /** How often stop hooks may send an invocation on. */
 const maxContinuations = 15;

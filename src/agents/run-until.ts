@@ -10,7 +10,7 @@ import {
   type RunResult,
 } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
-import type { InvokeOptions } from "./agent.ts";
+import type { InvokeOptions } from "./invoke-options.ts";
 import { Bill, type SpentDimension } from "./bill.ts";
 
 /** What `until` is shown after each invocation. */

@@ -10,7 +10,7 @@ import {
 import type { ReadInput } from "./agent-input.ts";
 import { withFormat } from "./answer-format.ts";
 import type { Place } from "./closing.ts";
-import type { InvocationPlan } from "./invocation.ts";
+import type { InvocationPlan } from "./invocation-plan.ts";
 
 const none: readonly never[] = [];
 

@@ -85,7 +85,8 @@ export type { EngineEvents } from "./events/engine-event.ts";
 export type { Engine, LeftRun, RunHost } from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export { sameCaller } from "./run/same-caller.ts";
-export { eraseCommit, type Erasure } from "./stores/erasure.ts";
+export { eraseCommit } from "./stores/erasure.ts";
+export type { Erasure } from "./stores/commit.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./base/error-kind.ts";
 export { chainHead, type ChainLink, chainStart } from "./events/event-chain.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
@@ -114,13 +115,8 @@ export { type Failure, Fault, type FaultOptions } from "./base/fault.ts";
 export type { FlowEvents } from "./events/flow-event.ts";
 export { deepFreeze, type DeepReadonly } from "./base/frozen.ts";
 export type { GuardrailEvents } from "./events/guardrail-event.ts";
-export type {
-  GuardedCall,
-  Guardrail,
-  GuardrailContext,
-  GuardrailDecision,
-  GuardrailStage,
-} from "./agent/guardrail.ts";
+export type { GuardedCall, Guardrail, GuardrailContext } from "./agent/guardrail.ts";
+export type { GuardrailDecision, GuardrailStage } from "./run/guardrail-decision.ts";
 export type { Hash } from "./base/hash.ts";
 export {
   type Headcount,
@@ -187,20 +183,20 @@ export {
   type TaskInbox,
 } from "./stores/inbox.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
-export type { Creation, Journal, RunHistory, RunRecord, SingleFlight, Submission } from "./stores/journal.ts";
+export type { Creation, Journal, RunHistory, SingleFlight, Submission } from "./stores/journal.ts";
+export type { RunRecord } from "./run/run-record.ts";
 export {
   assertJson,
   assertMadeJson,
   canonicalJson,
   copyJson,
   isJson,
-  type JsonObject,
   jsonText,
-  type JsonValue,
   sealJson,
   sealMadeJson,
   setMember,
 } from "./base/json.ts";
+export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export { JsonDigest } from "./base/json-digest.ts";
 export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./stores/lease.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
@@ -298,21 +294,18 @@ export type {
   AskOutcome,
   Branch,
   BranchResults,
-  Interruption,
-  LlmReply,
   LlmRequest,
-  OnParentEnd,
-  OnPause,
   ParallelOptions,
   RunContext,
   SpawnOptions,
   SpawnOutcome,
   StepContext,
   TaskHandle,
-  TaskOutcome,
   TaskReport,
   ToolsOptions,
 } from "./agent/run-context.ts";
+export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
+export type { LlmReply } from "./messages/llm-reply.ts";
 export type { RunEvents } from "./events/run-event.ts";
 export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export type { RunHandle } from "./agent/run-handle.ts";
@@ -389,8 +382,10 @@ export type { TaskChange, TaskRecord } from "./run/task.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
 export { assertTold, type ToldEvent, type TurnEvent } from "./events/emittable-event.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./agent/tool-gate.ts";
-export type { ToolCall, ToolHost } from "./agent/tool-host.ts";
-export type { Tool, ToolConcurrency, ToolContext, ToolResult, ToolRisk } from "./agent/tool.ts";
+export type { ToolHost } from "./agent/tool-host.ts";
+export type { ToolCall } from "./messages/tool-call.ts";
+export type { Tool, ToolConcurrency, ToolContext, ToolRisk } from "./agent/tool.ts";
+export type { ToolResult } from "./messages/tool-result.ts";
 export { spendOfTopUp } from "./limits/top-up.ts";
 export type { TopicChange, Topics } from "./stores/topics.ts";
 export { Transcript } from "./messages/transcript.ts";

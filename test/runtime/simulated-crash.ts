@@ -8,7 +8,7 @@ import type {
   Store,
   SubmitOptions,
 } from "../../src/kernel/index.ts";
-import { newRun } from "../../src/runtime/worker/inbox-activation.ts";
+import { newRun } from "../../src/runtime/journal/new-run.ts";
 import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { StoredRunHandle } from "../../src/runtime/client/run-handle.ts";
 import { dyingStore } from "../../src/testing/dying-store.ts";

@@ -17,7 +17,7 @@ import {
   type TaskId,
   type TaskRecord,
 } from "../../src/kernel/index.ts";
-import { newRun } from "../../src/runtime/worker/inbox-activation.ts";
+import { newRun } from "../../src/runtime/journal/new-run.ts";
 import { RunState } from "../../src/runtime/journal/run-state.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
 import { brokenPromises as brokenMoney, same } from "../kernel/limits/money-promises.ts";

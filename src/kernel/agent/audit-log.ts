@@ -1,7 +1,7 @@
 import type { LogVerdict } from "../stores/event-log.ts";
 import type { EventType } from "../events/event.ts";
 import type { RunId, TaskId } from "../base/identity.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json-value.ts";
 
 /** Who did what: one event of a run, read as an act. */
 export interface AuditEntry {

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Event, EventType } from "../events/event.ts";
 import type { ToldEvent } from "../events/emittable-event.ts";
 import type { RunId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { ToolGate } from "./tool-gate.ts";

@@ -8,7 +8,7 @@ import type { UserPart } from "../messages/content.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { HookRegistry } from "./hook-registry.ts";
 import type { DrainMode } from "../run/input-queue.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { Memory } from "./memory.ts";
 import type { Model, ResponseFormat } from "../messages/model.ts";
 import type { Permissions } from "./permissions.ts";
@@ -16,8 +16,10 @@ import type { RunContext, SpawnOptions, SpawnOutcome } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { JsonSchema } from "../base/schema.ts";
 import type { Telemetry } from "./telemetry.ts";
-import type { ToolCall, ToolHost } from "./tool-host.ts";
-import type { Tool, ToolResult } from "./tool.ts";
+import type { ToolHost } from "./tool-host.ts";
+import type { ToolCall } from "../messages/tool-call.ts";
+import type { Tool } from "./tool.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 
 /** F1: true where a layer is not configured and so is not in the call path. Set by the agent, anew for each invocation. */
 export interface FastFlags {

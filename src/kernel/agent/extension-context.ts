@@ -1,6 +1,6 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { SessionId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
 import type { SessionEntry } from "../sessions/session-entry.ts";
 

@@ -1,9 +1,9 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { ToolOutput } from "../messages/content.ts";
 import type { Event, EventType } from "../events/event.ts";
-import type { JsonValue } from "../base/json.ts";
-import type { ToolCall } from "./tool-host.ts";
-import type { ToolResult } from "./tool.ts";
+import type { JsonValue } from "../base/json-value.ts";
+import type { ToolCall } from "../messages/tool-call.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 
 /**
  * The events an extension may answer, with what it is given and what it may return. Handlers run one after another;

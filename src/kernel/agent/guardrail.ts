@@ -1,27 +1,13 @@
+import type { GuardrailDecision } from "../run/guardrail-decision.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { SettledCall } from "./tool-gate.ts";
-import type { ToolCall } from "./tool-host.ts";
-import type { Tool, ToolResult } from "./tool.ts";
-
-export type GuardrailStage = "input" | "tool_call" | "tool_result" | "output";
-
-/**
- * What a guardrail decides. A value: a guardrail that throws is recorded and has decided nothing (S4).
- *
- * | stage | warn | block | halt |
- * |---|---|---|---|
- * | input | noted | refused: the invocation ends as `guardrail_tripped`, nothing is paid | the same |
- * | tool_call | noted | not executed; the model gets an error result with the reason | the run stops |
- * | tool_result | the reason is added to the result | **withheld**: the call happened and stays recorded, the model gets an error result with the reason in its place (trap O6) | the run stops |
- * | output | noted | withheld: `output` is the reason, status `guardrail_tripped` | the same |
- */
-export type GuardrailDecision =
-  | { readonly decision: "allow" }
-  | { readonly decision: "warn" | "block" | "halt"; readonly reason: string };
+import type { ToolCall } from "../messages/tool-call.ts";
+import type { Tool } from "./tool.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 
 type Verdict = GuardrailDecision | Promise<GuardrailDecision>;
 

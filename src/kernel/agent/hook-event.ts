@@ -1,6 +1,6 @@
 import type { DeepReadonly } from "../base/frozen.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { RunStatus } from "../run/run-result.ts";
 import type { StopReason } from "../messages/stop-reason.ts";
 import type { Usage } from "../messages/usage.ts";

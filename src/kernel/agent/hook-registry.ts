@@ -1,6 +1,6 @@
 import type { RunFacts } from "../run/run-facts.ts";
-import type { ToolCall } from "./tool-host.ts";
-import type { ToolResult } from "./tool.ts";
+import type { ToolCall } from "../messages/tool-call.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 
 /** Deny, or say nothing: a hook's silence is not an approval. */
 export type PreToolVerdict = { readonly deny: string } | undefined | void;

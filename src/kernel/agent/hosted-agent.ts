@@ -3,7 +3,7 @@ import type { UserMessage } from "../messages/chat-message.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId } from "../base/identity.ts";
 import type { MailMode, TaskInbox } from "../stores/inbox.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
 import type { RunContext } from "./run-context.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";

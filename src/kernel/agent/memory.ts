@@ -1,4 +1,4 @@
-import type { JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json-value.ts";
 
 /** Whose memory: a hard wall. `userId` `null` is a bucket of its own, never everyone's; so is no `agentId`. */
 export interface MemoryScope {

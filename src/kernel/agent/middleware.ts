@@ -1,11 +1,12 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { ToldEvent } from "../events/emittable-event.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Model, ModelRequest, ModelResponse, ModelStreamPart } from "../messages/model.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunResult } from "../run/run-result.ts";
-import type { Tool, ToolResult } from "./tool.ts";
+import type { Tool } from "./tool.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 
 /**
  * One layer of the onion around an agent's run, a model call or a tool call.

@@ -1,7 +1,7 @@
 import type { AgentId } from "../base/identity.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { ApprovalHandler } from "./tool-gate.ts";
-import type { ToolCall } from "./tool-host.ts";
+import type { ToolCall } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
 
 /** How much is allowed without a rule: `acceptEdits` lets edits of files through, `bypass` lets everything through. */

@@ -1,7 +1,8 @@
+import type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "../run/task-outcome.ts";
+import type { LlmReply } from "../messages/llm-reply.ts";
 import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { CancellationError } from "../errors/cancellation-error.ts";
-import type { AssistantMessage } from "../messages/chat-message.ts";
 import type { Compacted, CompactionStep } from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { ToldEvent, TurnEvent } from "../events/emittable-event.ts";
@@ -11,21 +12,19 @@ import type { RefusalReason, SeatHolder } from "../limits/headcount.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
 import type { DrainMode } from "../run/input-queue.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { ModelRequest } from "../messages/model.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunMeta } from "../run/run-meta.ts";
-import type { RunStatus } from "../run/run-result.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 import type { Standing } from "../limits/run-snapshot.ts";
-import type { StopReason } from "../messages/stop-reason.ts";
-import type { ToolCall } from "./tool-host.ts";
-import type { Tool, ToolResult } from "./tool.ts";
+import type { ToolCall } from "../messages/tool-call.ts";
+import type { Tool } from "./tool.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 import type { Transcript } from "../messages/transcript.ts";
 import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
-import type { Usage } from "../messages/usage.ts";
 
 /** J4: the digest covers `transcript` and `role`; the rest is sent and not journaled. */
 export interface LlmRequest extends Omit<ModelRequest, "messages"> {
@@ -36,19 +35,6 @@ export interface LlmRequest extends Omit<ModelRequest, "messages"> {
   /** Which of the agent's models; absent: the main one. */
   readonly role?: string;
 }
-
-export interface LlmReply {
-  readonly message: AssistantMessage;
-  readonly stopReason: StopReason;
-  readonly usage: Usage;
-  readonly model: { readonly provider: string; readonly modelId: string };
-}
-
-/** What becomes of a child when its parent ends first. */
-export type OnParentEnd = "wait" | "cancel" | "detach";
-
-/** H5: `suspend` waits to be recalled; `return-partial` ends with what there is. */
-export type OnPause = "suspend" | "return-partial";
 
 export interface SpawnOptions {
   readonly priority?: Priority;
@@ -83,13 +69,6 @@ export type SpawnOutcome =
   | { readonly kind: "spawned"; readonly handle: TaskHandle }
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] };
 
-/** An early end that the agent decided on itself. */
-export interface Interruption {
-  readonly status: Extract<RunStatus, "max_turns" | "guardrail_tripped" | "failed">;
-  /** In the architecture's own words. */
-  readonly reason: string;
-}
-
 /** What is to be said of a task, however it ends. */
 export interface TaskReport {
   /** What there is of an answer so far, or who says it when asked: kept when the task is stopped or fails (B5). */
@@ -108,14 +87,6 @@ export interface TaskReport {
    * of the code runs on then.
    */
   readonly abandoned?: (stop: CancellationError) => void;
-}
-
-export interface TaskOutcome {
-  readonly status: "completed" | "failed" | "cancelled" | "paused";
-  readonly output: JsonValue;
-  readonly failure: Failure | null;
-  readonly interruption?: Interruption;
-  readonly metadata?: JsonObject;
 }
 
 /** `timed_out`: the target is alive; never a failure of it. */

@@ -3,7 +3,7 @@ import type { Delta } from "../messages/delta.ts";
 import type { Event } from "../events/event.ts";
 import type { TailOptions } from "../stores/event-log.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunResult } from "../run/run-result.ts";

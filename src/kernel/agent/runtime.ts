@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
 import type { Delivery } from "../stores/inbox.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";

@@ -1,11 +1,12 @@
 import type { ApprovalDecision, ApprovalRequest } from "../run/approval.ts";
 import type { ToldEvent } from "../events/emittable-event.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { ToolCall } from "./tool-host.ts";
-import type { Tool, ToolResult } from "./tool.ts";
+import type { ToolCall } from "../messages/tool-call.ts";
+import type { Tool } from "./tool.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 
 /** A call this task has made, with what the model was given for it. */
 export interface SettledCall {

@@ -1,9 +1,7 @@
-import type { ToolCallPart } from "../messages/content.ts";
+import type { ToolCall } from "../messages/tool-call.ts";
 import type { ToolSpec } from "../messages/model.ts";
-import type { Tool, ToolResult } from "./tool.ts";
-
-/** A call as the model asked for it. */
-export type ToolCall = Omit<ToolCallPart, "type">;
+import type { Tool } from "./tool.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 
 /**
  * The tools of one agent. Inside a run, `deps.tools` is the journaled front of it: calls go through the gate, the journal

@@ -1,6 +1,6 @@
+import type { ToolResult } from "../messages/tool-result.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { ToolOutput } from "../messages/content.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunMeta } from "../run/run-meta.ts";
@@ -28,18 +28,6 @@ export interface ToolContext {
   readonly progress: (update: JsonValue) => void;
   /** For a body that itself takes journaled steps, scoped under this call (J7). */
   readonly ctx: RunContext;
-}
-
-export interface ToolResult {
-  readonly output: ToolOutput;
-  readonly isError: boolean;
-  /** Kept with the event, not shown to the model. */
-  readonly metadata?: JsonObject;
-  /**
-   * Asks the loop to end without another model call. `true`: it does when every call of the batch asks. `"always"`: whatever else was
-   * called beside it, which is done, but not gone on with.
-   */
-  readonly terminate?: boolean | "always";
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { SessionId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { ToolSpec } from "../messages/model.ts";
 import type { SessionEntry } from "../sessions/session-entry.ts";
 import type { Transcript } from "../messages/transcript.ts";

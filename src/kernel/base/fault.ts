@@ -1,6 +1,6 @@
 import { describeValue } from "./describe-value.ts";
 import { isFaultCode, retryOf, type FaultCode, type Retry, type SubclassCode } from "./fault-code.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json-value.ts";
 import { nearestJson } from "./json-safe-copy.ts";
 import { withoutSecrets } from "./secret-text.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from "./json.ts";
+import type { JsonValue } from "./json-value.ts";
 
 type Scalar = string | number | boolean | null | undefined | ((...args: never[]) => unknown);
 

@@ -1,5 +1,5 @@
 import { describeValue } from "./describe-value.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonValue } from "./json-value.ts";
 
 /** What lies deeper is named, not shown. */
 const deepest = 32;

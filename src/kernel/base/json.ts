@@ -1,14 +1,5 @@
+import type { JsonValue } from "./json-value.ts";
 import { Fault } from "./fault.ts";
-
-export type JsonValue =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly JsonValue[]
-  | { readonly [key: string]: JsonValue };
-
-export type JsonObject = { readonly [key: string]: JsonValue };
 
 /**
  * J10: what is stored is JSON, and comes back as it went in. Refused with `not_json`, naming the path: `undefined`

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json-value.ts";
 
 /** A plain JSON Schema. */
 export type JsonSchema = JsonObject;

@@ -1,5 +1,5 @@
 import { Fault, hasCode } from "../base/fault.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json-value.ts";
 
 /** What ran out. `agents` is the headcount; the others are a task's or its ancestors' execution budget. */
 export type BudgetDimension = "tokens" | "costUsd" | "turns" | "agents";

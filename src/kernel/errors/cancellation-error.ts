@@ -1,5 +1,5 @@
 import { Fault, hasCode } from "../base/fault.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 
 /** Why a run was told to stop: by someone, or by its deadline (B5). The two end in different statuses. */
 export type CancellationStatus = "cancelled" | "deadline_exceeded";

@@ -1,5 +1,5 @@
 import { Fault, hasCode } from "../base/fault.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json-value.ts";
 
 export interface TerminationOptions {
   /** The middleware or guardrail that stopped the run. */

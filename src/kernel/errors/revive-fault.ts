@@ -2,7 +2,7 @@ import { BudgetExhaustedError, type BudgetDimension } from "./budget-exhausted-e
 import { CancellationError, type CancellationStatus } from "./cancellation-error.ts";
 import { isFaultCode, type FaultCode } from "../base/fault-code.ts";
 import { causesKept, Fault, type Failure, type FaultOptions } from "../base/fault.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json-value.ts";
 import { MiddlewareTermination } from "./middleware-termination.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { ErrorKind } from "../base/error-kind.ts";
 import type { Failure } from "../base/fault.ts";
 import type { SessionId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { RunStatus } from "../run/run-result.ts";
 import type { Usage } from "../messages/usage.ts";
 

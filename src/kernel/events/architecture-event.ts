@@ -1,4 +1,4 @@
-import type { JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json-value.ts";
 
 /** What an architecture says of itself: `plan.created`, `debate.converged`, `swarm.handoff`. */
 export interface ArchitectureEvents {

@@ -1,9 +1,9 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { ErrorKind } from "../base/error-kind.ts";
 import type { Failure } from "../base/fault.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { StopReason } from "../messages/stop-reason.ts";
-import type { ToolResult } from "../agent/tool.ts";
+import type { ToolResult } from "../messages/tool-result.ts";
 import type { Usage } from "../messages/usage.ts";
 
 /** What happens while an architecture drives an invocation. Its pieces of text are deltas, not events (E2). */

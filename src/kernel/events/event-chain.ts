@@ -1,5 +1,5 @@
 import type { Hash } from "../base/hash.ts";
-import type { RunRecord } from "../stores/journal.ts";
+import type { RunRecord } from "../run/run-record.ts";
 
 /**
  * What the chain says of one commit of a run. The content is a hash of all that the store keeps of the commit, its events included,

@@ -1,5 +1,5 @@
 import type { Failure } from "../base/fault.ts";
-import type { GuardrailDecision, GuardrailStage } from "../agent/guardrail.ts";
+import type { GuardrailDecision, GuardrailStage } from "../run/guardrail-decision.ts";
 
 export interface GuardrailEvents {
   /** A decision other than allow. */

@@ -1,5 +1,5 @@
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { LostSpend, RunStatus } from "../run/run-result.ts";
 import type { SupervisionJson } from "../limits/supervision.ts";
 import type { Usage } from "../messages/usage.ts";

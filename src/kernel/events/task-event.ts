@@ -1,9 +1,9 @@
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { Failure } from "../base/fault.ts";
 import type { AgentId } from "../base/identity.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Priority } from "../limits/priority.ts";
-import type { Interruption } from "../agent/run-context.ts";
+import type { Interruption } from "../run/task-outcome.ts";
 import type { TaskStatus } from "../run/task-status.ts";
 import type { Usage } from "../messages/usage.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 
 /** What a provider wants back untouched, under its own name: signatures, cache markers, response ids. */
 export type ProviderMetadata = { readonly [provider: string]: JsonObject };

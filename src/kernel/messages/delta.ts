@@ -1,5 +1,5 @@
 import type { RunId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 
 interface DeltaBase {
   readonly runId: RunId;

@@ -1,5 +1,5 @@
 import type { AgentId, RunId, TaskId } from "../base/identity.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 
 /** Where an answer goes: a wait of a task. */
 export interface ReplyAddress {

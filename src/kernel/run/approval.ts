@@ -1,4 +1,4 @@
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 
 /** A question put to a person, durable until answered. `inputDigest` binds the answer to these very arguments. */
 export interface ApprovalRequest {

@@ -1,4 +1,4 @@
-import type { TaskOutcome } from "../agent/run-context.ts";
+import type { TaskOutcome } from "./task-outcome.ts";
 import type { RunStatus } from "./run-result.ts";
 
 /** What an end is called: one status for each way to stop. `null`: it has not ended. */

@@ -1,5 +1,5 @@
 import type { RunId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 
 /**
  * One primitive stands under `join`, `ask`, `sleepUntil`, `waitForSignal` and approvals: a task waits for a name, and someone resolves

@@ -1,5 +1,5 @@
 import type { RunId, SessionId } from "../base/identity.ts";
-import type { JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json-value.ts";
 
 /** Who a run is for: read-only scope that tools and hooks may ask for anywhere inside it (`getRunContext()`). */
 export interface RunFacts {

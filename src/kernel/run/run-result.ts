@@ -1,6 +1,6 @@
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { Failure } from "../base/fault.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { Usage } from "../messages/usage.ts";
 
 /** How an invocation ended. Closed: switch on it. */

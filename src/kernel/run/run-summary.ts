@@ -1,4 +1,4 @@
-import type { RunRecord } from "../stores/journal.ts";
+import type { RunRecord } from "./run-record.ts";
 import type { RunStatus } from "./run-result.ts";
 
 /**

@@ -1,7 +1,8 @@
 import type { Failure } from "../base/fault.ts";
 import type { Hash } from "../base/hash.ts";
 import type { TaskId } from "../base/identity.ts";
-import { assertJson, type JsonValue } from "../base/json.ts";
+import { assertJson } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { StepAddress } from "./step-address.ts";
 
 /** What kind of call a step journals. */

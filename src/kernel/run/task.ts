@@ -1,9 +1,9 @@
 import type { CancellationStatus } from "../errors/cancellation-error.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
-import type { OnParentEnd, OnPause, TaskOutcome } from "../agent/run-context.ts";
+import type { OnParentEnd, OnPause, TaskOutcome } from "./task-outcome.ts";
 import type { StepAddress } from "./step-address.ts";
 import type { SupervisionJson } from "../limits/supervision.ts";
 

@@ -1,6 +1,6 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { RunId, TaskId } from "../base/identity.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { Usage } from "../messages/usage.ts";
 
 /**

@@ -1,7 +1,6 @@
-import type { Erasure } from "./erasure.ts";
 import type { Event } from "../events/event.ts";
 import type { HeadcountCommand } from "../limits/headcount.ts";
-import type { TaskId } from "../base/identity.ts";
+import type { AgentId, TaskId } from "../base/identity.ts";
 import type { InboxChange } from "./inbox.ts";
 import type { LedgerCommand } from "../limits/ledger.ts";
 import type { Mail } from "./mailbox.ts";
@@ -42,4 +41,10 @@ export interface Commit {
   readonly mail?: readonly Mail[];
   readonly inbox?: readonly InboxChange[];
   readonly topics?: readonly TopicChange[];
+}
+
+/** Retention NONE: what this task said and was told is to go; what it did, and its outcome, stays. */
+export interface Erasure {
+  readonly taskId: TaskId;
+  readonly agentId: AgentId;
 }

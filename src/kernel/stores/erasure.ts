@@ -1,19 +1,13 @@
-import type { Commit } from "./commit.ts";
+import type { Commit, Erasure } from "./commit.ts";
 import { erasedEvent, erasedFailure, erasedMessage } from "./erased-event.ts";
-import type { AgentId, TaskId } from "../base/identity.ts";
+import type { TaskId } from "../base/identity.ts";
 import type { InboxChange } from "./inbox.ts";
-import type { JsonObject, JsonValue } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Mail } from "./mailbox.ts";
 import type { Message } from "../messages/message.ts";
-import type { LlmReply } from "../agent/run-context.ts";
+import type { LlmReply } from "../messages/llm-reply.ts";
 import type { StepOutcome, StepRecord } from "../run/step-record.ts";
 import type { TaskChange } from "../run/task.ts";
-
-/** Retention NONE: what this task said and was told is to go; what it did, and its outcome, stays. */
-export interface Erasure {
-  readonly taskId: TaskId;
-  readonly agentId: AgentId;
-}
 
 /** The commit without the words of those tasks; the very same where there are none. Erasing again changes nothing. */
 export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commit {

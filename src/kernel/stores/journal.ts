@@ -1,22 +1,9 @@
+import type { RunRecord } from "../run/run-record.ts";
 import type { Commit } from "./commit.ts";
-import type { AgentId, RunId, SessionId } from "../base/identity.ts";
+import type { RunId } from "../base/identity.ts";
 import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
-import type { Priority } from "../limits/priority.ts";
 import type { RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
-
-/** What is known of a run without reading its commits: whom to schedule, and with which code. */
-export interface RunRecord {
-  readonly runId: RunId;
-  readonly agentId: AgentId;
-  readonly sessionId: SessionId;
-  readonly tenantId: string | null;
-  readonly userId: string | null;
-  readonly priority: Priority;
-  /** The agent's version at the start (J9). */
-  readonly agentVersion: string | null;
-  readonly createdAt: number;
-}
 
 /** A run as it stands. */
 export interface RunHistory {

@@ -1,7 +1,7 @@
 import type { ApprovalDecision } from "../run/approval.ts";
 import type { RunId, TaskId } from "../base/identity.ts";
 import type { InputQueue } from "../run/input-queue.ts";
-import type { JsonValue } from "../base/json.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Message } from "../messages/message.ts";
 import type { Priority } from "../limits/priority.ts";

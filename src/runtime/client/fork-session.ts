@@ -16,7 +16,7 @@ import {
   type StepRecord,
   type Store,
 } from "../../kernel/index.ts";
-import type { TurnRecord } from "../context/turn-step.ts";
+import type { TurnRecord } from "../journal/turn-record.ts";
 
 const root = formatTaskId(0);
 

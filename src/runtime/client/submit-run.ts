@@ -2,7 +2,6 @@ import {
   canonicalJson,
   Fault,
   HistoryRetention,
-  parseRunId,
   sameCaller,
   type Agent,
   type Commit,
@@ -17,12 +16,12 @@ import {
   type SubmitOptions,
   type TaskRecord,
 } from "../../kernel/index.ts";
-import { newRun, type NewRun } from "../worker/inbox-activation.ts";
+import { type NewRun, newRun } from "../journal/new-run.ts";
 import type { OwnerContext, RunTaker } from "../process/worker-context.ts";
 import { unnamed } from "../process/anonymous-user.ts";
 import { RunState } from "../journal/run-state.ts";
-import { callOfApproval } from "../tool/approval.ts";
-import { asksPerson, isCall } from "../journal/wait-names.ts";
+import { callOfApproval } from "../journal/wait-names.ts";
+import { asksPerson, isCall, mailOfSubmission } from "../journal/wait-names.ts";
 
 /**
  * Starts a run, or finds the one that stands under its id, or hands the input to the one that is unfinished in the session (S5). What
@@ -124,17 +123,6 @@ async function rootOf({ journal }: Store, runId: RunId): Promise<TaskRecord | un
 function rootIn({ tasks = [] }: Commit): TaskRecord | undefined {
   for (const change of tasks) if (change.type === "create") return change.task;
   return undefined;
-}
-
-/** The id of the mail that says an input to a run instead of starting the run `runId` with it. */
-export function mailOfSubmission(runId: RunId): string {
-  return `submit ${runId}`;
-}
-
-/** The run that would have been started; `undefined` for a mail that is no submission. */
-export function submittedAs(mailId: string): RunId | undefined {
-  const [, runId] = /^submit (\S+)/.exec(mailId) ?? [];
-  return runId === undefined ? undefined : parseRunId(runId);
 }
 
 function flightOf(

@@ -1,3 +1,4 @@
+import { openStep } from "../task/active-step.ts";
 import type { Branch, StepAddress } from "../../kernel/index.ts";
 import type { InnerContext } from "../task/lazy-scope.ts";
 import type { ScopeSteps } from "../task/step-executor.ts";
@@ -21,7 +22,7 @@ export async function runBranches(
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
   // Else what was told before them would come after what they tell.
   const told = steps.takeTold();
-  if (told.length > 0) steps.runner.open(toldAddress(address), steps.strand, told);
+  if (told.length > 0) openStep(steps.runner, toldAddress(address), steps.strand, told);
   const running = Object.values(branches).map(async (branch, index) => {
     const ctx = contexts[index] as InnerContext;
     try {

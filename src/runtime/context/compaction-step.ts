@@ -9,7 +9,7 @@ import {
 } from "../../kernel/index.ts";
 import type { InnerContext } from "../task/lazy-scope.ts";
 import type { ScopeSteps } from "../task/step-executor.ts";
-import type { StepIdentity } from "../task/task-runner.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
 import { boundMessages } from "../model/token-bound.ts";
 
 /** A stretch of the transcript that was compacted, from one index up to another, or a message that is new. */

@@ -1,3 +1,4 @@
+import type { TurnRecord } from "../journal/turn-record.ts";
 import {
   Fault,
   HistoryRetention,
@@ -22,19 +23,6 @@ import {
 import type { OpenStep } from "../task/active-step.ts";
 import type { ScopeSteps } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
-
-/** A turn as it is recorded. What is large is named by its hash, and held by the first record of the run that names it. */
-export interface TurnRecord {
-  readonly at: number;
-  readonly input: JsonValue;
-  readonly instructions: string;
-  readonly tools: string;
-  readonly sessionId: SessionId | null;
-  readonly leafId: string | null;
-  /** Absent: what the path to the leaf says. */
-  readonly history?: string;
-  readonly contents?: Readonly<Record<string, JsonValue>>;
-}
 
 /** The digest of a turn. Kept with its record, so it holds on to nothing else: a store that keeps values would keep the whole task. */
 class SeenHistory {

@@ -1,5 +1,5 @@
 import { digestOf, Fault, type Hash, type StepRecord } from "../../kernel/index.ts";
-import type { StepIdentity } from "../task/task-runner.ts";
+import type { StepIdentity } from "./step-identity.ts";
 
 /** J4: how what the code does now differs from what is recorded there. */
 export function findDifference(recorded: StepRecord, step: StepIdentity, hash: Hash): Fault | undefined {

@@ -35,7 +35,7 @@ import {
 } from "../../kernel/index.ts";
 import { OpenedSteps } from "./begun-steps.ts";
 import { HeldContents } from "./content-table.ts";
-import type { TurnRecord } from "../context/turn-step.ts";
+import type { TurnRecord } from "./turn-record.ts";
 import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-names.ts";
 
 /** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */

@@ -1,9 +1,11 @@
 import {
-  branchScope,
   type InputQueue,
+  type RunId,
   type StepAddress,
   type StepRecord,
   type TaskId,
+  branchScope,
+  parseRunId,
 } from "../../kernel/index.ts";
 
 /** The names under which tasks wait; `resolve` in the mailbox uses the same. */
@@ -89,4 +91,25 @@ export function resolutionsTaken({
     return value?.kind === "timed_out" ? undefined : { wait: replyWait(address), count: 1 };
   }
   return name.startsWith("signal ") && value?.value !== undefined ? { wait: name, count: 1 } : undefined;
+}
+
+/** The id of the mail that says an input to a run instead of starting the run `runId` with it. */
+export function mailOfSubmission(runId: RunId): string {
+  return `submit ${runId}`;
+}
+
+/** The run that would have been started; `undefined` for a mail that is no submission. */
+export function submittedAs(mailId: string): RunId | undefined {
+  const [, runId] = /^submit (\S+)/.exec(mailId) ?? [];
+  return runId === undefined ? undefined : parseRunId(runId);
+}
+
+/** Task and address of the call that is asked about. */
+export function callOfApproval(approvalId: string): string {
+  return approvalId.slice(0, approvalId.lastIndexOf("/"));
+}
+
+/** The task that waits for the decision. */
+export function taskOfApproval(approvalId: string): string {
+  return approvalId.slice(0, approvalId.indexOf("/"));
 }

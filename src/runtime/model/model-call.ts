@@ -18,7 +18,8 @@ import { readSources } from "./ephemeral-messages.ts";
 import { Asking, Attempts, type Answer, type Outgoing } from "./model-attempts.ts";
 import type { OpenStep } from "../task/active-step.ts";
 import type { Done } from "../task/step-result.ts";
-import type { StepIdentity, TaskRunner } from "../task/task-runner.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
 import { boundMessages } from "./token-bound.ts";
 
 export type { SentPrefix } from "./reservation.ts";

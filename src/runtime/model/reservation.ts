@@ -1,5 +1,5 @@
+import { exhausted } from "../task/budget-stop.ts";
 import {
-  BudgetExhaustedError,
   Fault,
   fromNanoUsd,
   systemMessage,
@@ -152,18 +152,6 @@ function refusalOf(
     );
   }
   return exhausted(open, decision.exhaustion);
-}
-
-function exhausted(open: OpenStep, exhaustion: Exhaustion): BudgetExhaustedError {
-  const { dimension, limit, used, taskId } = exhaustion;
-  open.tell({ type: "budget_exhausted", data: exhaustion });
-  return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
-}
-
-/** B1: a provider billed above the bound, and the run stops there: what the answer asks for is not done, until it is topped up. */
-export function stopAtOverrun(open: OpenStep): void {
-  const { overrun } = open.runner.state.ledger;
-  if (overrun !== null) throw exhausted(open, overrun);
 }
 
 function inputCost(price: ModelPrice, tokens: number): number {

@@ -5,12 +5,12 @@ import {
   type InputQueue,
   type Submission,
 } from "../../kernel/index.ts";
-import { newRun } from "../worker/inbox-activation.ts";
+import { newRun } from "../journal/new-run.ts";
 import type { OwnerContext } from "../process/worker-context.ts";
 import { unnamed } from "../process/anonymous-user.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { Came, RunState } from "../journal/run-state.ts";
-import { mailOfSubmission } from "../client/submit-run.ts";
+import { mailOfSubmission } from "../journal/wait-names.ts";
 import { queueWait } from "../journal/wait-names.ts";
 
 export interface CompletedRun {

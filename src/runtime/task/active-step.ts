@@ -125,3 +125,21 @@ export class OpenStep {
     this.#call = undefined;
   }
 }
+
+/** E4: emits a step's start events, unless an earlier owner of the run has emitted them. */
+export function openStep(
+  runner: TaskRunner,
+  address: StepAddress,
+  strand: Strand,
+  told: readonly EventDraft[],
+  start?: EventDraft,
+): OpenStep {
+  const at = runner.owner.clock.now();
+  const known = runner.task.opened.get(address);
+  if (known !== undefined) return new OpenStep(runner, strand, address, known, true, at);
+  let seq = -1;
+  for (let index = 0; index < told.length; index++) seq = runner.tell(told[index] as EventDraft, at);
+  if (start !== undefined) seq = runner.tell(start, at);
+  if (seq >= 0) runner.log.open({ taskId: runner.taskId, address, seq }, at, runner.task);
+  return new OpenStep(runner, strand, address, seq, false, at);
+}

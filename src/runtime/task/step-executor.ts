@@ -1,3 +1,4 @@
+import { openStep } from "./active-step.ts";
 import {
   CancellationError,
   Fault,
@@ -19,7 +20,8 @@ import { never } from "../process/pending-forever.ts";
 import type { OpenStep } from "./active-step.ts";
 import { Settling, type Done } from "./step-result.ts";
 import type { Strand } from "./cancellation-scope.ts";
-import type { StepIdentity, TaskRunner } from "./task-runner.ts";
+import type { TaskRunner } from "./task-runner.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
 
 /** What a step does. What is settled with its record is one commit with it. */
 export type Body<Value, Step = StepIdentity> = (
@@ -309,7 +311,7 @@ export class ScopeSteps {
   }
 
   #begin({ address }: StepIdentity, told: readonly EventDraft[], start: EventDraft | undefined): OpenStep {
-    const open = this.runner.open(address, this.strand, told, start);
+    const open = openStep(this.runner, address, this.strand, told, start);
     if (this.#looked === undefined) return open;
     if (open.openSeq < 0) this.#recordLooks();
     else this.#looked = undefined;

@@ -1,3 +1,4 @@
+import type { StepIdentity } from "../journal/step-identity.ts";
 import {
   CancellationToken,
   Fault,
@@ -21,7 +22,6 @@ import { deadlineOf } from "../journal/task-record.ts";
 import type { OwnerContext } from "../process/worker-context.ts";
 import { never } from "../process/pending-forever.ts";
 import { OpenCalls, type OpenCall } from "./in-flight-calls.ts";
-import { OpenStep } from "./active-step.ts";
 import { RecordedSteps } from "../journal/replay-cursor.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
@@ -32,9 +32,6 @@ import { TaskResources } from "./task-resources.ts";
 import { TaskSlot } from "./task-slot.ts";
 import type { TaskTree } from "./task-host.ts";
 import type { AwaitedName } from "./wait-registry.ts";
-
-/** What tells one step from another: its address, and what the code says it is. */
-export type StepIdentity = Omit<StepRecord, "outcome" | "taskId">;
 
 export interface TaskRunnerOptions {
   readonly taskId: TaskId;
@@ -211,18 +208,6 @@ export class TaskRunner implements OutsideWaiter {
   /** Whether an earlier owner had begun a step that comes after this one, and this one left no record. */
   wentPast(address: StepAddress): boolean {
     return this.#recorded.wentPast(address) && !this.task.steps.has(address);
-  }
-
-  /** E4: tells of a step's beginning, unless an earlier owner did. */
-  open(address: StepAddress, strand: Strand, told: readonly EventDraft[], start?: EventDraft): OpenStep {
-    const at = this.owner.clock.now();
-    const known = this.task.opened.get(address);
-    if (known !== undefined) return new OpenStep(this, strand, address, known, true, at);
-    let seq = -1;
-    for (let index = 0; index < told.length; index++) seq = this.tell(told[index] as EventDraft, at);
-    if (start !== undefined) seq = this.tell(start, at);
-    if (seq >= 0) this.log.open({ taskId: this.taskId, address, seq }, at, this.task);
-    return new OpenStep(this, strand, address, seq, false, at);
   }
 
   record(

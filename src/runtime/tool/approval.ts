@@ -99,13 +99,3 @@ async function handled(
     return { decision: "denied", reason: `the approval handler failed: ${Fault.from(error).message}` };
   }
 }
-
-/** Task and address of the call that is asked about. */
-export function callOfApproval(approvalId: string): string {
-  return approvalId.slice(0, approvalId.lastIndexOf("/"));
-}
-
-/** The task that waits for the decision. */
-export function taskOfApproval(approvalId: string): string {
-  return approvalId.slice(0, approvalId.indexOf("/"));
-}

@@ -21,14 +21,14 @@ import {
   type ToolsOptions,
   type UpdateFilter,
 } from "../../kernel/index.ts";
-import { stopAtOverrun } from "../model/reservation.ts";
+import { stopAtOverrun } from "../task/budget-stop.ts";
 import { CallTimer } from "../process/call-timeouts.ts";
 import { showToGate, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
 import { layerContext } from "../task/middleware-context.ts";
 import type { OpenCall } from "../task/in-flight-calls.ts";
 import type { OpenStep } from "../task/active-step.ts";
 import { RunningTool } from "./tool-context.ts";
-import type { StepIdentity } from "../task/task-runner.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
 import { asMeant, passGate, type Passed } from "./tool-gate.ts";
 
 interface ToolCallOptions extends GatedCallOptions {

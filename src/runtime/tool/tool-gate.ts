@@ -9,7 +9,7 @@ import {
   type ToolGate,
 } from "../../kernel/index.ts";
 import { showToGate, type GatedCallOptions, type GateStage } from "./gate-context.ts";
-import type { StepIdentity } from "../task/task-runner.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
 import { askForApproval } from "./approval.ts";
 import { approvalAddress, gateAddress } from "../journal/wait-names.ts";
 

@@ -7,7 +7,7 @@ import {
   type LeftRun,
   type Store,
 } from "../../../src/kernel/index.ts";
-import { newRun } from "../../../src/runtime/worker/inbox-activation.ts";
+import { newRun } from "../../../src/runtime/journal/new-run.ts";
 import { LocalEngine } from "../../../src/runtime/worker/local-engine.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import type { OwnerContext, VersionPolicy } from "../../../src/runtime/process/worker-context.ts";

@@ -32,7 +32,8 @@ import type { MemoryMailbox } from "./mailbox.ts";
 import { standingOf, summaryOf } from "./run-standing.ts";
 import type { MemorySessions } from "./sessions.ts";
 import { ShownDeltas } from "./shown-deltas.ts";
-import { eventsContent, type RunRow, type Tables } from "./tables.ts";
+import { type Tables, eventsContent } from "./tables.ts";
+import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
 
 /** What a commit changes besides its run. */

@@ -1,5 +1,6 @@
 import type { ClaimOptions, Lease, Leases, Rest, RunId } from "../../../kernel/index.ts";
-import type { RunRow, Tables } from "./tables.ts";
+import type { Tables } from "./tables.ts";
+import type { RunRow } from "./run-row.ts";
 
 export class MemoryLeases implements Leases {
   readonly #tables: Tables;

@@ -1,5 +1,6 @@
 import type { Mail, Mailbox, PlacedMail, RunId } from "../../../kernel/index.ts";
-import type { RunRow, Tables } from "./tables.ts";
+import type { Tables } from "./tables.ts";
+import type { RunRow } from "./run-row.ts";
 
 export class MemoryMailbox implements Mailbox {
   readonly #tables: Tables;

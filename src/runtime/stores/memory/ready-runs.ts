@@ -1,7 +1,7 @@
+import { ReadyLine, inLine } from "./ready-line.ts";
 import { emptyList } from "../../process/object-array.ts";
 import type { Priority } from "../../../kernel/index.ts";
-import { PassingMap } from "../../process/compacting-map.ts";
-import type { RunRow } from "./tables.ts";
+import type { RunRow } from "./run-row.ts";
 
 type TenantId = string | null;
 
@@ -131,46 +131,6 @@ class TenantRuns {
   }
 }
 
-/** Runs of one tenant and priority. */
-export class ReadyLine {
-  readonly priority: Priority;
-  #rows = new PassingMap<RunRow, RunRow>();
-  #isInOrder = true;
-  #newest = 0;
-
-  constructor(priority: Priority) {
-    this.priority = priority;
-  }
-
-  get size(): number {
-    return this.#rows.size;
-  }
-
-  /** Most became ready just now. */
-  add(row: RunRow): void {
-    if (row.readyAt < this.#newest) this.#isInOrder = false;
-    else this.#newest = row.readyAt;
-    this.#rows.set(row, row);
-  }
-
-  remove(row: RunRow): void {
-    this.#rows.delete(row);
-  }
-
-  /** The longest ready first. */
-  inOrder(): Iterator<RunRow, undefined> {
-    if (!this.#isInOrder) this.#sort();
-    return this.#rows.values();
-  }
-
-  #sort(): void {
-    const rows = [...this.#rows.values()].toSorted(inLine);
-    this.#rows = new PassingMap();
-    for (const row of rows) this.#rows.set(row, row);
-    this.#isInOrder = true;
-  }
-}
-
 /** Those runs of one tenant that are wanted. */
 class Queue {
   readonly #lines: readonly ReadyLine[];
@@ -201,9 +161,4 @@ class Queue {
   #next(): RunRow | undefined {
     return this.#rows?.next().value;
   }
-}
-
-/** The higher priority first, then the longest ready. */
-function inLine(one: RunRow, other: RunRow): number {
-  return other.record.priority - one.record.priority || one.readyAt - other.readyAt;
 }

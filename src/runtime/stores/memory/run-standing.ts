@@ -1,5 +1,5 @@
 import type { RunStanding, RunSummary } from "../../../kernel/index.ts";
-import type { RunRow } from "./tables.ts";
+import type { RunRow } from "./run-row.ts";
 
 export function standingOf({
   end,

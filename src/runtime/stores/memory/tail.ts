@@ -7,7 +7,8 @@ import {
   type TailOptions,
 } from "../../../kernel/index.ts";
 import { TailFilter } from "../tail-filter.ts";
-import type { RunRow, RunWatcher, Tables } from "./tables.ts";
+import type { Tables } from "./tables.ts";
+import type { RunRow, RunWatcher } from "./run-row.ts";
 
 type Shown = IteratorResult<Event | Delta, undefined>;
 type Answer = (shown: Shown | Promise<never>) => void;

@@ -7,7 +7,7 @@ import {
   type RunId,
   type RunRecord,
 } from "../../../../kernel/index.ts";
-import type { CommitText } from "../rows/commit-rows.ts";
+import type { CommitText } from "./commit-row.ts";
 import type { Database } from "./database.ts";
 import type { GroupCommit, Write } from "./group-commit.ts";
 import { runKeyColumns, type RunKey } from "./run-row.ts";

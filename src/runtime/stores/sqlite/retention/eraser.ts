@@ -3,7 +3,8 @@ import { chainStart, eraseCommit, Fault, type Erasure, type Hash } from "../../.
 import type { Chain } from "../rows/chain.ts";
 import { Chore } from "./chore.ts";
 import { encodeCommit } from "../codec/commit-codec.ts";
-import type { CommitRow, CommitRows } from "../rows/commit-rows.ts";
+import type { CommitRows } from "../rows/commit-rows.ts";
+import type { CommitRow } from "../db/commit-row.ts";
 import { addErasures, erasuresOf } from "../rows/erasures.ts";
 import type { LogCheck } from "../rows/log-check.ts";
 import { runKeyColumns, type RunKey } from "../db/run-row.ts";

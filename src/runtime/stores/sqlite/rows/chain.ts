@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { chainHead, type Erasure, type Hash } from "../../../../kernel/index.ts";
-import type { CommitRow } from "./commit-rows.ts";
+import type { CommitRow } from "../db/commit-row.ts";
 
 /**
  * E1: how commits are chained. With a key nobody without it can make a chain that fits; without one, anybody can. What is hashed begins with

@@ -1,3 +1,4 @@
+import type { CommitRow, CommitText } from "../db/commit-row.ts";
 import { setImmediate } from "node:timers/promises";
 import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../../kernel/index.ts";
 import { decodeCommit } from "../codec/commit-codec.ts";
@@ -7,22 +8,6 @@ import { isApart, LargeBodies } from "./large-bodies.ts";
 import type { RunKey } from "../db/run-row.ts";
 import type { FindEntries } from "../codec/stored-change.ts";
 import type { Position } from "../db/tables.ts";
-
-export interface CommitRow {
-  readonly id: number;
-  readonly number: number;
-  readonly at: number;
-  /** The seq after its last event. */
-  readonly nextEvent: number;
-  /** Of the chain (E1). */
-  readonly link: string;
-  readonly body: string;
-  /** Where retention erased words: what says that the link was right. */
-  readonly seal: string | null;
-}
-
-/** What it takes to decode it. */
-export type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
 
 /** Where the commits from this number on lie. */
 interface Place {

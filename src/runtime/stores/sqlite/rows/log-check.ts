@@ -9,7 +9,8 @@ import {
   type RunId,
 } from "../../../../kernel/index.ts";
 import type { Chain } from "./chain.ts";
-import type { CommitRow, CommitRows } from "./commit-rows.ts";
+import type { CommitRows } from "./commit-rows.ts";
+import type { CommitRow } from "../db/commit-row.ts";
 import { addErasures, erasuresOf } from "./erasures.ts";
 import type { RunKey } from "../db/run-row.ts";
 import type { Tables } from "../db/tables.ts";

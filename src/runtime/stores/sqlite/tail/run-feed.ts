@@ -1,6 +1,7 @@
 import type { Commit, Event, Fault, RunId } from "../../../../kernel/index.ts";
 import { emptyList } from "../../../process/object-array.ts";
-import { missing, type CommitRow, type CommitRows } from "../rows/commit-rows.ts";
+import { type CommitRows, missing } from "../rows/commit-rows.ts";
+import type { CommitRow } from "../db/commit-row.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import { isBusy, sqliteFault } from "../db/sqlite-fault.ts";
 import type { RunKey } from "../db/run-row.ts";

@@ -20,7 +20,8 @@ import {
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
 import { Eraser } from "../../../../../src/runtime/stores/sqlite/retention/eraser.ts";
-import { CommitRows, type CommitRow } from "../../../../../src/runtime/stores/sqlite/rows/commit-rows.ts";
+import { CommitRows } from "../../../../../src/runtime/stores/sqlite/rows/commit-rows.ts";
+import type { CommitRow } from "../../../../../src/runtime/stores/sqlite/db/commit-row.ts";
 import { connect, count, newPath, openStore, until } from "../store-files.ts";
 
 const secret = "nobody is to know this";

@@ -3,7 +3,7 @@ import type { RunId, Store } from "../../../../../src/kernel/index.ts";
 import { all, ownRun, runEnd, stepRecord, turnStart } from "../../../../../src/testing/store-fixtures.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
-import type { CommitRow } from "../../../../../src/runtime/stores/sqlite/rows/commit-rows.ts";
+import type { CommitRow } from "../../../../../src/runtime/stores/sqlite/db/commit-row.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 
 interface Setup {

@@ -1,0 +1,35 @@
+import type { SchemaCheck } from "./answer-format.ts";
+import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import type { PromptWindow } from "./compaction/prompt-window.ts";
+import type { ToolSpecs } from "./tool-specs.ts";
+import type { InvocationParts } from "./invocation-dependencies.ts";
+import type { StopHook } from "./stop-hook.ts";
+import type {
+  Architecture,
+  DrainMode,
+  EphemeralSource,
+  Guardrail,
+  HistoryProvider,
+  PromptSource,
+  RunContext,
+} from "../kernel/index.ts";
+
+/** What an agent goes by in each of its invocations. */
+export interface InvocationPlan extends Pick<
+  InvocationParts,
+  "agent" | "memory" | "permissions" | "hooks" | "telemetry" | "auditLog"
+> {
+  readonly steering: DrainMode;
+  readonly followUps: DrainMode;
+  readonly architecture: Architecture;
+  readonly instructions: string | Pick<PromptSource, "build">;
+  readonly maxTurns: number;
+  readonly ephemeral: readonly EphemeralSource[];
+  readonly guardrails: readonly Guardrail[];
+  readonly pipeline: MiddlewarePipeline;
+  readonly stopHooks: readonly StopHook[];
+  readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
+  readonly history: HistoryProvider | undefined;
+  readonly check: SchemaCheck;
+  readonly toolSpecs: ToolSpecs;
+}
