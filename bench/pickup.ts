@@ -1,5 +1,5 @@
 import { openRuntime, sha256 } from "reeve";
-import { formatAgentId, type Agent } from "reeve/kernel";
+import { formatAgentId, type HostedAgent } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
 import { startWriter } from "./stall.ts";
 
@@ -10,7 +10,7 @@ export async function pickupMs(path: string): Promise<number> {
   const writer = await startWriter({ path, name: "victim", steps: 1_000_000, restMs: 0 });
   const taken = Promise.withResolvers<number>();
   let isTaken = false;
-  const agent: Agent = {
+  const agent: HostedAgent = {
     id: formatAgentId({ name: "victim" }),
     run: async (ctx) => {
       for (;;) {

@@ -16,7 +16,7 @@ import {
   formatTaskId,
   userMessage,
   HookEvent,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type CallPath,
   type ChatContext,
   type FunctionContext,

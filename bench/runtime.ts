@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openRuntime, sha256 } from "reeve";
-import { formatAgentId, type Agent, type Runtime, type Store } from "reeve/kernel";
+import { formatAgentId, type HostedAgent, type Runtime, type Store } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
@@ -32,7 +32,7 @@ function open(path: string): Promise<Store> {
   return sqliteStore({ path, hash: sha256, durability: "normal" });
 }
 
-function stepAgent(name: string, count: number): Agent {
+function stepAgent(name: string, count: number): HostedAgent {
   return {
     id: formatAgentId({ name }),
     run: async (ctx) => {
@@ -68,7 +68,7 @@ async function* steps(folder: string): AsyncIterable<Row> {
   }
 }
 
-async function timeSteps(runtime: Runtime, agent: Agent, runs: number, each: number): Promise<number> {
+async function timeSteps(runtime: Runtime, agent: HostedAgent, runs: number, each: number): Promise<number> {
   const started = performance.now();
   const handles = await Promise.all(Array.from({ length: runs }, () => runtime.submit(agent, null)));
   await Promise.all(handles.map((run) => run.result()));
@@ -96,7 +96,7 @@ function rawInserts(path: string, count: number, group: number): number {
 async function* replay(folder: string): AsyncIterable<Row> {
   const count = 10_000;
   const path = join(folder, "replay.db");
-  const agent = (onReached: () => void): Agent => ({
+  const agent = (onReached: () => void): HostedAgent => ({
     id: formatAgentId({ name: "long" }),
     run: async (ctx) => {
       for (let index = 0; index < count; index++) await ctx.step("work", async () => kilobyte);
@@ -164,7 +164,7 @@ async function untilSuspended(path: string, commits: number): Promise<void> {
 async function* suspended(folder: string): AsyncIterable<Row> {
   const count = Number(process.env["REEVE_BENCH_RUNS"] ?? 100_000);
   const path = join(folder, "suspended.db");
-  const agent: Agent = {
+  const agent: HostedAgent = {
     id: formatAgentId({ name: "sleeper" }),
     run: async (ctx) => {
       await ctx.step("prepare", async () => "ready");
@@ -219,7 +219,7 @@ async function* watchers(folder: string): AsyncIterable<Row> {
   };
 }
 
-async function timeWatched(runtime: Runtime, agent: Agent, count: number): Promise<number> {
+async function timeWatched(runtime: Runtime, agent: HostedAgent, count: number): Promise<number> {
   const started = performance.now();
   const run = await runtime.submit(agent, null);
   await Promise.all(

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { openRuntime, sha256 } from "reeve";
-import { formatAgentId, type Agent } from "reeve/kernel";
+import { formatAgentId, type HostedAgent } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
 import { StallWatch } from "./stall-watch.ts";
 
@@ -39,7 +39,7 @@ export async function longestStallMs(path: string, processes: number): Promise<n
   const runtime = await openRuntime({
     store: await sqliteStore({ path, hash: sha256, durability: "normal" }),
   });
-  const agent: Agent = {
+  const agent: HostedAgent = {
     id: formatAgentId({ name: "own" }),
     run: async (ctx) => {
       for (let index = 0; index < steps; index++) {

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { openRuntime, tool } from "reeve";
 import {
   formatAgentId,
-  type Agent,
+  type HostedAgent,
   type JsonObject,
   type Tool,
   type ToolContext,
@@ -110,7 +110,7 @@ async function* alone(name: string, each: Tool, input: JsonObject): AsyncIterabl
 
 async function* inRun(name: string, each: Tool): AsyncIterable<Row> {
   const runtime = await openRuntime({ unknownPrice: "ignore" });
-  const agentOf = (kind: string, calls: number): Agent => ({
+  const agentOf = (kind: string, calls: number): HostedAgent => ({
     id: formatAgentId({ name: kind }),
     tools: [each],
     run: async (ctx) => {
@@ -120,7 +120,7 @@ async function* inRun(name: string, each: Tool): AsyncIterable<Row> {
     },
   });
   const [without, within] = [agentOf("idle", 0), agentOf("busy", callsPerRun)];
-  const finish = async (agent: Agent): Promise<void> => {
+  const finish = async (agent: HostedAgent): Promise<void> => {
     const { status } = await (await runtime.submit(agent, null)).result();
     if (status !== "completed") throw new Error(`the run ended as ${status}`);
   };

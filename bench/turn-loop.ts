@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { Agent, HookEvent, HookManager, tool } from "reeve";
 import type {
-  Agent as HostedAgent,
+  HostedAgent as HostedAgent,
   JsonValue,
   Model,
   ModelRequest,

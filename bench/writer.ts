@@ -1,12 +1,12 @@
 // A process that writes to a store: `writer.ts OPTIONS`, the options as JSON. Prints "ready" in its first step.
 import { openRuntime, sha256 } from "reeve";
-import { formatAgentId, type Agent } from "reeve/kernel";
+import { formatAgentId, type HostedAgent } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
 import type { WriterOptions } from "./stall.ts";
 
 const { path, name, steps, restMs } = JSON.parse(process.argv[2] ?? "{}") as WriterOptions;
 const runtime = await openRuntime({ store: await sqliteStore({ path, hash: sha256, durability: "normal" }) });
-const agent: Agent = {
+const agent: HostedAgent = {
   id: formatAgentId({ name }),
   run: async (ctx) => {
     for (let index = 0; index < steps; index++) {

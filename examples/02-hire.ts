@@ -1,14 +1,14 @@
 // A lead hires two readers and waits for both; a third is refused, since the run has three seats.
 import assert from "node:assert/strict";
 import { openRuntime } from "reeve";
-import { formatAgentId, type Agent } from "reeve/kernel";
+import { formatAgentId, type HostedAgent } from "reeve/kernel";
 
-const reader: Agent = {
+const reader: HostedAgent = {
   id: formatAgentId({ name: "reader" }),
   run: async (ctx) => ctx.step("read", async () => `notes on ${JSON.stringify(ctx.input)}`),
 };
 
-const lead: Agent = {
+const lead: HostedAgent = {
   id: formatAgentId({ name: "lead" }),
   colleagues: [reader],
   run: async (ctx) => {

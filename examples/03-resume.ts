@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openRuntime } from "reeve";
-import { formatAgentId, type Agent } from "reeve/kernel";
+import { formatAgentId, type HostedAgent } from "reeve/kernel";
 
 const [folder = "", runId] = process.argv.slice(2);
 
-const worker: Agent = {
+const worker: HostedAgent = {
   id: formatAgentId({ name: "worker" }),
   run: async (ctx) => {
     for (const part of ["one", "two", "three", "four"]) {

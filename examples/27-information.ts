@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InformationAgent, openRuntime } from "reeve";
-import { formatAgentId, formatTopicId, type Agent, type JsonValue } from "reeve/kernel";
+import { formatAgentId, formatTopicId, type HostedAgent, type JsonValue } from "reeve/kernel";
 import { scriptedModel } from "reeve/testing";
 
 const folder = mkdtempSync(join(tmpdir(), "reeve-information-"));
@@ -19,7 +19,7 @@ const newsroom = (summary: string): InformationAgent =>
     model: scriptedModel([summary]),
   });
 
-const publisher: Agent = {
+const publisher: HostedAgent = {
   id: formatAgentId({ name: "publisher" }),
   run: async (ctx) => {
     await ctx.emit(formatTopicId({ type: "news", source: "eu" }), "It rains in Tours.");
@@ -28,7 +28,7 @@ const publisher: Agent = {
 };
 
 const heard = Promise.withResolvers<JsonValue>();
-const reader: Agent = {
+const reader: HostedAgent = {
   id: formatAgentId({ name: "reader" }),
   run: async (ctx, inbox) => {
     if (inbox.messages.length === 0) await ctx.follow(digest);

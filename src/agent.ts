@@ -1,5 +1,5 @@
 import {
-  Agent as BareAgent,
+  AgentCore as BareAgent,
   type AgentHome,
   type AgentInput,
   type AgentOptions as BareAgentOptions,

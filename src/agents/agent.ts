@@ -5,7 +5,7 @@ import {
   Fault,
   formatAgentId,
   spawnBudget,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type AgentId,
   type Architecture,
   type AuditLog,
@@ -20,7 +20,7 @@ import {
   type HookRegistry,
   type JsonValue,
   type Memory,
-  type MailMode,
+  type InboxMode,
   type Message,
   type Model,
   type Permissions,
@@ -106,7 +106,7 @@ export interface AgentOptions {
    * What messages that wait for it are: each a conversation and a run of its own, unless told, side by side with those of other senders; or,
    * together, one input that lists them as JSON, to one run at a time.
    */
-  readonly mail?: MailMode;
+  readonly mail?: InboxMode;
   /** J9: change it when the order or meaning of its steps changes. */
   readonly version?: string;
 }
@@ -129,7 +129,7 @@ const summaryRole = "summary";
  * An agent: what it is (model, instructions, tools), how it thinks (its architecture) and what it is held to (budget, guardrails,
  * permissions, hooks, middleware). `invoke` and `stream` start a run of it; a worker that hosts it runs the same code for messages.
  */
-export class Agent implements HostedAgent {
+export class AgentCore implements HostedAgent {
   readonly id: AgentId;
   readonly name: string;
   readonly description: string;
@@ -137,7 +137,7 @@ export class Agent implements HostedAgent {
   readonly models: Readonly<Record<string, Model>>;
   readonly colleagues: readonly HostedAgent[];
   readonly budget: Partial<ExecutionBudget>;
-  readonly mail: MailMode;
+  readonly mail: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
@@ -204,8 +204,8 @@ export class Agent implements HostedAgent {
   }
 
   /** What it was made of, for one that is like it but for `changes`. */
-  with(changes: Partial<AgentOptions>): Agent {
-    return new Agent({ ...this.#options, ...changes }, this.#home);
+  with(changes: Partial<AgentOptions>): AgentCore {
+    return new AgentCore({ ...this.#options, ...changes }, this.#home);
   }
 
   messageOf(input: JsonValue): UserMessage | undefined {

@@ -7,7 +7,7 @@ import {
   modelFor,
   toolCallsOf,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -30,7 +30,7 @@ export function acceptSchema(check: SchemaCheck, schema: JsonSchema): void | Pro
 }
 
 /** Throws if nobody could give an answer in a form, before anything is paid for it. */
-export function acceptForm(agent: Agent, { name, formless = false }: Architecture): void {
+export function acceptForm(agent: HostedAgent, { name, formless = false }: Architecture): void {
   if (formless && modelFor(agent, "main") === undefined)
     throw new Fault(
       "invalid_argument",

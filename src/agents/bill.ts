@@ -14,17 +14,17 @@ import {
 type Spending = Pick<RunResult, "usage" | "costUsd" | "lost" | "turns">;
 
 /** What of a budget a run spends; its time is not of it. */
-type Purse = Omit<ExecutionBudget, "deadlineMs">;
+type RunLedger = Omit<ExecutionBudget, "deadlineMs">;
 export type SpentDimension = Exclude<BudgetDimension, "agents">;
 
 /** What several runs used together, and what is left of caps on it. */
 export class Bill {
-  readonly #caps: Purse;
+  readonly #caps: RunLedger;
   #total: Spending = { usage: noUsage, costUsd: 0, lost: { tokens: 0, costUsd: 0 }, turns: 0 };
   /** Of those whose cost is known. */
   #nanoUsd = 0;
 
-  constructor(caps: Purse) {
+  constructor(caps: RunLedger) {
     this.#caps = caps;
   }
 
@@ -33,7 +33,7 @@ export class Bill {
   }
 
   /** What the next may spend. */
-  get left(): Purse {
+  get left(): RunLedger {
     const { maxTokens, maxCostUsd, maxTurns } = this.#caps;
     const { usage, lost, turns } = this.#total;
     return {

@@ -1,4 +1,4 @@
-export { Agent, type AgentHome, type AgentOptions, type StreamOptions } from "./agent.ts";
+export { AgentCore, type AgentHome, type AgentOptions, type StreamOptions } from "./agent.ts";
 export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";

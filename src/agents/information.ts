@@ -5,7 +5,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonValue,
   type TopicId,
 } from "../kernel/index.ts";
@@ -70,7 +70,7 @@ class Information implements Architecture {
     this.thinks = aggregate === undefined;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { ctx } = deps;
     // Messages started it, and are all of its input; else someone asked it, who may want it to start.
     const isMail = ctx.input === null;

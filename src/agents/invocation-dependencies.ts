@@ -4,7 +4,7 @@ import {
   modelFor,
   toolCallsOf,
   Transcript,
-  type Agent,
+  type HostedAgent,
   type AgentContext,
   type AgentSession,
   type Budget,
@@ -35,7 +35,7 @@ export interface InvocationParts extends Pick<
   Dependencies,
   "memory" | "permissions" | "hooks" | "telemetry" | "auditLog" | "ephemeral" | "streaming"
 > {
-  readonly agent: Agent;
+  readonly agent: HostedAgent;
   readonly sessionId: AgentSession["id"];
   readonly sessions: OpenSessions;
   /** A window that summarises does so in the scope it is looked through: elsewhere a call may be open (J2). */
@@ -198,7 +198,7 @@ export class InvocationDependencies implements Dependencies {
     return this.#parts.check(schema, value);
   }
 
-  spawnChild(worker: Agent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome> {
+  spawnChild(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome> {
     return this.#scope.ctx.spawn(worker.id, input as JsonValue, options);
   }
 }
@@ -274,7 +274,7 @@ class JournaledModel implements Model {
   readonly modelId: string;
   readonly #scope: Scope;
 
-  constructor(agent: Agent, scope: Scope) {
+  constructor(agent: HostedAgent, scope: Scope) {
     const { provider = "", modelId = "" } = modelFor(agent, scope.role) ?? {};
     this.provider = provider;
     this.modelId = modelId;

@@ -1,7 +1,7 @@
 import {
   eventDraft,
   Fault,
-  type Agent,
+  type HostedAgent,
   type ExecutionBudget,
   type JsonObject,
   type Priority,
@@ -15,7 +15,7 @@ import { ownTool, refusal } from "./own-tool.ts";
 
 /** An agent that tasks can be handed to. */
 export interface SubAgentConfig {
-  readonly agent: Agent & { readonly description?: string };
+  readonly agent: HostedAgent & { readonly description?: string };
   /** NORMAL unless told. H3: HIGH and CRITICAL may take a seat from someone below. */
   readonly priority?: Priority;
   /** H5: one that takes longer is cancelled. 120,000 unless told; `null`: it may take as long as it likes. */
@@ -32,7 +32,7 @@ export interface SubAgentConfig {
 export interface OrchestrationOptions {
   readonly subAgents: readonly SubAgentConfig[];
   readonly tools?: ToolList;
-  readonly colleagues?: readonly Agent[];
+  readonly colleagues?: readonly HostedAgent[];
 }
 
 const defaultTimeoutMs = 120_000;

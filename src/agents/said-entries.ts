@@ -15,7 +15,7 @@ import {
 } from "../kernel/index.ts";
 
 /** What was said, as a session keeps it. */
-export interface Said {
+export interface MessageBatch {
   readonly changes: readonly SessionChange[];
   readonly leafId: string | null;
 }
@@ -37,7 +37,7 @@ export function saidEntries(
   { sessionId, leafId: before, at, resumed }: Turn,
   { messages, place }: { readonly messages: readonly ChatMessage[]; readonly place: number },
   stopped?: Stopped,
-): Said {
+): MessageBatch {
   if (sessionId === null) return { changes: [], leafId: null };
   const { runId } = facts;
   const opensRun = taskId === root && place === 0;

@@ -4,7 +4,7 @@ import {
   Fault,
   type AgentSession,
   type EventDraft,
-  type ToldEvent,
+  type EmittableEvent,
   type RunContext,
   type RunFacts,
   type Usage,
@@ -67,6 +67,6 @@ function wordsOf({ name }: StopHook, said: unknown): string | null {
 export function hookEvent(
   name: "fired" | "exhausted",
   data: EventDraft<"architecture_event">["data"]["data"],
-): ToldEvent {
+): EmittableEvent {
   return eventDraft("architecture_event", { architecture: "agent", name: `stop_hook.${name}`, data });
 }

@@ -4,7 +4,7 @@ import {
   type ApprovalDecision,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonValue,
 } from "../kernel/index.ts";
 import { note } from "./architectures/role-call.ts";
@@ -20,7 +20,7 @@ export class UserProxy implements Architecture {
   readonly name = "user_proxy";
   readonly thinks = false;
 
-  async *run(session: AgentSession, { ctx }: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, { ctx }: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { attachments } = session;
     const shown = attachments.length === 0 ? {} : { attachments: attachments as unknown as JsonValue };
     const decision = await ctx.approval({

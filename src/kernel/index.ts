@@ -2,7 +2,7 @@ export type { AgentContext } from "./agent/agent-context.ts";
 export type { AgentEvents } from "./events/agent-event.ts";
 export type { AgentPhase } from "./agent/agent-phase.ts";
 export { agentSession, type AgentSession } from "./agent/agent-session.ts";
-export { modelFor, type Agent } from "./agent/hosted-agent.ts";
+export { modelFor, type HostedAgent } from "./agent/hosted-agent.ts";
 export type { ApprovalEvents } from "./events/approval-event.ts";
 export {
   isApprovalDecision,
@@ -177,7 +177,7 @@ export {
   type Delivery,
   type Inbox,
   type InboxChange,
-  type MailMode,
+  type InboxMode,
   type MailQuery,
   type NextMail,
   type TaskInbox,
@@ -198,7 +198,7 @@ export {
 } from "./base/json.ts";
 export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export { JsonDigest } from "./base/json-digest.ts";
-export type { ClaimOptions, HostedAgent, Lease, Leases, Rest } from "./stores/lease.ts";
+export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export {
   type Account,
@@ -221,7 +221,7 @@ export {
   type TopUp,
   type UnknownPrice,
 } from "./limits/ledger.ts";
-export { mailSettings, redeliveryDelayMs, type MailSettings } from "./stores/mail-settings.ts";
+export { mailSettings, redeliveryDelayMs, type InboxSettings } from "./stores/mail-settings.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export type {
   Episode,
@@ -311,10 +311,10 @@ export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export type { RunHandle } from "./agent/run-handle.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
-export { type LostSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
-export type { RunPage, RunQuery, RunStanding, RunSummary } from "./run/run-summary.ts";
+export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
+export type { RunPage, RunQuery, RunSummaryStatus, RunSummary } from "./run/run-summary.ts";
 export type { Runtime, SubmitOptions } from "./agent/runtime.ts";
-export { goesOnFrom, saidAfter } from "./sessions/rebase-batch.ts";
+export { goesOnFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
 export {
   indexInSaid,
   saidEntries,
@@ -352,7 +352,7 @@ export type {
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
 export type { SpawnEvents } from "./events/spawn-event.ts";
-export type { Standing } from "./limits/run-snapshot.ts";
+export type { RunSnapshot } from "./limits/run-snapshot.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export { stepHeadcount } from "./limits/step-headcount.ts";
 export { stepLedger } from "./limits/step-ledger.ts";
@@ -380,7 +380,7 @@ export type { TaskEvents } from "./events/task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
 export type { TaskChange, TaskRecord } from "./run/task.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
-export { assertTold, type ToldEvent, type TurnEvent } from "./events/emittable-event.ts";
+export { assertTold, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
 export type { ToolCall } from "./messages/tool-call.ts";

@@ -1,5 +1,5 @@
 export { auditLog } from "./client/audit-log.ts";
-export { loadedRuntime as openRuntime } from "./lazy-runtime.ts";
+export { openRuntimeLazily as openRuntime } from "./lazy-runtime.ts";
 export type { RuntimeOptions } from "./open-runtime.ts";
 export { openStore, type OpenStoreOptions, type StoreAddress } from "./open-store.ts";
 export { getRunContext } from "./process/async-context.ts";

@@ -7,17 +7,17 @@ import {
   parseRunId,
   parseSessionId,
   retrySettings,
-  type Agent,
+  type HostedAgent,
   type AgentId,
   type Clock,
   type Delivery,
   type Hash,
-  type HostedAgent,
+  type AgentVersion,
   type IdSource,
   type JsonValue,
   type Lease,
   type LeftRun,
-  type MailSettings,
+  type InboxSettings,
   type PriceTable,
   type Random,
   type RetrySettings,
@@ -31,24 +31,24 @@ import {
   type SubmitOptions,
   type UnknownPrice,
 } from "../kernel/index.ts";
-import { CallTimers } from "./process/call-timeouts.ts";
-import { castOf, Casts } from "./worker/run-agents.ts";
-import { ContentNames } from "./process/content-hashes.ts";
-import { IdleWrites } from "./process/idle-flusher.ts";
+import { CallTimeouts } from "./process/call-timeouts.ts";
+import { castOf, RunAgents } from "./worker/run-agents.ts";
+import { ContentHashes } from "./process/content-hashes.ts";
+import { IdleFlusher } from "./process/idle-flusher.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
-import { Mailroom } from "./worker/inbox-dispatcher.ts";
-import type { OwnerContext, VersionPolicy } from "./process/worker-context.ts";
+import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
+import type { WorkerContext, VersionPolicy } from "./process/worker-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
-import { PassingMap } from "./process/compacting-map.ts";
+import { CompactingMap } from "./process/compacting-map.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { RunOwner } from "./run/run-owner.ts";
 import { runRetry, type RunRetry } from "./process/run-retry.ts";
 import { sha256 } from "./process/sha256.ts";
-import { Slots } from "./process/task-slots.ts";
+import { TaskSlots } from "./process/task-slots.ts";
 import { submitRun } from "./client/submit-run.ts";
-import { inUse } from "./client/session-busy.ts";
+import { sessionBusy } from "./client/session-busy.ts";
 import { systemClock } from "./process/system-clock.ts";
 import { systemRandom } from "./process/system-random.ts";
 import { uuidSource } from "./process/uuid-source.ts";
@@ -62,7 +62,7 @@ export interface RuntimeOptions {
    * Of a store that is named by its address: how often a message is tried that was handed back (`maxDeliveries`, 5 unless told), and how long
    * it is left alone before (`baseDelayMs`, 1,000, then four times as long each time, `maxDelayMs`, 300,000, at most).
    */
-  readonly mail?: Partial<MailSettings>;
+  readonly mail?: Partial<InboxSettings>;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly hash?: Hash;
@@ -146,18 +146,18 @@ type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
 class LocalRuntime implements Runtime {
   readonly clock: Clock;
-  readonly #owner: OwnerContext;
+  readonly #owner: WorkerContext;
   readonly #store: Store;
   readonly #engine: LocalEngine;
-  readonly #mailroom: Mailroom;
-  readonly #agents = new Map<AgentId, Agent>();
+  readonly #mailroom: InboxDispatcher;
+  readonly #agents = new Map<AgentId, HostedAgent>();
   /** Those, as the engine names them; made anew when there are others. */
-  #hosted: readonly HostedAgent[] | undefined;
+  #hosted: readonly AgentVersion[] | undefined;
   readonly #sameName: "refuse" | "replace";
-  readonly #casts = new Casts();
-  readonly #owned = new PassingMap<RunId, RunOwner>();
+  readonly #casts = new RunAgents();
+  readonly #owned = new CompactingMap<RunId, RunOwner>();
   /** Runs that rest, whose observers are not through with them. */
-  readonly #settling = new PassingMap<RunId, Promise<void>>();
+  readonly #settling = new CompactingMap<RunId, Promise<void>>();
   /** Runs of which the store would not take something; driven again, they fail by it. */
   readonly #refused = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
@@ -204,10 +204,10 @@ class LocalRuntime implements Runtime {
       ...(options.versionPolicy === undefined ? {} : { versionPolicy: options.versionPolicy }),
       retry: retrySettings(options.retry),
       runRetry: runRetry(options.runRetry),
-      slots: new Slots(concurrency),
-      callTimers: new CallTimers(clock),
-      idleWrites: new IdleWrites(),
-      contentNames: new ContentNames(hash),
+      slots: new TaskSlots(concurrency),
+      callTimers: new CallTimeouts(clock),
+      idleWrites: new IdleFlusher(),
+      contentNames: new ContentHashes(hash),
       stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       noteIdle: (by) => this.#engine.noteIdle(by),
@@ -215,7 +215,7 @@ class LocalRuntime implements Runtime {
       agents: this.#agents,
     };
     const keepAlive = options.keepAlive ?? true;
-    this.#mailroom = new Mailroom({ owner: this.#owner, agents: this.#agents, keepAlive });
+    this.#mailroom = new InboxDispatcher({ owner: this.#owner, agents: this.#agents, keepAlive });
     this.#engine = new LocalEngine({
       leases: this.#store.leases,
       clock,
@@ -240,7 +240,7 @@ class LocalRuntime implements Runtime {
     for (const each of this.#sweeps) each.start();
   }
 
-  register(agent: Agent): void {
+  register(agent: HostedAgent): void {
     if (this.#agents.get(agent.id) === agent) return;
     // All of them are looked at before the first is taken in: nobody is left half registered.
     const cast = castOf(agent);
@@ -251,7 +251,7 @@ class LocalRuntime implements Runtime {
     this.#mailroom.look();
   }
 
-  #refuseOther(agent: Agent): void {
+  #refuseOther(agent: HostedAgent): void {
     const known = this.#agents.get(agent.id);
     if (known === undefined || known === agent) return;
     throw new Fault(
@@ -260,7 +260,7 @@ class LocalRuntime implements Runtime {
     );
   }
 
-  async submit(agent: Agent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
+  async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.#life.check();
     if (this.#sameName === "replace")
       return this.#handle(await this.#submitCast(agent, input, options), options.userId);
@@ -270,7 +270,7 @@ class LocalRuntime implements Runtime {
   }
 
   /** A cast is kept for as long as a run it was submitted with: for none that was refused, became steering, or stood there before. */
-  async #submitCast(agent: Agent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
+  async #submitCast(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
     const cast = castOf(agent);
     this.register(agent);
     const { runId: wanted } = options;
@@ -324,7 +324,7 @@ class LocalRuntime implements Runtime {
     this.#life.check();
     const sessionId = parseSessionId(text);
     const run = await this.#store.sessions.delete(sessionId);
-    if (run !== undefined) throw inUse(run);
+    if (run !== undefined) throw sessionBusy(run);
   }
 
   close(): Promise<void> {
@@ -385,7 +385,7 @@ class LocalRuntime implements Runtime {
     this.#letSettle(runId, owner);
   }
 
-  #ownerOf(runId: RunId): OwnerContext {
+  #ownerOf(runId: RunId): WorkerContext {
     const cast = this.#casts.get(runId);
     if (cast === undefined) return this.#owner;
     return { ...this.#owner, agents: { get: (agentId) => cast.get(agentId) ?? this.#agents.get(agentId) } };
@@ -440,7 +440,10 @@ function requireShare(warnAt: number): number {
 }
 
 /** J9: where runs are left for a worker of their version, others are not even claimed. */
-function hostedAgents(agents: Iterable<Agent>, policy: VersionPolicy = "resume"): readonly HostedAgent[] {
+function hostedAgents(
+  agents: Iterable<HostedAgent>,
+  policy: VersionPolicy = "resume",
+): readonly AgentVersion[] {
   return [...agents].map(({ id: agentId, version = null }) => ({
     agentId,
     ...(policy === "pin" && { version }),

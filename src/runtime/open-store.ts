@@ -1,4 +1,4 @@
-import { Fault, type Clock, type Hash, type MailSettings, type Store } from "../kernel/index.ts";
+import { Fault, type Clock, type Hash, type InboxSettings, type Store } from "../kernel/index.ts";
 import { sha256 } from "./process/sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./process/system-clock.ts";
@@ -12,7 +12,7 @@ export interface OpenStoreOptions {
   /** E1: the events' chain is keyed with it. The same one is needed by everyone who writes or verifies. */
   readonly auditKey?: string;
   /** What becomes of messages that are handed back. */
-  readonly mail?: Partial<MailSettings>;
+  readonly mail?: Partial<InboxSettings>;
 }
 
 /** A store's driver is loaded when it is asked for, not with this package. */

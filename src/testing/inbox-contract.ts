@@ -6,7 +6,7 @@ import {
   type Creation,
   type Delivery,
   type Inbox,
-  type MailMode,
+  type InboxMode,
   type Message,
   type RunId,
   type Store,
@@ -36,7 +36,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   /** A run that begins with these messages. */
   const begin = ({ journal }: Store, run: string, messageIds: readonly string[]): Promise<Creation> =>
     journal.create(runRecord(run), { number: 0, at: 1, inbox: [takes(messageIds)] });
-  const next = async (inbox: Inbox, mail: MailMode = "each", runId?: RunId, now = 0): Promise<string[]> => {
+  const next = async (inbox: Inbox, mail: InboxMode = "each", runId?: RunId, now = 0): Promise<string[]> => {
     const query = { mail, now, ...(runId !== undefined && { runId }) };
     return ids((await inbox.next(to, query)).deliveries);
   };

@@ -10,7 +10,7 @@ import {
   type AgentOptions,
 } from "../../src/index.ts";
 import {
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type Architecture,
   type CallPath,
   type CompactionStrategy,

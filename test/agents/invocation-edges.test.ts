@@ -14,7 +14,7 @@ import {
   HistoryRetention,
   messageText,
   toolCallsOf,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type ChatMessage,
   type HistoryKey,
   type HistoryProvider,

@@ -26,7 +26,7 @@ import {
   messageText,
   Transcript,
   userMessage,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type Architecture,
   type ChatMessage,
   type HistoryKey,

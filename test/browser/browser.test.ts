@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { Agent } from "../../src/agents/index.ts";
+import { AgentCore } from "../../src/agents/index.ts";
 import { BrowserSession, browserTools, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
 import type { ModelRequest } from "../../src/kernel/index.ts";
 import { openRuntime } from "../../src/runtime/index.ts";
@@ -85,7 +85,7 @@ test("an agent fills in a form of a real page and reads what comes of it", async
     (request) => (lastResult(request).includes("Thank you, Ada") ? "ordered" : lastResult(request)),
   ]);
   const runtime = await openRuntime({ unknownPrice: "ignore" });
-  const buyer = new Agent({ name: "buyer", model, tools: browserTools(browser) });
+  const buyer = new AgentCore({ name: "buyer", model, tools: browserTools(browser) });
   const { output } = await (await runtime.submit(buyer, "Order black tea for Ada")).result();
   await runtime.close();
   expect(output).toBe("ordered");

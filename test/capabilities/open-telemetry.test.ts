@@ -19,7 +19,7 @@ import {
   Fault,
   Transcript,
   userMessage,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type JsonValue,
   type RunContext,
   type Telemetry,

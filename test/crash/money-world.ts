@@ -12,7 +12,7 @@ import {
   toolMessage,
   Transcript,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type AssistantPart,
   type ChatMessage,
   type JsonValue,
@@ -72,7 +72,7 @@ const fussy: Layer = {
 };
 
 /** All that asks a model besides the agent itself: a fussy layer, two kinds of fallback, a judge at the gate. */
-function layered(server: ServerAddress): Pick<Agent, "models" | "callPath"> {
+function layered(server: ServerAddress): Pick<HostedAgent, "models" | "callPath"> {
   const layers = [fussy, modelFallback({ models: [billingModel(server, "last")] })];
   const guardrails = [llmJudge({ criteria: "Dig.", stages: { tool_call: "block" } })];
   const gate = composeGate({ guardrails });
@@ -84,9 +84,9 @@ function layered(server: ServerAddress): Pick<Agent, "models" | "callPath"> {
 }
 
 /** A lead that digs, several at a time, and hires hands that dig as well, at whatever rank the model thinks right. */
-export function moneyAgents(server: ServerAddress): Agent {
+export function moneyAgents(server: ServerAddress): HostedAgent {
   const shared = { ...layered(server), tools: [servedTool(server, "dig")] };
-  const hand: Agent = {
+  const hand: HostedAgent = {
     id: formatAgentId({ name: "hand" }),
     ...shared,
     run: (ctx) => work(ctx, `hand ${JSON.stringify(ctx.input)}`),
@@ -99,7 +99,7 @@ export function moneyAgents(server: ServerAddress): Agent {
   };
 }
 
-async function work(ctx: RunContext, prompt: string, hand?: Agent): Promise<string> {
+async function work(ctx: RunContext, prompt: string, hand?: HostedAgent): Promise<string> {
   let transcript = Transcript.of([userMessage(prompt)]);
   const summarize = summarizeIn(ctx);
   for (;;) {

@@ -5,7 +5,7 @@ import {
   toolMessage,
   Transcript,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type JsonObject,
   type JsonValue,
   type RunContext,
@@ -15,18 +15,18 @@ import { getRunContext } from "../../src/runtime/index.ts";
 import { servedModel, servedTool, type ServerAddress } from "../../src/testing/served-call.ts";
 import { ampleBudget, outputLimit } from "./workload.ts";
 
-export interface ServedAgentOptions extends Pick<Agent, "run" | "budget"> {
+export interface ServedAgentOptions extends Pick<HostedAgent, "run" | "budget"> {
   readonly name: string;
   /** A name stands for a plain tool. */
   readonly tools?: readonly (string | Tool)[];
-  readonly colleagues?: readonly Agent[];
+  readonly colleagues?: readonly HostedAgent[];
 }
 
 /** An agent whose model and tools the counting server plays. */
 export function servedAgent(
   server: ServerAddress,
   { name, tools = [], colleagues = [], budget = ampleBudget, run }: ServedAgentOptions,
-): Agent {
+): HostedAgent {
   return {
     id: formatAgentId({ name }),
     models: { main: servedModel(server, () => getRunContext()?.runId ?? "") },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent } from "../../src/agents/index.ts";
+import { AgentCore } from "../../src/agents/index.ts";
 import { messageText, userMessage } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
@@ -27,7 +27,7 @@ describe.each(Object.entries({ ...thinkers, ...stoppingFlows }))(
 test("the judge finds calls that go past the journal", async () => {
   const forgetful: Thinker = {
     agent: (outside) =>
-      new Agent({
+      new AgentCore({
         name: "forgetful",
         architecture: {
           name: "forgetful",

@@ -1,5 +1,5 @@
 import type {
-  Agent,
+  HostedAgent,
   AssistantPart,
   JsonObject,
   JsonValue,
@@ -13,7 +13,7 @@ import type { CrashOptions, ServedAnswer, ServerAddress } from "../../src/testin
 
 /** Work for a worker that dies, and what the world around it does. */
 export interface Workload {
-  readonly agents: (server: ServerAddress) => readonly Agent[];
+  readonly agents: (server: ServerAddress) => readonly HostedAgent[];
   /** Starts the work or finds it done, waits for its end, and says which runs it was. */
   readonly drive: (hands: Hands) => Promise<readonly RunId[]>;
   /** What comes out of each run, as far as it can be said beforehand. */
@@ -26,7 +26,7 @@ interface Hands {
   readonly runtime: Runtime;
   readonly store: Store;
   /** Whom the work is submitted to: the first of `Workload.agents`. */
-  readonly agent: Agent;
+  readonly agent: HostedAgent;
   /** While `mint` begins, the next id is this one: what it makes is made once, in whichever life. */
   readonly pinned: <Made>(id: string, mint: () => Promise<Made>) => Promise<Made>;
 }

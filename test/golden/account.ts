@@ -1,5 +1,5 @@
 import { openRuntime, openStore, sha256 } from "../../src/index.ts";
-import type { Event, JsonValue, RunHandle, Standing, Store } from "../../src/kernel/index.ts";
+import type { Event, JsonValue, RunHandle, RunSnapshot, Store } from "../../src/kernel/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { company, goldenId, goldenOptions, goldenRuns, type Desk } from "./company.ts";
 
@@ -71,7 +71,7 @@ async function cameTo(run: string, handle: RunHandle): Promise<readonly Finding[
 }
 
 /** Seats and money by what they mean, whatever else is counted beside it. */
-function numbersOf({ headcount, ledger }: Standing) {
+function numbersOf({ headcount, ledger }: RunSnapshot) {
   const seats = Object.values(headcount.tasks).map(({ taskId, parentId, priority, status, idle }) => ({
     taskId,
     parentId,

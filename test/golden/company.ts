@@ -8,7 +8,7 @@ import {
   toolCallsOf,
   Transcript,
   userMessage,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type Event,
   type JsonValue,
   type ModelRequest,

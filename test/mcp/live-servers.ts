@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import {
   formatAgentId,
-  type Agent,
+  type HostedAgent,
   type JsonObject,
   type JsonValue,
   type Runtime,
@@ -28,7 +28,7 @@ function program(manifest: string): string {
 }
 
 /** Does one call and gives its result back. */
-export function caller(tools: readonly Tool<JsonObject>[]): Agent {
+export function caller(tools: readonly Tool<JsonObject>[]): HostedAgent {
   return {
     id: formatAgentId({ name: "caller" }),
     tools,
@@ -42,7 +42,7 @@ export function caller(tools: readonly Tool<JsonObject>[]): Agent {
 /** One call of a tool in a run of its own. */
 export async function callOnce(
   runtime: Runtime,
-  agent: Agent,
+  agent: HostedAgent,
   toolName: string,
   input: JsonObject = {},
 ): Promise<ToolResult> {

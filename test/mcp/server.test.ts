@@ -6,7 +6,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type { McpServer } from "@modelcontextprotocol/server";
 import { afterEach, expect, it } from "vitest";
 import { Agent, openRuntime, tool } from "../../src/index.ts";
-import { formatAgentId, type Agent as HostedAgent } from "../../src/kernel/index.ts";
+import { formatAgentId, type HostedAgent as HostedAgent } from "../../src/kernel/index.ts";
 import { mcpServer, mcpServers, type McpServerOptions, type ServerConfigs } from "../../src/mcp.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { caller, callOnce, named } from "./live-servers.ts";

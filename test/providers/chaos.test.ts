@@ -5,7 +5,7 @@ import {
   formatAgentId,
   Transcript,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type Event,
   type Model,
   type RunHandle,
@@ -31,7 +31,7 @@ const usdPerToken = 1e-6;
 const calls = 1_000;
 const callsPerRun = 25;
 
-function caller(name: string, model: Model): Agent {
+function caller(name: string, model: Model): HostedAgent {
   return {
     id: formatAgentId({ name }),
     models: { main: model },

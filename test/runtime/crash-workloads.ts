@@ -5,7 +5,7 @@ import {
   toolMessage,
   Transcript,
   userMessage,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type ApprovalDecision,
   type Event,
   type Guardrail,

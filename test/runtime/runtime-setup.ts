@@ -1,6 +1,6 @@
 import {
   formatAgentId,
-  type Agent,
+  type HostedAgent,
   type AgentId,
   type Event,
   type JsonValue,
@@ -57,7 +57,7 @@ export function agentId(name: string): AgentId {
   return formatAgentId({ name });
 }
 
-export function agent(name: string, run: Code, more: Partial<Agent> = {}): Agent {
+export function agent(name: string, run: Code, more: Partial<HostedAgent> = {}): HostedAgent {
   return { id: agentId(name), run, ...more };
 }
 

@@ -1,5 +1,5 @@
 import type {
-  Agent,
+  HostedAgent,
   Event,
   JsonValue,
   RunHandle,
@@ -17,7 +17,7 @@ import { readAll, until } from "./runtime-setup.ts";
 
 export interface Workload {
   /** Made anew for every worker, as another process would. */
-  readonly agents: () => readonly [Agent, ...Agent[]];
+  readonly agents: () => readonly [HostedAgent, ...HostedAgent[]];
   readonly input?: JsonValue;
   readonly submit?: SubmitOptions;
   readonly options?: RuntimeOptions;

@@ -1,10 +1,10 @@
 import {
   jsonText,
-  type Agent,
+  type HostedAgent,
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonValue,
   type WorkerBrief,
 } from "../../kernel/index.ts";
@@ -18,9 +18,9 @@ import { boundByWorkers } from "./worker-bound.ts";
 
 export interface ActorCriticOptions {
   /** Does the work. */
-  readonly actor: Agent | Member;
+  readonly actor: HostedAgent | Member;
   /** Judges it, from 0 to 1, and says what is wrong. Another model than the actor's sees other mistakes. */
-  readonly critic: Agent | Member;
+  readonly critic: HostedAgent | Member;
   /** Of a piece of work and a critique each. 3 unless told. */
   readonly maxRounds?: number;
   /** From this score on the work is done. 0.9 unless told. */
@@ -59,11 +59,11 @@ export class ActorCritic implements Architecture {
     this.#remember = remember;
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return boundByWorkers(session, this.#go(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     let critique: Critique | undefined;
     for (let round = 1; round <= this.#maxRounds; round++) {

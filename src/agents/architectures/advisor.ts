@@ -1,10 +1,10 @@
-import { Fault, type Agent, type AgentSession, type Dependencies } from "../../kernel/index.ts";
+import { Fault, type HostedAgent, type AgentSession, type Dependencies } from "../../kernel/index.ts";
 import { answerOf, hire } from "./hire.ts";
 import { askAnswerer, askHelper, type Question, type RoleDuty } from "./question.ts";
 import { formWanted, wholeQuestion, type Roster } from "./roster.ts";
 
 /** Who does a piece of thinking for a team: the team's own agent, by one call to the model of that role; or an agent that is hired. */
-export type Advisor = "self" | Agent;
+export type Advisor = "self" | HostedAgent;
 
 export interface AdvisorDuty extends RoleDuty {
   readonly by: Advisor;
@@ -30,8 +30,8 @@ export function workersOf(
   where: string,
   { agents }: Roster,
   advisors: Readonly<Record<string, Advisor | undefined>>,
-): Readonly<Record<string, Agent>> {
-  const workers: Record<string, Agent> = { ...agents };
+): Readonly<Record<string, HostedAgent>> {
+  const workers: Record<string, HostedAgent> = { ...agents };
   for (const [role, by] of Object.entries(advisors)) {
     if (by === undefined || by === "self") continue;
     if (role in workers)

@@ -3,7 +3,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
 } from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf } from "./bound.ts";
@@ -64,11 +64,11 @@ export class Blackboard implements Architecture {
     this.thinks = coordinator === "self" || decider === "self";
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return boundByWorkers(session, this.#go(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     const board = new Board();
     yield note(this.name, "started", { agents: this.#agents.names });
@@ -118,7 +118,7 @@ export class Blackboard implements Architecture {
     question: Question,
     board: Board,
     isDone: boolean,
-  ): AsyncIterable<ToldEvent> {
+  ): AsyncIterable<EmittableEvent> {
     const entries = board.entries.length;
     const isAnswered = isDone ? board.best !== "" : board.answer !== undefined;
     if (this.#decider === undefined ? !isAnswered : entries === 0) {

@@ -1,4 +1,4 @@
-import type { AgentSession, Architecture, Dependencies, ToldEvent } from "../../kernel/index.ts";
+import type { AgentSession, Architecture, Dependencies, EmittableEvent } from "../../kernel/index.ts";
 import { advised, workersOf, type Advisor } from "./advisor.ts";
 import { countOf, scoreOf } from "./bound.ts";
 import { endWith, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from "./hire.ts";
@@ -50,11 +50,11 @@ export class Debate implements Architecture {
     this.thinks = judge === "self";
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return boundByWorkers(session, this.#go(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     let positions: readonly Position[] = [];
     let rounds = 0;

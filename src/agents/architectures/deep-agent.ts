@@ -1,10 +1,10 @@
 import {
   Fault,
-  type Agent,
+  type HostedAgent,
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonObject,
 } from "../../kernel/index.ts";
 import { withoutFormat } from "../answer-format.ts";
@@ -18,7 +18,7 @@ import { VirtualDesk, type Desk } from "./virtual-desk.ts";
 
 export interface DeepAgentOptions extends Partial<DeskBounds> {
   /** Whom it may hire, by the name it calls them. */
-  readonly subAgents?: Readonly<Record<string, Agent | SubAgent>>;
+  readonly subAgents?: Readonly<Record<string, HostedAgent | SubAgent>>;
   /** Whether it may also set itself to a task, with a fresh mind. `true` unless told. */
   readonly general?: boolean;
 }
@@ -57,7 +57,7 @@ export class DeepAgent implements Architecture {
   }
 
   // oxlint-disable-next-line require-yield -- as the protocol has it
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { ctx } = deps;
     const inner = deps.freshSession("deep", instructionsOf(session));
     const desk = new VirtualDesk(inner);
@@ -84,9 +84,9 @@ export class DeepAgent implements Architecture {
     }
   }
 
-  declaredWorkers(): Readonly<Record<string, Agent>> {
+  declaredWorkers(): Readonly<Record<string, HostedAgent>> {
     const entries = Object.entries(this.#subAgents).map(([name, { agent }]) => [name, agent]);
-    return Object.fromEntries(entries) as Record<string, Agent>;
+    return Object.fromEntries(entries) as Record<string, HostedAgent>;
   }
 
   #tools(
@@ -110,7 +110,7 @@ export function deepAgent(options?: DeepAgentOptions): DeepAgent {
   return new DeepAgent(options);
 }
 
-function hireable(given: Agent | SubAgent): SubAgent {
+function hireable(given: HostedAgent | SubAgent): SubAgent {
   return "agent" in given ? given : { agent: given };
 }
 

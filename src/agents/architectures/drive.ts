@@ -3,7 +3,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
 } from "../../kernel/index.ts";
 
 /** Runs an architecture inside another, telling what it yields where it works: in a branch, into the branch. */
@@ -28,7 +28,7 @@ export interface InnerRun {
  * Runs an architecture in a session of its own. What it took counts in the invocation's, however it ends. B5: one that is stopped leaves
  * what it had said, where nothing better was there.
  */
-export async function* runInner(session: AgentSession, run: InnerRun): AsyncGenerator<ToldEvent, void> {
+export async function* runInner(session: AgentSession, run: InnerRun): AsyncGenerator<EmittableEvent, void> {
   const { base, inner, deps, prompt } = run;
   let isDone = false;
   try {

@@ -1,4 +1,10 @@
-import type { AgentSession, Architecture, Dependencies, ToldEvent, JsonObject } from "../../kernel/index.ts";
+import type {
+  AgentSession,
+  Architecture,
+  Dependencies,
+  EmittableEvent,
+  JsonObject,
+} from "../../kernel/index.ts";
 import { scoreIn } from "./json-answer.ts";
 import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
 import { note } from "./role-call.ts";
@@ -37,7 +43,7 @@ export class GraphOfThoughts implements Architecture {
     this.#parallel = parallel;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     const work = new ThoughtWork({ session, deps, question, parallel: this.#parallel });
     yield note("got", "started", { operations: this.#operations.map((each) => ({ ...each })) });

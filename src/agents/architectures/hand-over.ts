@@ -4,7 +4,7 @@ import {
   type Architecture,
   type ChatMessage,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonObject,
   type JsonSchema,
   type JsonValue,
@@ -58,7 +58,7 @@ export class HandingOver implements Architecture {
     this.#passesOn = passesOn;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const from = session.messages.length;
     const made = new Map<string, Made>();
     const equipped = deps.withExtraTools(this.#tools(deps), ({ isError, metadata }, { callId }) => {

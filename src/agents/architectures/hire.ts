@@ -7,7 +7,7 @@ import {
   outcomeStatus,
   parseTaskId,
   reviveFault,
-  type Agent,
+  type HostedAgent,
   type AgentSession,
   type Dependencies,
   type JsonObject,
@@ -38,7 +38,7 @@ export type WorkerEnd =
   | ({ readonly kind: "refused" } & Pick<Extract<SpawnOutcome, { kind: "refused" }>, "reason" | "holders">);
 
 export interface Job {
-  readonly worker: Agent;
+  readonly worker: HostedAgent;
   readonly input: WorkerInput;
   readonly options?: SpawnOptions;
   /** B5: what the worker had said when it was stopped together with whoever hired it. Not asked of one that had said nothing. */

@@ -1,10 +1,10 @@
-import type { Agent, Architecture } from "../../kernel/index.ts";
+import type { HostedAgent, Architecture } from "../../kernel/index.ts";
 
 /**
  * A Mermaid flowchart of an agent: how it thinks, around what, and whom it sets to work, all the way down. An agent that comes up again is
  * drawn once. One that is no `Agent` of this package, or whose architecture declares nobody, has nobody below it.
  */
-export function drawAgent(agent: Agent): string {
+export function drawAgent(agent: HostedAgent): string {
   const chart = new Chart();
   chart.agent(agent);
   return chart.text();
@@ -13,9 +13,9 @@ export function drawAgent(agent: Agent): string {
 class Chart {
   readonly #nodes: string[] = [];
   readonly #arrows: string[] = [];
-  readonly #drawn = new Map<Agent, string>();
+  readonly #drawn = new Map<HostedAgent, string>();
 
-  agent(agent: Agent): string {
+  agent(agent: HostedAgent): string {
     const known = this.#drawn.get(agent);
     if (known !== undefined) return known;
     const node = `a${this.#drawn.size + 1}`;
@@ -45,7 +45,7 @@ function wrapped(architecture: Architecture): readonly Architecture[] {
   return chain;
 }
 
-function architectureOf(agent: Agent): Architecture | undefined {
+function architectureOf(agent: HostedAgent): Architecture | undefined {
   const architecture: unknown = Reflect.get(agent, "architecture");
   const declares: unknown =
     typeof architecture === "object" && architecture !== null

@@ -1,4 +1,10 @@
-import type { AgentSession, Architecture, Dependencies, ToldEvent, JsonObject } from "../../kernel/index.ts";
+import type {
+  AgentSession,
+  Architecture,
+  Dependencies,
+  EmittableEvent,
+  JsonObject,
+} from "../../kernel/index.ts";
 import { countOf } from "./bound.ts";
 import { runInner } from "./drive.ts";
 import { listedIn } from "./listed-text.ts";
@@ -51,7 +57,7 @@ export class PlanAndExecute implements Architecture {
     this.#maxTurns = maxTurnsPerStep;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     const from = session.messages.length;
     yield note("plan", "planner_started");
@@ -100,7 +106,7 @@ export class PlanAndExecute implements Architecture {
     question: Question,
     plan: Plan,
     number: number,
-  ): AsyncGenerator<ToldEvent, void> {
+  ): AsyncGenerator<EmittableEvent, void> {
     const { ctx, steering } = deps;
     const step = plan.steps[number - 1] ?? "";
     ctx.check();

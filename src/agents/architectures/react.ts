@@ -8,7 +8,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonValue,
   type LlmRequest,
   type ToolCallPart,
@@ -38,7 +38,7 @@ export class ReAct implements Architecture {
 
   /** Tells all there is to tell to its context, and yields nothing: what is handed on costs four promises a turn. */
   // oxlint-disable-next-line require-yield -- as the protocol has it
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     await this.loop(session, deps, prompt);
   }
 

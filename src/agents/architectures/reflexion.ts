@@ -3,7 +3,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonObject,
   type Memory,
 } from "../../kernel/index.ts";
@@ -49,7 +49,7 @@ export class Reflexion implements Architecture {
     this.#maxTurns = maxTurnsPerAttempt;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     const trials = new Trials(question, session.messages);
     const lessons: string[] = [];
@@ -109,7 +109,7 @@ export class Reflexion implements Architecture {
     session: AgentSession,
     deps: Dependencies,
     { trials, tried, best }: { trials: Trials; tried: Attempt; best: Attempt | undefined },
-  ): AsyncGenerator<ToldEvent, void> {
+  ): AsyncGenerator<EmittableEvent, void> {
     const limited = deps.withMaxTurns(this.#maxTurns ?? deps.maxTurns);
     let isDone = false;
     try {

@@ -4,7 +4,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonObject,
   type ToolOutput,
   type ToolResult,
@@ -44,7 +44,7 @@ export class ReWoo implements Architecture {
     this.#parallel = parallelLevels;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     yield note("rewoo", "planner_started");
     const said = await askHelper(session, deps, question, {

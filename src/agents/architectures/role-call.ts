@@ -5,7 +5,7 @@ import {
   Transcript,
   type AgentSession,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonObject,
   type ResponseFormat,
   type UserPart,
@@ -45,6 +45,6 @@ export async function askRole(session: AgentSession, deps: Dependencies, call: R
 }
 
 /** What an architecture says of itself: `plan.created`. */
-export function note(architecture: string, name: string, data: JsonObject = {}): ToldEvent {
+export function note(architecture: string, name: string, data: JsonObject = {}): EmittableEvent {
   return eventDraft("architecture_event", { architecture, name: `${architecture}.${name}`, data });
 }

@@ -1,7 +1,7 @@
 import {
   Fault,
   HistoryRetention,
-  type Agent,
+  type HostedAgent,
   type SpawnOptions,
   type WorkerBrief,
 } from "../../kernel/index.ts";
@@ -10,12 +10,12 @@ import type { Question } from "./question.ts";
 
 /** An agent in a team, and how it is hired. */
 export interface Member extends Omit<SpawnOptions, "role"> {
-  readonly agent: Agent;
+  readonly agent: HostedAgent;
   /** What it is good at: it is chosen by this. The agent's own unless told. */
   readonly description?: string;
 }
 
-export type Members = Readonly<Record<string, Agent | Member>>;
+export type Members = Readonly<Record<string, HostedAgent | Member>>;
 
 /** Fit for a part of a tool's name, and of a session's. */
 export const memberNameRule = "1 to 48 letters, digits, _ and -";
@@ -28,7 +28,7 @@ export function isMemberName(name: string): boolean {
 export class Roster {
   readonly names: readonly string[];
   /** As `Architecture.declaredWorkers` gives them. */
-  readonly agents: Readonly<Record<string, Agent>>;
+  readonly agents: Readonly<Record<string, HostedAgent>>;
   readonly #members: ReadonlyMap<string, Member>;
 
   constructor(where: string, what: string, members: Members, least = 1) {
@@ -77,7 +77,7 @@ export class Roster {
   }
 }
 
-function memberOf(given: Agent | Member): Member {
+function memberOf(given: HostedAgent | Member): Member {
   return "agent" in given ? given : { agent: given };
 }
 

@@ -4,7 +4,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type WorkerInput,
 } from "../../kernel/index.ts";
 import { scoreOf } from "./bound.ts";
@@ -58,11 +58,11 @@ export class Router implements Architecture {
     this.#isShared = conversationScope === "shared";
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return boundByWorkers(session, this.#go(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     const { route, confidence } = await this.#choose(session, deps, question);
     yield note(this.name, "classified", { route: route ?? null, confidence });

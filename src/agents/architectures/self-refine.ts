@@ -3,7 +3,7 @@ import {
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
 } from "../../kernel/index.ts";
 import { withAnswer } from "../guardrails/guarded-run.ts";
 import { countOf } from "./bound.ts";
@@ -41,7 +41,7 @@ export class SelfRefine implements Architecture {
       throw new Fault("invalid_argument", "stopPhrase of selfRefine is empty: every critique would end it");
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const question = await questionOf(session, deps, prompt);
     const from = session.messages.length;
     yield* this.base.run(session, deps, prompt);

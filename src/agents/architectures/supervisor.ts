@@ -3,11 +3,11 @@ import {
   Fault,
   HistoryRetention,
   textOf,
-  type Agent,
+  type HostedAgent,
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonObject,
   type Tool,
   type ToolOutput,
@@ -26,7 +26,7 @@ export interface SupervisorOptions {
   /** What is made to think by it. ReAct unless told. */
   readonly base?: Architecture;
   /** Makes workers of its own as it goes, out of this agent: each has the instructions it is given. None unless told. */
-  readonly spawnable?: Agent;
+  readonly spawnable?: HostedAgent;
   /** How many of these in one invocation. 5 unless told. */
   readonly maxSpawned?: number;
   /** Workers remember what they did in this session, in earlier invocations too. Not unless told. */
@@ -45,7 +45,7 @@ export class Supervisor implements Architecture {
   readonly base: Architecture;
   readonly thinks: boolean;
   readonly #workers: Roster;
-  readonly #spawnable: Agent | undefined;
+  readonly #spawnable: HostedAgent | undefined;
   readonly #maxSpawned: number;
   readonly #remember: boolean;
   /** Of invocations under way: an architecture may be run several times in one. */
@@ -74,7 +74,7 @@ export class Supervisor implements Architecture {
     this.#remember = remember;
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const dealings = this.#dealings.get(session) ?? new Dealings();
     this.#dealings.set(session, dealings);
     yield note(this.name, "workers_ready", { workers: this.#workers.names });

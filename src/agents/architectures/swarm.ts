@@ -6,12 +6,12 @@ import {
   type Architecture,
   type ChatMessage,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type JsonSchema,
   type JsonValue,
   type WorkerBrief,
 } from "../../kernel/index.ts";
-import type { Agent } from "../agent.ts";
+import type { AgentCore } from "../agent.ts";
 import { opening, readInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
 import { countOf } from "./bound.ts";
@@ -34,7 +34,7 @@ export interface SwarmHandOver {
 }
 
 export interface SwarmPeer extends Omit<Member, "agent"> {
-  readonly agent: Agent;
+  readonly agent: AgentCore;
   /** What it is to be told when it is handed over to, by a tool `transfer_to_<name>` of its own. A message, unless told. */
   readonly input?: JsonSchema;
   /** Makes of a hand-over what this peer is told. Asked once, journaled. */
@@ -43,7 +43,7 @@ export interface SwarmPeer extends Omit<Member, "agent"> {
 
 export interface SwarmOptions {
   /** At least two, who hand over to each other as they see fit. */
-  readonly peers: Readonly<Record<string, Agent | SwarmPeer>>;
+  readonly peers: Readonly<Record<string, AgentCore | SwarmPeer>>;
   /** Who begins. The first unless told. */
   readonly entry?: string;
   /** One more is `max_handoffs`. 8 unless told. */
@@ -119,11 +119,11 @@ export class Swarm implements Architecture {
     this.#detectCycles = detectCycles;
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return boundByWorkers(session, this.#go(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     await this.#acceptSchemas(deps);
     const question = await questionOf(session, deps, prompt);
     const path = [this.#entry];

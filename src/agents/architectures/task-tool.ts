@@ -1,4 +1,4 @@
-import type { Agent, Dependencies, SpawnOptions, Tool } from "../../kernel/index.ts";
+import type { HostedAgent, Dependencies, SpawnOptions, Tool } from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
 import { drive } from "./drive.ts";
 import { hire, stopIfSpent, whyNot } from "./hire.ts";
@@ -7,7 +7,7 @@ import { react } from "./react.ts";
 import type { VirtualDesk } from "./virtual-desk.ts";
 
 export interface SubAgent extends SpawnOptions {
-  readonly agent: Agent;
+  readonly agent: HostedAgent;
   /** What it is good at; the agent's own description unless told. */
   readonly description?: string;
 }

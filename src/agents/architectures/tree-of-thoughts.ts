@@ -1,4 +1,10 @@
-import type { AgentSession, Architecture, Dependencies, ToldEvent, JsonObject } from "../../kernel/index.ts";
+import type {
+  AgentSession,
+  Architecture,
+  Dependencies,
+  EmittableEvent,
+  JsonObject,
+} from "../../kernel/index.ts";
 import { countOf, scoreOf } from "./bound.ts";
 import { scoreIn } from "./json-answer.ts";
 import { listedIn } from "./listed-text.ts";
@@ -53,7 +59,7 @@ export class TreeOfThoughts implements Architecture {
     };
   }
 
-  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { depth, beam, minScore, solvedScore } = this.#options;
     const question = await questionOf(session, deps, prompt);
     const search: Search = { session, deps, question };

@@ -1,4 +1,4 @@
-import type { AgentSession, ToldEvent, TaskOutcome } from "../../kernel/index.ts";
+import type { AgentSession, EmittableEvent, TaskOutcome } from "../../kernel/index.ts";
 
 /** Thrown where a worker that is needed met a bound of its own, or a dead end. No fault, for nothing failed. */
 export class WorkerBound extends Error {
@@ -13,8 +13,8 @@ export class WorkerBound extends Error {
 /** Work of those whom others work for: it ends by the bound that one it needs has met. What it had said by then is what there is. */
 export async function* boundByWorkers(
   session: AgentSession,
-  work: AsyncIterable<ToldEvent>,
-): AsyncIterable<ToldEvent> {
+  work: AsyncIterable<EmittableEvent>,
+): AsyncIterable<EmittableEvent> {
   try {
     yield* work;
   } catch (error) {

@@ -2,11 +2,11 @@ import {
   describeValue,
   eventDraft,
   Fault,
-  type Agent,
+  type HostedAgent,
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
 } from "../../kernel/index.ts";
 import { endWith, hire, saidFor } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
@@ -17,8 +17,8 @@ import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 export interface ConditionalFlowOptions {
   /** Of the input. Journaled, so asked once. What it gives counts as JavaScript has it; one that throws is recorded, and counts as `false`. */
   readonly predicate: (text: string) => boolean | Promise<boolean>;
-  readonly ifTrue: Agent;
-  readonly ifFalse: Agent;
+  readonly ifTrue: HostedAgent;
+  readonly ifFalse: HostedAgent;
 }
 
 /** One agent or the other, as the input asks for. */
@@ -37,16 +37,16 @@ export class ConditionalFlow implements Architecture {
     this.#options = options;
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
-  declaredWorkers(): Readonly<Record<string, Agent>> {
+  declaredWorkers(): Readonly<Record<string, HostedAgent>> {
     const { ifTrue, ifFalse } = this.#options;
     return { ifTrue, ifFalse };
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { ifTrue, ifFalse } = this.#options;
     const flow = this.name;
     const question = await questionOf(session, deps, prompt);

@@ -1,4 +1,4 @@
-import { Fault, type Agent, type RunStatus, type WorkerInput } from "../../kernel/index.ts";
+import { Fault, type HostedAgent, type RunStatus, type WorkerInput } from "../../kernel/index.ts";
 import type { WorkerEnd } from "../architectures/hire.ts";
 import type { Question } from "../architectures/question.ts";
 import { formWanted, wholeQuestion } from "../architectures/roster.ts";
@@ -8,11 +8,11 @@ import { refuseNamesakes } from "../namesakes.ts";
 export interface FlowStep {
   /** What its events call it: the agent's name, numbered from its second place on. */
   readonly name: string;
-  readonly worker: Agent;
+  readonly worker: HostedAgent;
 }
 
 /** `what`: how the flow calls them. */
-export function flowSteps(flow: string, what: string, workers: readonly Agent[]): readonly FlowStep[] {
+export function flowSteps(flow: string, what: string, workers: readonly HostedAgent[]): readonly FlowStep[] {
   if (workers.length === 0)
     throw new Fault("invalid_argument", `a ${flow} flow needs at least one agent in ${what}`);
   refuseNamesakes(`a ${flow} flow`, workers);
@@ -31,7 +31,7 @@ export function flowSteps(flow: string, what: string, workers: readonly Agent[])
   });
 }
 
-export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, Agent>> {
+export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, HostedAgent>> {
   return Object.fromEntries(steps.map(({ name, worker }) => [name, worker]));
 }
 

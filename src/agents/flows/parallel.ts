@@ -1,10 +1,10 @@
 import {
   Fault,
-  type Agent,
+  type HostedAgent,
   type AgentSession,
   type Architecture,
   type Dependencies,
-  type ToldEvent,
+  type EmittableEvent,
   type RunContext,
 } from "../../kernel/index.ts";
 import { answerOf, hire, stopIfSpent, type WorkerEnd } from "../architectures/hire.ts";
@@ -24,7 +24,7 @@ import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 export type Merge = "concat" | "vote" | ((texts: readonly string[]) => string | Promise<string>);
 
 export interface ParallelFlowOptions {
-  readonly branches: readonly Agent[];
+  readonly branches: readonly HostedAgent[];
   /** `concat` unless told. A function is journaled, so called once. */
   readonly merge?: Merge;
 }
@@ -49,15 +49,15 @@ export class ParallelFlow implements Architecture {
     this.#merge = merge;
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
-  declaredWorkers(): Readonly<Record<string, Agent>> {
+  declaredWorkers(): Readonly<Record<string, HostedAgent>> {
     return workersOf(this.#branches);
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const flow = this.name;
     const question = await questionOf(session, deps, prompt);
     const told = briefOf(prompt, question);

@@ -1,4 +1,10 @@
-import type { Agent, AgentSession, Architecture, Dependencies, ToldEvent } from "../../kernel/index.ts";
+import type {
+  HostedAgent,
+  AgentSession,
+  Architecture,
+  Dependencies,
+  EmittableEvent,
+} from "../../kernel/index.ts";
 import { answerOf, hire } from "../architectures/hire.ts";
 import { questionOf } from "../architectures/question.ts";
 import { briefOf, endStatus, flowSteps, joined, workersOf, type FlowStep } from "./flow-step.ts";
@@ -15,19 +21,19 @@ export class SequentialFlow implements Architecture {
   readonly formless = true;
   readonly #steps: readonly FlowStep[];
 
-  constructor(steps: readonly Agent[]) {
+  constructor(steps: readonly HostedAgent[]) {
     this.#steps = flowSteps(this.name, "steps", steps);
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
-  declaredWorkers(): Readonly<Record<string, Agent>> {
+  declaredWorkers(): Readonly<Record<string, HostedAgent>> {
     return workersOf(this.#steps);
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const flow = this.name;
     const question = await questionOf(session, deps, prompt);
     const said = [prompt];

@@ -1,7 +1,7 @@
 import {
   eventDraft,
   type AgentSession,
-  type ToldEvent,
+  type EmittableEvent,
   type FlowEvents,
   type RunStatus,
 } from "../../kernel/index.ts";
@@ -12,8 +12,8 @@ import { stopOf } from "../closing.ts";
 export async function* toldFlow(
   flow: string,
   session: AgentSession,
-  work: AsyncIterable<ToldEvent>,
-): AsyncIterable<ToldEvent> {
+  work: AsyncIterable<EmittableEvent>,
+): AsyncIterable<EmittableEvent> {
   yield eventDraft("flow_start", { flow });
   try {
     yield* boundByWorkers(session, work);
@@ -26,11 +26,11 @@ export async function* toldFlow(
   yield eventDraft("flow_end", { flow, status: interrupted ? bound : "completed" });
 }
 
-export function stepStart(data: FlowEvents["flow_step_start"]): ToldEvent {
+export function stepStart(data: FlowEvents["flow_step_start"]): EmittableEvent {
   return eventDraft("flow_step_start", data);
 }
 
-export function stepEnd(data: FlowEvents["flow_step_end"]): ToldEvent {
+export function stepEnd(data: FlowEvents["flow_step_end"]): EmittableEvent {
   return eventDraft("flow_step_end", data);
 }
 

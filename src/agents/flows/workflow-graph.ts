@@ -1,4 +1,4 @@
-import { Fault, type Agent, type JsonValue, type StepContext } from "../../kernel/index.ts";
+import { Fault, type HostedAgent, type JsonValue, type StepContext } from "../../kernel/index.ts";
 import { refuseNamesakes } from "../namesakes.ts";
 
 /** Where a workflow's input comes from. */
@@ -21,7 +21,7 @@ export interface NodeContext extends StepContext {
 export type NodeFunction = (input: JsonValue, node: NodeContext) => JsonValue | Promise<JsonValue>;
 
 /** An agent is told its input as a text: lists of texts with blank lines between, other values as JSON. */
-export type WorkflowNode = Agent | NodeFunction;
+export type WorkflowNode = HostedAgent | NodeFunction;
 
 /** From one node to another; from `START`, to `END`. Several from one node: all are taken. */
 export type WorkflowEdge<Name extends string = string> = readonly [
@@ -100,7 +100,7 @@ export class WorkflowGraph {
     return this.#routers.get(from);
   }
 
-  agents(): Readonly<Record<string, Agent>> {
+  agents(): Readonly<Record<string, HostedAgent>> {
     const agents = [...this.#nodes].flatMap(([name, node]) =>
       typeof node === "function" ? [] : [[name, node] as const],
     );

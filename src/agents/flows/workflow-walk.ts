@@ -2,7 +2,7 @@ import {
   CancellationError,
   Fault,
   jsonText,
-  type Agent,
+  type HostedAgent,
   type AgentSession,
   type Dependencies,
   type JsonValue,
@@ -143,7 +143,7 @@ export class WorkflowWalk {
     }
   }
 
-  async #hire(worker: Agent, visited: Visit, ctx: RunContext): Promise<JsonValue> {
+  async #hire(worker: HostedAgent, visited: Visit, ctx: RunContext): Promise<JsonValue> {
     const { node, visit, input: given } = visited;
     const deps = this.#deps.scopeForWorker(this.#deps.role, ctx);
     const prompt = wordsOf(given);

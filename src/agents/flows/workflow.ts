@@ -1,4 +1,10 @@
-import type { Agent, AgentSession, Architecture, Dependencies, ToldEvent } from "../../kernel/index.ts";
+import type {
+  HostedAgent,
+  AgentSession,
+  Architecture,
+  Dependencies,
+  EmittableEvent,
+} from "../../kernel/index.ts";
 import { countOf } from "../architectures/bound.ts";
 import { note } from "../architectures/role-call.ts";
 import { toldFlow } from "./told-flow.ts";
@@ -32,7 +38,7 @@ export class WorkflowFlow implements Architecture {
     };
   }
 
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
@@ -41,11 +47,11 @@ export class WorkflowFlow implements Architecture {
     return mermaidOf(this.graph);
   }
 
-  declaredWorkers(): Readonly<Record<string, Agent>> {
+  declaredWorkers(): Readonly<Record<string, HostedAgent>> {
     return this.graph.agents();
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent> {
+  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const schedule = new WorkflowSchedule(this.graph, this.#bounds);
     const met = await new WorkflowWalk(this.graph, schedule, session, deps).toTheEnd(prompt);
     const { visits, arrivedAtEnd: value = "" } = schedule;

@@ -4,7 +4,7 @@ import {
   Fault,
   toolCallsOf,
   Transcript,
-  type ToldEvent,
+  type EmittableEvent,
   type Guardrail,
   type GuardrailContext,
   type GuardrailDecision,
@@ -75,7 +75,7 @@ export class GuardedRun {
           return step.ctx;
         },
       };
-      const tell = (event: ToldEvent): void => step.ctx.tell(event);
+      const tell = (event: EmittableEvent): void => step.ctx.tell(event);
       const { stop } = await hear(guardrails, { stage, ask: (guardrail) => ask(guardrail, context), tell });
       return stop === undefined ? null : { guardrail: stop.guardrail, reason: stop.reason };
     });

@@ -2,7 +2,7 @@ import {
   eventDraft,
   Fault,
   stopsTask,
-  type ToldEvent,
+  type EmittableEvent,
   type Guardrail,
   type GuardrailDecision,
   type GuardrailStage,
@@ -14,7 +14,7 @@ export interface Hearing {
   /** `undefined`: it has no say at this stage. */
   readonly ask: (guardrail: Guardrail) => GuardrailDecision | Promise<GuardrailDecision> | undefined;
   /** Where decisions and errors are told. */
-  readonly tell: (event: ToldEvent) => void;
+  readonly tell: (event: EmittableEvent) => void;
 }
 
 export interface Objection {

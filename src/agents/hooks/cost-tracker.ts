@@ -3,8 +3,8 @@ import {
   type AgentId,
   type CostLabel,
   type CostLine,
-  type LostSpend,
-  type Standing,
+  type UnreportedSpend,
+  type RunSnapshot,
 } from "../../kernel/index.ts";
 
 /** What calls came to. `costUsd` `null`: not known, because some call in it has no known price. */
@@ -14,7 +14,7 @@ export interface Cost {
   readonly tokens: number;
   readonly costUsd: number | null;
   /** The part that no provider reported (B3). */
-  readonly lost: LostSpend;
+  readonly lost: UnreportedSpend;
 }
 
 /**
@@ -22,9 +22,9 @@ export interface Cost {
  * outside (`new CostTracker({ standing: await run.standing() })`), so it is right in whichever process asks, right after a resume too.
  */
 export class CostTracker {
-  readonly #run: { readonly standing: Standing };
+  readonly #run: { readonly standing: RunSnapshot };
 
-  constructor(run: { readonly standing: Standing }) {
+  constructor(run: { readonly standing: RunSnapshot }) {
     this.#run = run;
   }
 

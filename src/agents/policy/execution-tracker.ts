@@ -10,7 +10,7 @@ import {
   type Exhaustion,
   type Spend,
   type SpendCaps,
-  type Standing,
+  type RunSnapshot,
   type TaskId,
   type TopUp,
   type UnknownPrice,
@@ -44,7 +44,7 @@ export class ExecutionTracker {
   readonly #look: () => Account | undefined;
 
   constructor(
-    source: Partial<ExecutionBudget> | { readonly standing: Standing; readonly taskId: TaskId } = {},
+    source: Partial<ExecutionBudget> | { readonly standing: RunSnapshot; readonly taskId: TaskId } = {},
     options: ExecutionTrackerOptions = {},
   ) {
     if ("standing" in source) {

@@ -9,7 +9,7 @@ import {
   type HeadcountTask,
   type SeatHolder,
   type SpawnBudget,
-  type Standing,
+  type RunSnapshot,
   type TaskId,
 } from "../../kernel/index.ts";
 import { OwnSeats } from "./own-seats.ts";
@@ -26,7 +26,7 @@ export class SpawnTracker {
   readonly #own: OwnSeats | null;
   readonly #look: () => Headcount;
 
-  constructor(source: Partial<SpawnBudget> | { readonly standing: Standing } = {}) {
+  constructor(source: Partial<SpawnBudget> | { readonly standing: RunSnapshot } = {}) {
     if ("standing" in source) {
       this.#own = null;
       this.#look = () => source.standing.headcount;

@@ -12,7 +12,7 @@ import {
 import { Fault, type ApprovalDecision, type Clock, type JsonObject } from "../../kernel/index.ts";
 import { elicitResult, questionOf, type Elicitation } from "./elicitation.ts";
 import { LastWords } from "./last-words.ts";
-import { OpenCalls, type Asking } from "./open-calls.ts";
+import { InFlightCalls, type ModelAttempts } from "./open-calls.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { reasonOf, rest, TimeLimit, unlessAborted } from "./time-limit.ts";
 import { connect, signIn } from "./transport.ts";
@@ -44,7 +44,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly progress?: (update: JsonObject) => void;
   /** Who answers what the server asks meanwhile; otherwise `onQuestion`. */
-  readonly asking?: Asking;
+  readonly asking?: ModelAttempts;
 }
 
 /** The longest a timer of the platform holds: time is ours to keep. */
@@ -58,7 +58,7 @@ export class Connection {
   readonly name: string;
   readonly config: ServerConfig;
   readonly #options: ConnectionOptions;
-  readonly #calls = new OpenCalls();
+  readonly #calls = new InFlightCalls();
   readonly #closing = new AbortController();
   #words = new LastWords();
   #client: Client | undefined;
@@ -197,7 +197,7 @@ export class Connection {
     return client;
   }
 
-  async #asked(elicitation: Elicitation): ReturnType<Asking> {
+  async #asked(elicitation: Elicitation): ReturnType<ModelAttempts> {
     const asking = this.#calls.find();
     if (asking !== undefined) return asking(elicitation);
     const { onQuestion } = this.#options;
@@ -233,7 +233,7 @@ export class Connection {
         });
       },
     };
-    const ask: Asking = (elicitation) => limit.heldDuring((asking ?? this.#unasked)(elicitation));
+    const ask: ModelAttempts = (elicitation) => limit.heldDuring((asking ?? this.#unasked)(elicitation));
     try {
       const value = await this.#calls.during(ask, () => request(client, options));
       this.#failures = 0;
@@ -249,7 +249,7 @@ export class Connection {
     }
   }
 
-  readonly #unasked: Asking = async (elicitation) => {
+  readonly #unasked: ModelAttempts = async (elicitation) => {
     const { onQuestion } = this.#options;
     if (onQuestion === undefined) return { action: "cancel" };
     return elicitResult(await onQuestion(questionOf(elicitation), this.name), elicitation);

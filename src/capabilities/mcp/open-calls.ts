@@ -3,18 +3,18 @@ import type { ElicitResult } from "@modelcontextprotocol/client";
 import type { Elicitation } from "./elicitation.ts";
 
 /** Answers what the server asks a person while a call is open. */
-export type Asking = (elicitation: Elicitation) => Promise<ElicitResult>;
+export type ModelAttempts = (elicitation: Elicitation) => Promise<ElicitResult>;
 
 /**
  * The calls a server has open, to tell which of them a question belongs to. The protocol does not say. What comes in on the stream of an
  * HTTP answer is known by the stream; otherwise the only open call is meant, and among several none: a person is not shown what
  * may be another's.
  */
-export class OpenCalls {
-  readonly #open = new Set<Asking>();
-  readonly #storage = new AsyncLocalStorage<Asking>();
+export class InFlightCalls {
+  readonly #open = new Set<ModelAttempts>();
+  readonly #storage = new AsyncLocalStorage<ModelAttempts>();
 
-  async during<Value>(asking: Asking, work: () => Promise<Value>): Promise<Value> {
+  async during<Value>(asking: ModelAttempts, work: () => Promise<Value>): Promise<Value> {
     this.#open.add(asking);
     try {
       return await this.#storage.run(asking, work);
@@ -29,7 +29,7 @@ export class OpenCalls {
   }
 
   /** `undefined` also when it cannot be told. */
-  find(): Asking | undefined {
+  find(): ModelAttempts | undefined {
     const known = this.#storage.getStore();
     if (known !== undefined && this.#open.has(known)) return known;
     const [only, ...others] = this.#open;

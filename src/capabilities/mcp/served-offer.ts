@@ -1,7 +1,7 @@
 import type { AuthInfo, CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
 import {
   formatAgentId,
-  type Agent,
+  type HostedAgent,
   type CallPath,
   type JsonObject,
   type JsonSchema,
@@ -18,7 +18,7 @@ export interface Offer {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly annotations: ToolAnnotations;
-  readonly agent: Agent;
+  readonly agent: HostedAgent;
   readonly input: (given: JsonObject) => JsonValue;
   /** The conversation it belongs to, if it says. */
   readonly session: (given: JsonObject) => string | undefined;
@@ -27,7 +27,7 @@ export interface Offer {
 
 /** An agent to be called by other hosts. */
 export interface OfferedAgent {
-  readonly agent: Agent;
+  readonly agent: HostedAgent;
   /** The agent's own name unless told. */
   readonly name?: string;
   /** What it is good for, in words for the model that is to call it. */
@@ -48,7 +48,7 @@ export function toolOffers(
   tools: readonly Tool[],
   callPath: CallPath | undefined,
 ): readonly Offer[] {
-  const agent: Agent = {
+  const agent: HostedAgent = {
     id: formatAgentId({ name: `mcp:${server}` }),
     tools,
     ...(callPath && { callPath }),

@@ -1,7 +1,7 @@
 import type { AgentSession } from "./agent-session.ts";
-import type { Agent } from "./hosted-agent.ts";
+import type { HostedAgent } from "./hosted-agent.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { ToldEvent } from "../events/emittable-event.ts";
+import type { EmittableEvent } from "../events/emittable-event.ts";
 
 /**
  * A way to drive one invocation: ReAct, a plan, a debate. It works only through `deps`, so it is durable, budgeted, cancellable
@@ -22,7 +22,7 @@ export interface Architecture {
   readonly formless?: boolean;
   /** The architecture it is wrapped around. */
   readonly base?: Architecture;
-  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<ToldEvent>;
+  run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent>;
   /** The agents it composes, by role; empty for a single one. */
-  declaredWorkers(): Readonly<Record<string, Agent>>;
+  declaredWorkers(): Readonly<Record<string, HostedAgent>>;
 }

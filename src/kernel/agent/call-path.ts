@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Event, EventType } from "../events/event.ts";
-import type { ToldEvent } from "../events/emittable-event.ts";
+import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { RunId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
@@ -27,7 +27,7 @@ export interface ObservedTask {
   readonly input: JsonValue;
   readonly clock: Clock;
   /** Into the run's log, what code may tell (`ctx.tell`); once the run has ended, to whoever hears of the runtime's errors (S4). */
-  tell(event: ToldEvent): void;
+  tell(event: EmittableEvent): void;
 }
 
 /**

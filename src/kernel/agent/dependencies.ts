@@ -1,6 +1,6 @@
 import type { AgentContext } from "./agent-context.ts";
 import type { AgentSession } from "./agent-session.ts";
-import type { Agent } from "./hosted-agent.ts";
+import type { HostedAgent } from "./hosted-agent.ts";
 import type { AuditLog } from "./audit-log.ts";
 import type { Budget } from "../limits/budget.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
@@ -79,7 +79,7 @@ export interface Dependencies extends FastFlags {
   /** What is wrong with a value by a schema; nothing when it fits. */
   problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]>;
   /** Hires one of the declared workers. */
-  spawnChild(worker: Agent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
+  spawnChild(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
 }
 
 /** What came of a call of an extra tool. */

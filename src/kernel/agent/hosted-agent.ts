@@ -2,7 +2,7 @@ import type { CallPath } from "./call-path.ts";
 import type { UserMessage } from "../messages/chat-message.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId } from "../base/identity.ts";
-import type { MailMode, TaskInbox } from "../stores/inbox.ts";
+import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
 import type { RunContext } from "./run-context.ts";
@@ -13,7 +13,7 @@ import type { Tool } from "./tool.ts";
  * What a worker hosts. `run` is called for an input, or when a message has arrived, and again from the top after a crash: everything it does to the
  * world goes through `ctx`, and what it decides depends on nothing else. Each activation is a task of its own.
  */
-export interface Agent {
+export interface HostedAgent {
   readonly id: AgentId;
   /** J9: change it when the order or meaning of steps changes. */
   readonly version?: string;
@@ -22,7 +22,7 @@ export interface Agent {
   /** What `ctx.tool` may call. */
   readonly tools?: readonly Tool[];
   /** Agents it may spawn; registered with it. */
-  readonly colleagues?: readonly Agent[];
+  readonly colleagues?: readonly HostedAgent[];
   readonly budget?: Partial<ExecutionBudget>;
   /** Of runs it is the root of, unless their submission says otherwise. */
   readonly spawnBudget?: Partial<SpawnBudget>;
@@ -30,7 +30,7 @@ export interface Agent {
    * `each`, unless told: every message starts a run of its own, in the name of whoever sent it, side by side with those of other
    * senders. `together`: one run at a time has all that wait.
    */
-  readonly mail?: MailMode;
+  readonly mail?: InboxMode;
   /** Read anew at each call, so that a change of configuration takes effect at the next one (F1). */
   readonly callPath?: CallPath;
   /**
@@ -42,6 +42,6 @@ export interface Agent {
 }
 
 /** Whom an agent asks in a role. */
-export function modelFor({ models }: Pick<Agent, "models">, role: string): Model | undefined {
+export function modelFor({ models }: Pick<HostedAgent, "models">, role: string): Model | undefined {
   return models?.[role] ?? models?.["main"];
 }

@@ -1,5 +1,5 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { ToldEvent } from "../events/emittable-event.ts";
+import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Model, ModelRequest, ModelResponse, ModelStreamPart } from "../messages/model.ts";
@@ -39,7 +39,7 @@ interface ContextBase {
   /** For layers to leave each other notes; not stored. */
   readonly metadata: Record<string, unknown>;
   /** Into the run's log, with the record of the call: what code may tell (`ctx.tell`). */
-  tell(event: ToldEvent): void;
+  tell(event: EmittableEvent): void;
   /** Waits for something that is no work: around a call the worker's slot is others' meanwhile, and a stop ends the wait. */
   rest<Value>(wait: Promise<Value>): Promise<Value>;
 }

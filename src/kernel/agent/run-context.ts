@@ -5,7 +5,7 @@ import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { CancellationError } from "../errors/cancellation-error.ts";
 import type { Compacted, CompactionStep } from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
-import type { ToldEvent, TurnEvent } from "../events/emittable-event.ts";
+import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { Failure } from "../base/fault.ts";
 import type { RefusalReason, SeatHolder } from "../limits/headcount.ts";
@@ -19,7 +19,7 @@ import type { Priority } from "../limits/priority.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunMeta } from "../run/run-meta.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
-import type { Standing } from "../limits/run-snapshot.ts";
+import type { RunSnapshot } from "../limits/run-snapshot.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
@@ -139,7 +139,7 @@ export interface RunContext {
   /** Aborted by a stop, and when the task is let go of here: its owner lost the run, closed, or put it to sleep. */
   readonly signal: CancelSignal;
   /** The run's seats and money, to look at. */
-  readonly standing: Standing;
+  readonly standing: RunSnapshot;
   /** Someone reads its text as it is written (E2). */
   readonly streaming: boolean;
   /** What the task was started with; `null` for one that messages started. */
@@ -238,8 +238,8 @@ export interface RunContext {
    * Puts an event into the run's log with the next step of this scope; told once, however often it is replayed (E4). One that is the
    * runtime's to tell is refused with `invalid_argument`. `turn`: of the invocation whose start or end is told.
    */
-  tell(event: ToldEvent): void;
-  tell(event: ToldEvent | TurnEvent, turn: Turn): void;
+  tell(event: EmittableEvent): void;
+  tell(event: EmittableEvent | TurnEvent, turn: Turn): void;
   /** C2: throws once cancelled or past the deadline, but not while recorded steps remain in this scope. */
   check(): void;
   /** J8: ends this task's journal and goes on in a new one that starts from `state`. */

@@ -7,7 +7,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunResult } from "../run/run-result.ts";
-import type { Standing } from "../limits/run-snapshot.ts";
+import type { RunSnapshot } from "../limits/run-snapshot.ts";
 
 /** A submitted run, from any process. Every order is a mail to its owner: durable when the promise resolves. */
 export interface RunHandle {
@@ -22,7 +22,7 @@ export interface RunHandle {
   /** Of an agent of your own, `output` is what its `run` returned. */
   result(): Promise<RunResult<JsonValue>>;
   /** Seats and money as they stand in the store now, whoever drives the run. Costs O(commits of the run). */
-  standing(): Promise<Standing>;
+  standing(): Promise<RunSnapshot>;
   cancel(reason?: string): Promise<void>;
   pause(): Promise<void>;
   resume(): Promise<void>;

@@ -1,4 +1,4 @@
-import type { Agent } from "./hosted-agent.ts";
+import type { HostedAgent } from "./hosted-agent.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
@@ -41,12 +41,12 @@ export interface Runtime {
   /** What its deadlines go by. */
   readonly clock: Clock;
   /** With the agents it is made of. Runs of an agent are driven only where it is registered. */
-  register(agent: Agent): void;
+  register(agent: HostedAgent): void;
   /**
    * Durable when the promise resolves. S5: the run that is unfinished in the session, if the input became steering for it; `agent_busy`
    * if it could not, naming that run and what it waits for.
    */
-  submit(agent: Agent, input: JsonValue, options?: SubmitOptions): Promise<RunHandle>;
+  submit(agent: HostedAgent, input: JsonValue, options?: SubmitOptions): Promise<RunHandle>;
   /** A run of this store, whoever drives it. */
   find(runId: string): Promise<RunHandle | undefined>;
   /** Runs of this store, the newest first, whoever drives them. */

@@ -1,5 +1,5 @@
 import type { ApprovalDecision, ApprovalRequest } from "../run/approval.ts";
-import type { ToldEvent } from "../events/emittable-event.ts";
+import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { RunContext } from "./run-context.ts";
@@ -32,7 +32,7 @@ export interface GatedCall {
   /** For steps of the gate's own, scoped under this call: journaled, and paid where they cost. */
   readonly ctx: RunContext;
   /** Into the run's log, with the record of the call: what code may tell (`ctx.tell`). */
-  readonly tell: (event: ToldEvent) => void;
+  readonly tell: (event: EmittableEvent) => void;
 }
 
 /** Puts a question to somebody in this process. What it throws is a deny. */

@@ -28,7 +28,7 @@ const ofTurn = ["agent_start", "agent_end", "save_point", "settled"] as const sa
  * What code may tell: agents, architectures, tools, layers, gates and observers, ours and others'. All other events are the runtime's, which
  * tells them because they happened: nobody can put an approval, a price or an end into the log that there was not (E1).
  */
-export type ToldEvent = EventDraft<(typeof ofCode)[number]>;
+export type EmittableEvent = EventDraft<(typeof ofCode)[number]>;
 
 /** Start and end of an invocation: told by the agent that began it, which has its turn. */
 export type TurnEvent = EventDraft<(typeof ofTurn)[number]>;

@@ -1,6 +1,6 @@
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
-import type { LostSpend, RunStatus } from "../run/run-result.ts";
+import type { UnreportedSpend, RunStatus } from "../run/run-result.ts";
 import type { SupervisionJson } from "../limits/supervision.ts";
 import type { Usage } from "../messages/usage.ts";
 
@@ -42,6 +42,6 @@ export interface RunEvents {
     readonly costUsd: number | null;
     readonly turns: number;
     /** Contained in `costUsd`, not in `usage` (B3). */
-    readonly lost?: LostSpend;
+    readonly lost?: UnreportedSpend;
   };
 }

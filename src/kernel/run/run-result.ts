@@ -18,7 +18,7 @@ export const runStatuses = Object.freeze([
 export type RunStatus = (typeof runStatuses)[number];
 
 /** What was charged for calls nobody reported the usage of (B3). `costUsd` `null`: not known. */
-export interface LostSpend {
+export interface UnreportedSpend {
   readonly tokens: number;
   readonly costUsd: number | null;
 }
@@ -33,7 +33,7 @@ export interface RunResult<Output = string> {
   readonly usage: Usage;
   /** All that was charged, `lost` included. `null`: not known. */
   readonly costUsd: number | null;
-  readonly lost: LostSpend;
+  readonly lost: UnreportedSpend;
   readonly turns: number;
   readonly runId: RunId;
   readonly sessionId: SessionId;

@@ -5,10 +5,10 @@ import type { RunStatus } from "./run-result.ts";
  * Where a run stands: not picked up by a worker, with one, left until mail comes or a time is there; or how it ended. A run whose worker
  * is gone is `running` until someone who looks for work finds out.
  */
-export type RunStanding = "pending" | "running" | "suspended" | RunStatus;
+export type RunSummaryStatus = "pending" | "running" | "suspended" | RunStatus;
 
 export interface RunSummary extends RunRecord {
-  readonly status: RunStanding;
+  readonly status: RunSummaryStatus;
   /** When it last committed something. Epoch milliseconds. */
   readonly updatedAt: number;
   /** `null` while it has not ended, or goes on again. */
@@ -22,7 +22,7 @@ export interface RunQuery {
   readonly agentId?: string;
   /** `null`: those of no tenant. */
   readonly tenantId?: string | null;
-  readonly status?: RunStanding | readonly RunStanding[];
+  readonly status?: RunSummaryStatus | readonly RunSummaryStatus[];
   /** 50 unless told. */
   readonly limit?: number;
   /** The `next` of the page before. */

@@ -29,7 +29,7 @@ export function stoppedStem(stem: string, resumed: number): string {
 }
 
 /** Whose words they are: the stem of what is said at the end that nobody stopped. */
-export function wholeStem(stem: string): string {
+export function baseStem(stem: string): string {
   return stem.replace(/\/stopped-\d+$/u, "");
 }
 

@@ -1,7 +1,7 @@
 import { toolCallsOf, type ChatMessage } from "../messages/chat-message.ts";
 import type { AssistantPart } from "../messages/content.ts";
 import { canonicalJson } from "../base/json.ts";
-import { saidId, wholeStem, type Said } from "./message-batch.ts";
+import { saidId, baseStem, type Said } from "./message-batch.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import { pathTo } from "./session-path.ts";
 import type { SessionChange } from "./sessions.ts";
@@ -10,7 +10,7 @@ type Say = Extract<SessionChange, { readonly type: "say" }>;
 
 /** Whether what is said goes on from this leaf: it is the entry before it, or something said at the same go. */
 export function goesOnFrom({ parentId, stem }: Said, leafId: string | null): boolean {
-  return leafId === parentId || (leafId !== null && leafId.startsWith(`${wholeStem(stem)}/`));
+  return leafId === parentId || (leafId !== null && leafId.startsWith(`${baseStem(stem)}/`));
 }
 
 /**
@@ -18,7 +18,7 @@ export function goesOnFrom({ parentId, stem }: Said, leafId: string | null): boo
  * after the leaf, so that nothing between is left on another branch. Of what the speaker had said before, the question is repeated
  * and the calls whose results come now; all of it where the path to the leaf does not have it. `entries`: the visible ones.
  */
-export function saidAfter(
+export function rebaseBatch(
   entries: readonly SessionEntry[],
   leafId: string | null,
   { said, ...change }: Say,
@@ -48,7 +48,7 @@ export function saidAfter(
 
 /** The entries that say the first of it already: said at the same go, or when the speaker was stopped. */
 function knownOf(said: Said, entries: readonly SessionEntry[]): readonly string[] {
-  const stem = wholeStem(said.stem);
+  const stem = baseStem(said.stem);
   const byNumber = new Map<number, SessionEntry[]>();
   for (const entry of entries) {
     const number = numberIn(stem, entry.id);

@@ -1,5 +1,5 @@
 import type { AgentId, RunId } from "../base/identity.ts";
-import type { MailSettings } from "./mail-settings.ts";
+import type { InboxSettings } from "./mail-settings.ts";
 import type { Message } from "../messages/message.ts";
 
 /** A message, with how often it was handed back. */
@@ -27,10 +27,10 @@ export type InboxChange =
     };
 
 /** What an activation is begun with: each message has one of its own; or one at a time has all that wait. */
-export type MailMode = "each" | "together";
+export type InboxMode = "each" | "together";
 
 export interface MailQuery {
-  readonly mail: MailMode;
+  readonly mail: InboxMode;
   /** Epoch milliseconds. */
   readonly now: number;
   /** For more, by a run under way: what stands behind its messages; `together`, also what stands behind nobody's. */
@@ -62,7 +62,7 @@ export interface NextMail {
  */
 export interface Inbox {
   /** Of whoever hands back. */
-  readonly settings: MailSettings;
+  readonly settings: InboxSettings;
   /** False: it was here before. */
   deliver(message: Message): Promise<boolean>;
   /** What is not acknowledged, in the order in which it came. 100 unless told. */

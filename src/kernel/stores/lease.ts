@@ -14,7 +14,7 @@ export type Rest =
   | { readonly kind: "suspended"; readonly wakeAt: number | null };
 
 /** An agent that a worker hosts. */
-export interface HostedAgent {
+export interface AgentVersion {
   readonly agentId: AgentId;
   /** J9: only runs that this version started, `null` being one that declares none. Absent: of any version. */
   readonly version?: string | null;
@@ -24,7 +24,7 @@ export interface ClaimOptions {
   readonly workerId: string;
   readonly limit: number;
   /** Only runs of these agents; absent: of any. */
-  readonly agents?: readonly HostedAgent[];
+  readonly agents?: readonly AgentVersion[];
   /** Not these: the worker knows that they are for another (J9). */
   readonly except?: readonly RunId[];
   /** Epoch milliseconds; decides whose wake time has come. */

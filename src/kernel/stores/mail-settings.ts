@@ -2,7 +2,7 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 
 /** What becomes of a message that is handed back: how often it is tried, and how long it is left alone before it is tried again. */
-export interface MailSettings {
+export interface InboxSettings {
   /** Handed back so often, it is a dead letter (I4). */
   readonly maxDeliveries: number;
   /** After the first time; then each time four times as long. */
@@ -10,14 +10,14 @@ export interface MailSettings {
   readonly maxDelayMs: number;
 }
 
-const defaultMailSettings: MailSettings = Object.freeze({
+const defaultMailSettings: InboxSettings = Object.freeze({
   maxDeliveries: 5,
   baseDelayMs: 1_000,
   maxDelayMs: 300_000,
 });
 
 /** The defaults with what was given instead, looked at: with a number that is none, a message would be tried for ever, or never. */
-export function mailSettings(given: Partial<MailSettings> = {}): MailSettings {
+export function mailSettings(given: Partial<InboxSettings> = {}): InboxSettings {
   const settings = { ...defaultMailSettings, ...given };
   const { maxDeliveries, baseDelayMs, maxDelayMs } = settings;
   const isCount = maxDeliveries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxDeliveries);
@@ -30,7 +30,7 @@ export function mailSettings(given: Partial<MailSettings> = {}): MailSettings {
 /** I6: so long is a message left alone that was handed back so often. */
 export function redeliveryDelayMs(
   deliveries: number,
-  { baseDelayMs, maxDelayMs }: Pick<MailSettings, "baseDelayMs" | "maxDelayMs">,
+  { baseDelayMs, maxDelayMs }: Pick<InboxSettings, "baseDelayMs" | "maxDelayMs">,
 ): number {
   // By zero, infinitely often is not a number.
   return baseDelayMs === 0 ? 0 : Math.min(maxDelayMs, baseDelayMs * 4 ** (deliveries - 1));

@@ -23,7 +23,7 @@ const root = formatTaskId(0);
 type Named = Pick<RunRecord, "runId" | "sessionId">;
 
 /** What the origin's is called in a fork: its run, its session and those of its children, and the entries it wrote. */
-class ForkNames {
+class ForkRenames {
   readonly #origin: Named;
   readonly #fork: Named;
 
@@ -89,7 +89,7 @@ export interface ForkedSession {
  */
 export async function forkSession(cut: Cut): Promise<ForkedSession> {
   const { store, origin, fork, steps } = cut;
-  const names = new ForkNames(origin, fork);
+  const names = new ForkRenames(origin, fork);
   const placed = await store.sessions.read(origin.sessionId, { hiddenToo: true });
   const visible = visibleOf(placed);
   const written = writtenIn(cut.commits);
@@ -200,7 +200,7 @@ function entriesTo(
 
 function copies(
   entries: readonly SessionEntry[],
-  names: ForkNames,
+  names: ForkRenames,
   where: { readonly sessionId: SessionId; readonly agentId: AgentId },
 ): SessionChange[] {
   const ids = new Set(entries.map(({ id }) => id));

@@ -23,14 +23,14 @@ import {
   type RunRecord,
   type RunResult,
   type SessionId,
-  type Standing,
+  type RunSnapshot,
   type Store,
   type TailOptions,
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
 import { forkRun } from "./fork-run.ts";
-import { outsideTail } from "./slot-free-tail.ts";
+import { slotFreeTail } from "./slot-free-tail.ts";
 import { currentTask } from "../process/async-context.ts";
 import { RunState } from "../journal/run-state.ts";
 import { unnamed } from "../process/anonymous-user.ts";
@@ -94,7 +94,7 @@ export class StoredRunHandle implements RunHandle {
         `fromSeq is ${describeValue(fromSeq)}: it must be an integer from 0, the seq of the first event to read`,
       );
     }
-    return outsideTail(this.#tail(options));
+    return slotFreeTail(this.#tail(options));
   }
 
   result(): Promise<RunResult<JsonValue>> {
@@ -152,7 +152,7 @@ export class StoredRunHandle implements RunHandle {
     };
   }
 
-  async standing(): Promise<Standing> {
+  async standing(): Promise<RunSnapshot> {
     this.#options.life?.check();
     const state = new RunState(this.#options.unknownPrice ?? "refuse");
     for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);

@@ -1,6 +1,6 @@
 import { Fault, type RunSummary } from "../../kernel/index.ts";
 
-export function inUse({ runId, agentId, sessionId, status, endedAt }: RunSummary): Fault {
+export function sessionBusy({ runId, agentId, sessionId, status, endedAt }: RunSummary): Fault {
   const standing = endedAt === null ? status : `${status}, with orders that it has not read yet`;
   return new Fault(
     "agent_busy",

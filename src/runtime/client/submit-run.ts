@@ -3,7 +3,7 @@ import {
   Fault,
   HistoryRetention,
   sameCaller,
-  type Agent,
+  type HostedAgent,
   type Commit,
   type Creation,
   type JsonValue,
@@ -17,7 +17,7 @@ import {
   type TaskRecord,
 } from "../../kernel/index.ts";
 import { type NewRun, newRun } from "../journal/new-run.ts";
-import type { OwnerContext, RunTaker } from "../process/worker-context.ts";
+import type { WorkerContext, RunTaker } from "../process/worker-context.ts";
 import { unnamed } from "../process/anonymous-user.ts";
 import { RunState } from "../journal/run-state.ts";
 import { callOfApproval } from "../journal/wait-names.ts";
@@ -28,9 +28,9 @@ import { asksPerson, isCall, mailOfSubmission } from "../journal/wait-names.ts";
  * becomes of it is decided in the store, with the commit.
  */
 export function submitRun(
-  owner: OwnerContext,
+  owner: WorkerContext,
   taker: RunTaker,
-  agent: Agent,
+  agent: HostedAgent,
   input: JsonValue,
   options: SubmitOptions,
 ): RunRecord | Promise<RunRecord> {
@@ -42,7 +42,7 @@ export function submitRun(
 
 /** Where there is room for the run here, it is claimed along with it. */
 async function createRun(
-  { store: { journal } }: OwnerContext,
+  { store: { journal } }: WorkerContext,
   taker: RunTaker,
   { record, first }: NewRun,
   flight: SingleFlight | undefined,
@@ -62,7 +62,7 @@ async function createRun(
 
 /** The run that comes of it, after whatever else is in the way. `creation`: what it came to so far. */
 async function standingRun(
-  owner: OwnerContext,
+  owner: WorkerContext,
   taker: RunTaker,
   run: NewRun,
   given: SingleFlight | undefined,
@@ -91,7 +91,7 @@ async function standingRun(
 
 /** Whoever submits again is given the run it began, and never somebody else's answer. Of words that are not kept nobody can tell. */
 async function refuseOther(
-  { store }: OwnerContext,
+  { store }: WorkerContext,
   standing: RunRecord,
   { record, first }: NewRun,
 ): Promise<void> {
@@ -140,7 +140,7 @@ function flightOf(
 
 /** What an unfinished run waits for, as far as its journal says; and whether it does nothing else. */
 async function waitsOf(
-  { store, unknownPrice }: OwnerContext,
+  { store, unknownPrice }: WorkerContext,
   { runId, status }: RunSummary,
 ): Promise<{ readonly waits: boolean; readonly names: readonly string[] }> {
   const state = new RunState(unknownPrice);

@@ -1,22 +1,22 @@
 import { openStep } from "../task/active-step.ts";
 import type { Branch, StepAddress } from "../../kernel/index.ts";
-import type { InnerContext } from "../task/lazy-scope.ts";
-import type { ScopeSteps } from "../task/step-executor.ts";
-import type { Strand } from "../task/cancellation-scope.ts";
+import type { NestedContext } from "../task/lazy-scope.ts";
+import type { StepExecutor } from "../task/step-executor.ts";
+import type { CancellationScope } from "../task/cancellation-scope.ts";
 import { toldAddress } from "../journal/wait-names.ts";
 
 interface Branches {
   readonly branches: Readonly<Record<string, Branch<unknown>>>;
   /** One for each, in the order of declaration. */
-  readonly contexts: readonly InnerContext[];
+  readonly contexts: readonly NestedContext[];
   /** Of all of them. */
-  readonly strand: Strand;
+  readonly strand: CancellationScope;
   readonly stopOnFault: boolean;
 }
 
 /** Runs branches side by side, and says how each settled. With `stopOnFault` the first fault is thrown, and the others are given up. */
 export async function runBranches(
-  steps: ScopeSteps,
+  steps: StepExecutor,
   address: StepAddress,
   { branches, contexts, strand, stopOnFault }: Branches,
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
@@ -24,7 +24,7 @@ export async function runBranches(
   const told = steps.takeTold();
   if (told.length > 0) openStep(steps.runner, toldAddress(address), steps.strand, told);
   const running = Object.values(branches).map(async (branch, index) => {
-    const ctx = contexts[index] as InnerContext;
+    const ctx = contexts[index] as NestedContext;
     try {
       return await branch(ctx);
     } finally {
@@ -35,7 +35,7 @@ export async function runBranches(
   return Promise.allSettled(running);
 }
 
-async function unlessFault(strand: Strand, running: readonly Promise<unknown>[]): Promise<void> {
+async function unlessFault(strand: CancellationScope, running: readonly Promise<unknown>[]): Promise<void> {
   try {
     await Promise.all(running);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { CancellationError, type TaskId } from "../../kernel/index.ts";
 import { never } from "../process/pending-forever.ts";
-import type { Strand } from "../task/cancellation-scope.ts";
+import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
 /**
@@ -8,11 +8,11 @@ import type { TaskRunner } from "../task/task-runner.ts";
  * the child had to show. Part of leaving: not journaled, and for no longer than the child is given. One that was not told to stop is not
  * waited for: somebody else's, or, where a deadline has passed and nobody was told so far, a child's that goes on until then.
  */
-export async function stopWithWordsOf(
+export async function withChildOutput(
   child: TaskId,
   stop: CancellationError,
   runner: TaskRunner,
-  strand: Strand,
+  strand: CancellationScope,
 ): Promise<CancellationError> {
   const { cancelled, outcome: known } = runner.state.task(child);
   if (cancelled === null && known === null) return stop;

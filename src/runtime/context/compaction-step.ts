@@ -7,8 +7,8 @@ import {
   type CompactionStep,
   type EventDraft,
 } from "../../kernel/index.ts";
-import type { InnerContext } from "../task/lazy-scope.ts";
-import type { ScopeSteps } from "../task/step-executor.ts";
+import type { NestedContext } from "../task/lazy-scope.ts";
+import type { StepExecutor } from "../task/step-executor.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { boundMessages } from "../model/token-bound.ts";
 
@@ -23,9 +23,9 @@ type CompactionRecord = { readonly pieces: readonly Piece[]; readonly tokensAfte
  * so a summary that was paid for is not paid for again.
  */
 export async function compactTranscript(
-  steps: ScopeSteps,
+  steps: StepExecutor,
   request: CompactionStep,
-  scoped: (step: StepIdentity) => InnerContext,
+  scoped: (step: StepIdentity) => NestedContext,
 ): Promise<Compacted> {
   const { transcript, contextTokens, manual = false, compact } = request;
   const { sessionId } = steps.runner.facts;

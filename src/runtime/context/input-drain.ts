@@ -1,10 +1,10 @@
 import type { DrainMode, InputQueue, JsonValue } from "../../kernel/index.ts";
-import { none, type ScopeSteps } from "../task/step-executor.ts";
+import { none, type StepExecutor } from "../task/step-executor.ts";
 import { queueWait } from "../journal/wait-names.ts";
 
 /** Takes what waits in a queue of the task; taken with the record. */
 export function drainInput(
-  steps: ScopeSteps,
+  steps: StepExecutor,
   queue: InputQueue,
   mode: DrainMode,
 ): Promise<readonly JsonValue[]> {

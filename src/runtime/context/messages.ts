@@ -13,15 +13,15 @@ import {
   type TopicId,
 } from "../../kernel/index.ts";
 import type { TaskState } from "../journal/run-state.ts";
-import type { Body, ScopeSteps } from "../task/step-executor.ts";
+import type { Body, StepExecutor } from "../task/step-executor.ts";
 import { joinWait, replyWait } from "../journal/wait-names.ts";
 import type { Due } from "../task/wait-registry.ts";
 
 /** What a task says to others, and the answers it waits for. A message's id follows from its step: sent again, it is sent once. */
-export class OutgoingMessages {
-  readonly #steps: ScopeSteps;
+export class MessageSteps {
+  readonly #steps: StepExecutor;
 
-  constructor(steps: ScopeSteps) {
+  constructor(steps: StepExecutor) {
     this.#steps = steps;
   }
 

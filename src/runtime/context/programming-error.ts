@@ -5,7 +5,7 @@ import { Fault } from "../../kernel/index.ts";
  * something else, such as a `fetch` that failed; a `SyntaxError` of what was parsed, such as an error page in place of JSON; a `RangeError`
  * of memory that was short. Those may pass.
  */
-export function isMistake(error: unknown): boolean {
+export function isProgrammingError(error: unknown): boolean {
   const thrown = Fault.is(error) && error.code === "internal" ? error.cause : error;
   return mistakes.some((Mistake) => thrown instanceof Mistake && thrown.cause === undefined);
 }

@@ -8,7 +8,7 @@ import {
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { childrenOf } from "../journal/task-record.ts";
-import { isMistake } from "./programming-error.ts";
+import { isProgrammingError } from "./programming-error.ts";
 import { ContinueAsNew } from "./continue-as-new.ts";
 import { TaskContext } from "./task-context.ts";
 import { cancelledOutcome, isFinalFault, outputAt } from "../journal/task-end.ts";
@@ -17,7 +17,7 @@ import type { TaskRunner } from "../task/task-runner.ts";
 import { joinWait } from "../journal/wait-names.ts";
 
 /** What a task's code came to. E4: what it told since its last step is told with that, not before. */
-export type Fate = { readonly told: readonly EventDraft[] } & (
+export type CodeOutcome = { readonly told: readonly EventDraft[] } & (
   | {
       readonly kind: "ended";
       readonly outcome: TaskOutcome;
@@ -31,7 +31,7 @@ export type Fate = { readonly told: readonly EventDraft[] } & (
 );
 
 /** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
-export async function fateOf(runner: TaskRunner): Promise<Fate> {
+export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
   const { agent, strand, state, tree, taskId } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
   try {
@@ -65,7 +65,7 @@ function outcomeOf(runner: TaskRunner, output: JsonValue): TaskOutcome {
   return reported(runner, interruption === undefined ? completed : { ...completed, interruption });
 }
 
-function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDraft[]): Fate {
+function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDraft[]): CodeOutcome {
   if (error instanceof ContinueAsNew) return { kind: "continues", input: error.state, told };
   const fault = Fault.from(error);
   const stop = fault instanceof CancellationError ? fault : runner.stop;
@@ -74,7 +74,7 @@ function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDra
     return { kind: "ended", outcome, endedOn: [], told };
   }
   const endedOn = runner.originsOf(error);
-  if (endedOn.length === 0 && !isFinalFault(fault) && !isMistake(error))
+  if (endedOn.length === 0 && !isFinalFault(fault) && !isProgrammingError(error))
     return { kind: "crashed", fault, told };
   const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
   return { kind: "ended", outcome, endedOn, told };

@@ -1,24 +1,24 @@
 import type { JsonValue } from "../../kernel/index.ts";
-import type { OutgoingMessages } from "./messages.ts";
-import type { ScopeSteps } from "../task/step-executor.ts";
+import type { MessageSteps } from "./messages.ts";
+import type { StepExecutor } from "../task/step-executor.ts";
 import type { Due } from "../task/wait-registry.ts";
 import { signalWait } from "../journal/wait-names.ts";
 
 /** What resolves the name. A timeout is a step of its own: the clock that a replay goes by is the first run's. */
-export async function signalled(
-  steps: ScopeSteps,
-  messages: OutgoingMessages,
+export async function waitForSignal(
+  steps: StepExecutor,
+  messages: MessageSteps,
   name: string,
   timeoutMs: number | undefined,
 ): Promise<JsonValue | undefined> {
   const due = timeoutMs === undefined ? undefined : await messages.dueIn(timeoutMs);
-  return (await waitUnder(steps, messages, signalWait(name), due)).value;
+  return (await waitForName(steps, messages, signalWait(name), due)).value;
 }
 
 /** A journaled wait for a name, or for a time to come. */
-export function waitUnder(
-  steps: ScopeSteps,
-  messages: OutgoingMessages,
+export function waitForName(
+  steps: StepExecutor,
+  messages: MessageSteps,
   name: string,
   due: Due | undefined,
 ): Promise<{ readonly value?: JsonValue }> {

@@ -1,24 +1,24 @@
 import type { CancelSignal, StepContext } from "../../kernel/index.ts";
-import { CallInside } from "../task/call-scope.ts";
-import type { OpenCall } from "../task/in-flight-calls.ts";
-import type { InnerContext } from "../task/lazy-scope.ts";
-import { Strand } from "../task/cancellation-scope.ts";
+import { AbandonableCall } from "../task/call-scope.ts";
+import type { InFlightCall } from "../task/in-flight-calls.ts";
+import type { NestedContext } from "../task/lazy-scope.ts";
+import { CancellationScope } from "../task/cancellation-scope.ts";
 
 export interface RunningStepOptions {
   readonly idempotencyKey: string;
   /** That of the code around it. */
-  readonly around: Strand;
-  readonly call: OpenCall;
-  readonly inside: (strand: Strand) => InnerContext;
+  readonly around: CancellationScope;
+  readonly call: InFlightCall;
+  readonly inside: (strand: CancellationScope) => NestedContext;
 }
 
 /** What a step's body is given. */
-export class RunningStep extends CallInside implements StepContext {
+export class StepBodyContext extends AbandonableCall implements StepContext {
   readonly idempotencyKey: string;
-  readonly #around: Strand;
-  readonly #call: OpenCall;
-  readonly #inside: (strand: Strand) => InnerContext;
-  #strand: Strand | undefined;
+  readonly #around: CancellationScope;
+  readonly #call: InFlightCall;
+  readonly #inside: (strand: CancellationScope) => NestedContext;
+  #strand: CancellationScope | undefined;
 
   constructor({ idempotencyKey, around, call, inside }: RunningStepOptions) {
     super();
@@ -32,11 +32,11 @@ export class RunningStep extends CallInside implements StepContext {
     return this.#around.signal;
   }
 
-  override get strand(): Strand {
-    return (this.#strand ??= new Strand(this.#around, this.#call));
+  override get strand(): CancellationScope {
+    return (this.#strand ??= new CancellationScope(this.#around, this.#call));
   }
 
-  protected override make(): InnerContext {
+  protected override make(): NestedContext {
     return this.#inside(this.strand);
   }
 }

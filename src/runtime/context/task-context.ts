@@ -27,7 +27,7 @@ import {
   type RunMeta,
   type SpawnOptions,
   type SpawnOutcome,
-  type Standing,
+  type RunSnapshot,
   type StepAddress,
   type StepContext,
   type StepScope,
@@ -49,15 +49,15 @@ import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
-import { stopWithWordsOf } from "./child-output.ts";
+import { withChildOutput } from "./child-output.ts";
 import { callModel, ModelCall, type SentPrefix } from "../model/model-call.ts";
 import { MessageStarts } from "../model/message-start.ts";
-import { OutgoingMessages } from "./messages.ts";
-import { RunningStep } from "./step-context.ts";
-import { ScopeSteps, type Body } from "../task/step-executor.ts";
+import { MessageSteps } from "./messages.ts";
+import { StepBodyContext } from "./step-context.ts";
+import { StepExecutor, type Body } from "../task/step-executor.ts";
 import { settledResult } from "./settle.ts";
-import { signalled, waitUnder } from "./signal-wait.ts";
-import { Strand } from "../task/cancellation-scope.ts";
+import { waitForSignal, waitForName } from "./signal-wait.ts";
+import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
 import { callTool, findTool, ToolStep } from "../tool/tool-call.ts";
@@ -68,8 +68,8 @@ import { inboxDrain, joinWait } from "../journal/wait-names.ts";
 /** What the code of one scope works through: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
   readonly #runner: TaskRunner;
-  readonly #steps: ScopeSteps;
-  #outgoing: OutgoingMessages | undefined;
+  readonly #steps: StepExecutor;
+  #outgoing: MessageSteps | undefined;
   /** Where the tools of the last model call have their addresses. */
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
@@ -82,17 +82,17 @@ export class TaskContext implements RunContext {
   constructor(
     runner: TaskRunner,
     scope: StepScope | number,
-    strand: Strand = runner.strand,
+    strand: CancellationScope = runner.strand,
     around?: CallHistory,
   ) {
     this.#history = new CallHistory(around);
     this.#runner = runner;
     this.#starts = new MessageStarts(runner);
-    this.#steps = new ScopeSteps(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
+    this.#steps = new StepExecutor(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
   }
 
-  get #messages(): OutgoingMessages {
-    return (this.#outgoing ??= new OutgoingMessages(this.#steps));
+  get #messages(): MessageSteps {
+    return (this.#outgoing ??= new MessageSteps(this.#steps));
   }
 
   get meta(): RunMeta {
@@ -111,7 +111,7 @@ export class TaskContext implements RunContext {
     return this.#runner.agentId;
   }
 
-  get standing(): Standing {
+  get standing(): RunSnapshot {
     return this.#runner.state;
   }
 
@@ -219,7 +219,7 @@ export class TaskContext implements RunContext {
       return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.tree.whenEnded(taskId));
     } catch (error) {
       if (!(error instanceof CancellationError)) throw error;
-      throw await stopWithWordsOf(taskId, error, this.#runner, this.#steps.strand);
+      throw await withChildOutput(taskId, error, this.#runner, this.#steps.strand);
     }
   }
 
@@ -243,7 +243,7 @@ export class TaskContext implements RunContext {
     const address = this.#steps.next();
     return this.#steps.alone("parallel", async () => {
       const names = Object.keys(branches);
-      const strand = stopOnFault ? new Strand(this.#steps.strand) : this.#steps.strand;
+      const strand = stopOnFault ? new CancellationScope(this.#steps.strand) : this.#steps.strand;
       const contexts = names.map((name) => this.#inside(branchScope(address, name), strand));
       const settled = await runBranches(this.#steps, address, { branches, contexts, strand, stopOnFault });
       for (const ctx of contexts) this.#history.join(ctx.#history);
@@ -260,7 +260,7 @@ export class TaskContext implements RunContext {
     const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
     return this.#steps.journaled<{ winner: string; value: Value }>(step, async (open) => {
       const entrants = Object.entries(branches).map(([name, branch]) => {
-        const own = new Strand(strand);
+        const own = new CancellationScope(strand);
         const ctx = this.#inside(branchScope(step.address, name), own);
         const run = async (): Promise<{ winner: string; value: Value }> => ({
           winner: name,
@@ -310,14 +310,14 @@ export class TaskContext implements RunContext {
   async sleepUntil(atMs: number): Promise<void> {
     if (Number.isNaN(atMs))
       throw new Fault("invalid_argument", "sleepUntil was given NaN: it must be epoch milliseconds");
-    await waitUnder(this.#steps, this.#messages, `sleep ${atMs}`, () => atMs);
+    await waitForName(this.#steps, this.#messages, `sleep ${atMs}`, () => atMs);
   }
 
   waitForSignal(
     name: string,
     { timeoutMs }: { readonly timeoutMs?: number } = {},
   ): Promise<JsonValue | undefined> {
-    return signalled(this.#steps, this.#messages, name, timeoutMs);
+    return waitForSignal(this.#steps, this.#messages, name, timeoutMs);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {
@@ -342,8 +342,8 @@ export class TaskContext implements RunContext {
       assertJson(input, `the input of step ${name}`);
       const call = await open.begin();
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      const inside = (strand: Strand): TaskContext => this.#inside(step.address, strand);
-      const running = new RunningStep({ idempotencyKey, around: open.strand, call, inside });
+      const inside = (strand: CancellationScope): TaskContext => this.#inside(step.address, strand);
+      const running = new StepBodyContext({ idempotencyKey, around: open.strand, call, inside });
       call.body = running;
       const value = await running.unlessLeft(Promise.resolve(body(running)));
       for (const draft of running.takeTold()) open.tell(draft);
@@ -428,7 +428,7 @@ export class TaskContext implements RunContext {
     return results;
   }
 
-  #inside(scope: StepScope, strand: Strand): TaskContext {
+  #inside(scope: StepScope, strand: CancellationScope): TaskContext {
     return new TaskContext(this.#runner, scope, strand, this.#history);
   }
 

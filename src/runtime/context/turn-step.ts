@@ -20,8 +20,8 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../../kernel/index.ts";
-import type { OpenStep } from "../task/active-step.ts";
-import type { ScopeSteps } from "../task/step-executor.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
 /** The digest of a turn. Kept with its record, so it holds on to nothing else: a store that keeps values would keep the whole task. */
@@ -37,7 +37,7 @@ class SeenHistory {
  * Runs `plan` once and freezes what it comes to. J4: the record's digest covers the history that was seen, so one that cannot be put
  * together again from the session is found here, before anything is built on it.
  */
-export function takeTurn(steps: ScopeSteps, plan: Plan): Promise<Turn> {
+export function takeTurn(steps: StepExecutor, plan: Plan): Promise<Turn> {
   const { runner } = steps;
   const seen = new SeenHistory();
   const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
@@ -68,7 +68,7 @@ type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
 
 /** At once, where nothing has to be waited for. */
 function makeTurn(
-  open: OpenStep,
+  open: ActiveStep,
   plan: Plan,
   seen: SeenHistory,
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
@@ -80,7 +80,7 @@ function makeTurn(
 }
 
 function planTurn(
-  open: OpenStep,
+  open: ActiveStep,
   plan: Plan,
   seen: SeenHistory,
   sessionId: SessionId | null,
@@ -105,7 +105,7 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
 }
 
 /** In the breath of the record: what a record before it holds by then is named and not held again. J1, J10: sealed. */
-function freeze(open: OpenStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
+function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
   const { runner } = open;
   const { contentNames, clock } = runner.owner;
   // What goes with a task of this run that keeps no words is nothing to rely on for one that does.

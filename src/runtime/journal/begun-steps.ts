@@ -4,7 +4,7 @@ import type { StepAddress } from "../../kernel/index.ts";
  * Steps begun and not recorded, with the seq of the event that says so. Most often one, gone in a moment: a list, because a `Map` whose
  * entries come and go is made anew every few times.
  */
-export class OpenedSteps {
+export class BegunSteps {
   readonly #addresses: StepAddress[] = [];
   readonly #seqs: number[] = [];
 

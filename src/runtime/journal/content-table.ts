@@ -7,7 +7,7 @@ interface Held {
 }
 
 /** What records of a run name by hash, and one of them holds (J4). */
-export class HeldContents {
+export class ContentTable {
   #held: Map<string, Held> | undefined;
 
   find(name: string): JsonValue | undefined {

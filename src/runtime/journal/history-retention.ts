@@ -14,7 +14,7 @@ import type { RunState, TaskState } from "./run-state.ts";
  * S1: what a task's end leaves in its session. Nothing if it failed: then it stays as it is, hidden and resumable. What the user said
  * becomes visible with the root's end, whether or not its code came to report anything.
  */
-export function closingChanges(
+export function sessionChangesAtEnd(
   { record }: TaskState,
   outcome: TaskOutcome,
   { sessions = [] }: TaskReport,
@@ -31,7 +31,7 @@ export function closingChanges(
 }
 
 /** R14: what goes when the run ends, however it ended; in the commit that says so. `undefined`: nothing does. */
-export function forgottenHistory(state: RunState): Addition | undefined {
+export function historyToErase(state: RunState): Addition | undefined {
   const sessions: SessionChange[] = [];
   const erases: Erasure[] = [];
   for (const { record } of state.tasks.values()) {

@@ -2,7 +2,7 @@ import { digestOf, Fault, type Hash, type StepRecord } from "../../kernel/index.
 import type { StepIdentity } from "./step-identity.ts";
 
 /** J4: how what the code does now differs from what is recorded there. */
-export function findDifference(recorded: StepRecord, step: StepIdentity, hash: Hash): Fault | undefined {
+export function findMismatch(recorded: StepRecord, step: StepIdentity, hash: Hash): Fault | undefined {
   if (recorded.kind !== step.kind) return mismatch(step, "kind", recorded.kind, step.kind);
   if (recorded.name !== step.name) return mismatch(step, "name", recorded.name, step.name);
   const before = digestOf(recorded, hash);

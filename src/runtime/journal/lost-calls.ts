@@ -9,7 +9,7 @@ import {
 import type { RunState } from "./run-state.ts";
 
 /** What is to be told of the calls that the last owner left open (B3), of tasks that were pausing, of money that was waited for (H2); nothing if it left none. */
-export function lossesOf(
+export function lostCallEvents(
   { ledger, headcount }: RunState,
   epoch: number,
 ): readonly { readonly taskId: TaskId; readonly draft: EventDraft }[] {
@@ -17,12 +17,12 @@ export function lossesOf(
   if (lost.length === 0 && ledger.waiting.length === 0 && !anyPausing(headcount)) return none;
   return [
     { taskId: rootTaskId, draft: { type: "run_recover", data: { epoch } } },
-    ...lost.map((each) => ({ taskId: each.taskId, draft: lossOf(each) })),
+    ...lost.map((each) => ({ taskId: each.taskId, draft: lostReservationEvent(each) })),
   ];
 }
 
 /** What is told of a reservation that is charged in full. */
-export function lossOf({ id, attempt, held, priced }: Ledger["open"][number]): EventDraft {
+export function lostReservationEvent({ id, attempt, held, priced }: Ledger["open"][number]): EventDraft {
   const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
   return {
     type: "budget_lost",

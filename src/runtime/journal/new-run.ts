@@ -1,7 +1,7 @@
-import { purseOf } from "./task-record.ts";
-import type { OwnerContext } from "../process/worker-context.ts";
+import { openAccountCommand } from "./task-record.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
 import {
-  type Agent,
+  type HostedAgent,
   type Commit,
   type Event,
   type ExecutionBudget,
@@ -24,8 +24,8 @@ import {
 
 /** A run of `agent` with everything its first commit holds: the root task, its seat, its purse and what the user said (S2). */
 export function newRun(
-  owner: Pick<OwnerContext, "clock" | "ids" | "warnAt">,
-  agent: Agent,
+  owner: Pick<WorkerContext, "clock" | "ids" | "warnAt">,
+  agent: HostedAgent,
   input: JsonValue,
   options: SubmitOptions & { readonly messages?: readonly Message[] },
 ): NewRun {
@@ -70,7 +70,7 @@ export function newRun(
     at,
     events: [start],
     tasks: [{ type: "create", task: channel === undefined ? task : { ...task, channel } }],
-    ledger: [purseOf(owner, { taskId, parentId: null, budget, priority })],
+    ledger: [openAccountCommand(owner, { taskId, parentId: null, budget, priority })],
   };
   const message = root.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
   const said = message && [userEntry({ sessionId, agentId, runId, at, message }, "pending")];
@@ -101,13 +101,13 @@ const nothing: JsonObject = Object.freeze({});
 const none: readonly Message[] = Object.freeze([]);
 
 /** Looked at by whoever it goes to (B2). */
-function budgetOf({ budget }: Agent, { budget: given }: SubmitOptions): Partial<ExecutionBudget> {
+function budgetOf({ budget }: HostedAgent, { budget: given }: SubmitOptions): Partial<ExecutionBudget> {
   const own = budget ?? unlimitedBudget;
   return given === undefined ? own : tightenBudget(executionBudget(own), given);
 }
 
 function seatsOf(
-  { spawnBudget: own }: Agent,
+  { spawnBudget: own }: HostedAgent,
   { spawnBudget: given }: SubmitOptions,
 ): Partial<SpawnBudget> | undefined {
   return own === undefined || given === undefined ? (given ?? own) : { ...own, ...given };

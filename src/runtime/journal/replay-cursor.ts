@@ -2,7 +2,7 @@ import type { StepAddress, StepKind } from "../../kernel/index.ts";
 import type { TaskState } from "./run-state.ts";
 
 /** What an earlier owner has begun and recorded, as far as a replay has not come by it yet. */
-export class RecordedSteps {
+export class ReplayCursor {
   readonly #task: Pick<TaskState, "steps" | "opened">;
   /** Whether there was an earlier owner. */
   readonly #isReplay: boolean;

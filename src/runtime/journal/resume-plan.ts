@@ -12,7 +12,7 @@ import type { RunState, TaskState } from "./run-state.ts";
 export const parentEnded = "its parent has ended";
 
 /** A task to go on with, and the records it goes on without (J5). */
-export interface Reopening {
+export interface ResumedTask {
   readonly taskId: TaskId;
   readonly voids: readonly StepAddress[];
 }
@@ -22,10 +22,10 @@ export interface Reopening {
  * failure was the last thing it saw, and those it took along when it ended. A child whose failure it survived stays as it is:
  * what came after depends on it. So does one whose words retention has erased: there is nothing to go on from.
  */
-export function planReopening(state: RunState): readonly Reopening[] {
+export function planResume(state: RunState): readonly ResumedTask[] {
   const root = state.task(rootTaskId);
   if (root.outcome === null || root.outcome.status === "completed" || isErased(root)) return [];
-  const plan: Reopening[] = [];
+  const plan: ResumedTask[] = [];
   const reached = new Set<TaskState>([root]);
   for (const task of reached) {
     const joins = [...task.steps.values()].filter((step) => isJoin(step) && isTip(task, step.address));

@@ -16,7 +16,7 @@ import {
   type Submission,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { IdleWrites, WaitingLog } from "../process/idle-flusher.ts";
+import type { IdleFlusher, FlushableLog } from "../process/idle-flusher.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 
 /** What may be added to the next commit. */
@@ -39,7 +39,7 @@ export interface RunLogOptions {
   readonly lease: Lease;
   readonly state: RunState;
   readonly clock: Clock;
-  readonly idleWrites: IdleWrites;
+  readonly idleWrites: IdleFlusher;
   readonly observers: LogObservers;
   readonly writer: LogWriter;
 }
@@ -58,12 +58,12 @@ export interface LogWriter {
  * The one way an owner writes. What is added changes the state at once and goes into the next commit; `flush` makes it durable. One
  * commit per step comes out of that: a record waits for the next effect, whose reservation rides with it (B3).
  */
-export class RunLog implements WaitingLog {
+export class RunLog implements FlushableLog {
   readonly lease: Lease;
   readonly #store: Store;
   readonly #state: RunState;
   readonly #clock: Clock;
-  readonly #idleWrites: IdleWrites;
+  readonly #idleWrites: IdleFlusher;
   readonly #observers: LogObservers;
   readonly #writer: LogWriter;
   #draft = newDraft();

@@ -33,8 +33,8 @@ import {
   type UnknownPrice,
   type Usage,
 } from "../../kernel/index.ts";
-import { OpenedSteps } from "./begun-steps.ts";
-import { HeldContents } from "./content-table.ts";
+import { BegunSteps } from "./begun-steps.ts";
+import { ContentTable } from "./content-table.ts";
 import type { TurnRecord } from "./turn-record.ts";
 import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-names.ts";
 
@@ -48,7 +48,7 @@ export interface TaskState {
   readonly startedAt: number;
   /** Of its present journal. */
   readonly steps: Map<StepAddress, StepRecord>;
-  readonly opened: OpenedSteps;
+  readonly opened: BegunSteps;
   /** Messages that drains gave it. */
   readonly drained: Message[];
   /** Those it answers for: what it was begun with, and what drains gave it. What a fork shares with its origin is the origin's to answer for. */
@@ -92,7 +92,7 @@ const none: readonly never[] = [];
 /** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
-  readonly contents = new HeldContents();
+  readonly contents = new ContentTable();
   /** By task and name; made with the first. */
   #resolutions: Map<string, readonly Came[]> | undefined;
   #headcount: Headcount | undefined;
@@ -339,7 +339,7 @@ export class RunState {
       record,
       startedAt: at,
       steps: new Map(),
-      opened: new OpenedSteps(),
+      opened: new BegunSteps(),
       drained: [],
       given: record.messages,
       replied: [],

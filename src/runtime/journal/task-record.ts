@@ -3,7 +3,7 @@ import {
   Supervision,
   tightenBudget,
   unlimitedBudget,
-  type Agent,
+  type HostedAgent,
   type ExecutionBudget,
   type JsonValue,
   type LedgerCommand,
@@ -15,14 +15,14 @@ import type { RunState, TaskState } from "./run-state.ts";
 
 export interface ChildTaskOptions extends SpawnOptions {
   readonly taskId: TaskId;
-  readonly agent: Agent;
+  readonly agent: HostedAgent;
   readonly input: JsonValue;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
 /** B6: what a child may have is at most what is left to its parent, in time as in money. */
-export function childTask(parent: TaskState, options: ChildTaskOptions): TaskRecord {
+export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): TaskRecord {
   const { taskId, agent, input, now } = options;
   const { record } = parent;
   const deadline = deadlineOf(parent);
@@ -73,12 +73,12 @@ export function childrenOf(
 }
 
 /** Without its ancestors' caps: those hold for it anyway, also when they are raised. */
-export function ownBudget(agent: Agent, { budget = {} }: SpawnOptions): ExecutionBudget {
+export function ownBudget(agent: HostedAgent, { budget = {} }: SpawnOptions): ExecutionBudget {
   return tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), budget);
 }
 
 /** B5: the purse of a new task, which warns when the runtime says. */
-export function purseOf(
+export function openAccountCommand(
   { warnAt }: { readonly warnAt?: number },
   account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
 ): LedgerCommand {

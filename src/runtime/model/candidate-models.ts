@@ -17,7 +17,7 @@ export interface FailedAttempt {
  * Who is asked for an answer, one after the other: most often one model. Each is asked once before there is a pause; nobody else is
  * asked once a piece of an answer was shown.
  */
-export class ModelLine {
+export class CandidateModels {
   readonly #first: Model;
   /** Where the first stands for others. */
   readonly #candidates: readonly Candidate[] | undefined;

@@ -18,15 +18,15 @@ import {
   Asking,
   Attempts,
   conclude,
-  cutShort,
-  payFor,
+  truncatedByBudget,
+  settleReservation,
   type Answer,
   type CalledModel,
 } from "./model-attempts.ts";
-import type { OpenStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 
 export interface ChatCall {
-  readonly open: OpenStep;
+  readonly open: ActiveStep;
   readonly model: Model;
   /** The request as the agent's code made it. */
   readonly whole: ModelRequest;
@@ -40,7 +40,7 @@ export interface ChatCall {
  * A model call inside its middleware. Each `next` is a call of its own: reserved, retried, paid. J7: what the layers leave is what is
  * recorded. An answer that a layer asks for again is paid before the next one is reserved, and again if the process dies then.
  */
-export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise<CalledModel> {
+export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall): Promise<CalledModel> {
   const { open, model, whole, request, role } = call;
   const { streaming } = open.runner.task.record;
   const attempts = new Attempts();
@@ -58,7 +58,7 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
   };
   const next = async (): Promise<void> => {
     if (answer !== undefined) {
-      paid = addUsage(paid, payFor(open, answer));
+      paid = addUsage(paid, settleReservation(open, answer));
       open.end();
     }
     answer = undefined;
@@ -73,10 +73,10 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
     await chat.process(context, next);
   } catch (error) {
     if (answer === undefined) throw error;
-    payFor(open, answer);
+    settleReservation(open, answer);
     // What a layer finds wrong with half an answer is that it is half. It is not shown: the layers around have not seen it.
     const { grant, response } = answer;
-    throw (stopsTask(error) ? undefined : cutShort(open, grant, response.stopReason)) ?? error;
+    throw (stopsTask(error) ? undefined : truncatedByBudget(open, grant, response.stopReason)) ?? error;
   }
   // The layers may have taken their time.
   open.endedAt = undefined;
@@ -89,14 +89,14 @@ export async function callThrough(chat: ChatMiddleware, call: ChatCall): Promise
   }
   if (answer === undefined && streaming) showWhole(open, context);
   const settle = (): LlmReply => {
-    const usage = answer === undefined ? paid : addUsage(paid, payFor(open, answer));
+    const usage = answer === undefined ? paid : addUsage(paid, settleReservation(open, answer));
     return conclude(open, answer ?? { model: context.model }, result, usage);
   };
   return { settle, countedBy: counted && paid === noUsage ? answer?.model : undefined };
 }
 
 /** Nothing was streamed: whoever watches is shown the answer in one piece. */
-function showWhole(open: OpenStep, { result, filters }: ChatContext): void {
+function showWhole(open: ActiveStep, { result, filters }: ChatContext): void {
   const text = result === undefined ? "" : messageText(result.message);
   if (text === "") return;
   const deltas = shownAnswer(open, 1, filters);

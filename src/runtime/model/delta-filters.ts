@@ -1,6 +1,6 @@
 import type { DeltaFilter, StreamedDelta } from "../../kernel/index.ts";
 import { DeltaStream, type ShownAnswer } from "./delta-stream.ts";
-import type { OpenStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 
 /** Shows of an answer what one filter lets through. */
 class FilteredDeltas implements ShownAnswer {
@@ -32,7 +32,7 @@ class FilteredDeltas implements ShownAnswer {
 }
 
 /** What watchers are shown of one attempt at an answer, behind these filters, first to last. */
-export function shownAnswer(open: OpenStep, attempt: number, filters: readonly DeltaFilter[]): ShownAnswer {
+export function shownAnswer(open: ActiveStep, attempt: number, filters: readonly DeltaFilter[]): ShownAnswer {
   const shown: ShownAnswer = new DeltaStream(open, attempt);
   return filters.reduceRight((next, filter) => new FilteredDeltas(filter, next), shown);
 }

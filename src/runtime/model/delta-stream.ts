@@ -1,5 +1,5 @@
 import type { EventLog, Lease, StreamedDelta, TaskId } from "../../kernel/index.ts";
-import type { OpenStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 
 const kinds = { text_delta: "text", reasoning_delta: "reasoning", tool_input_delta: "tool_input" } as const;
 
@@ -25,7 +25,7 @@ export class DeltaStream implements ShownAnswer {
   readonly #offsets = { text: 0, reasoning: 0, tool_input: 0 };
   text = "";
 
-  constructor({ runner, openSeq, again }: OpenStep, attempt: number) {
+  constructor({ runner, openSeq, again }: ActiveStep, attempt: number) {
     const { taskId, log, owner } = runner;
     this.#events = owner.store.events;
     this.#lease = log.lease;

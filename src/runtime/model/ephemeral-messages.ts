@@ -1,9 +1,9 @@
 import { Fault, type ChatMessage, type EphemeralSource } from "../../kernel/index.ts";
-import type { OpenStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 
 /** What the sources show now, in their order. S4: one that throws is recorded, and the call goes on without it. */
 export async function readSources(
-  open: OpenStep,
+  open: ActiveStep,
   sources: readonly EphemeralSource[],
 ): Promise<readonly ChatMessage[]> {
   const shown = await Promise.all(

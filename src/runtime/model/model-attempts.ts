@@ -17,16 +17,16 @@ import {
   type Usage,
 } from "../../kernel/index.ts";
 import { reserveCall, type Grant } from "./reservation.ts";
-import { Coming } from "../task/callback-future.ts";
+import { CallbackFuture } from "../task/callback-future.ts";
 import type { ShownAnswer } from "./delta-stream.ts";
 import { shownAnswer } from "./delta-filters.ts";
-import { ModelLine, type FailedAttempt } from "./candidate-models.ts";
+import { CandidateModels, type FailedAttempt } from "./candidate-models.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
-import type { OpenStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 import { readUntil } from "./read-until.ts";
-import { Settling } from "../task/step-result.ts";
+import { ComputedAtCommit } from "../task/step-result.ts";
 import { partialOutput } from "../journal/task-end.ts";
-import { makeTextWhole } from "./flatten-text.ts";
+import { flattenText } from "./flatten-text.ts";
 
 /** What came of a call. `settle` is for the breath in which the step is recorded. */
 export interface CalledModel {
@@ -54,14 +54,14 @@ export class Attempts {
 }
 
 /** An answer, and the reservation it is paid from; paid when the step is recorded. */
-export class Answer extends Settling {
-  readonly open: OpenStep;
+export class Answer extends ComputedAtCommit {
+  readonly open: ActiveStep;
   readonly response: ModelResponse;
   readonly model: Model;
   readonly grant: Grant;
   readonly durationMs: number;
 
-  constructor(open: OpenStep, model: Model, grant: Grant, response: ModelResponse, durationMs: number) {
+  constructor(open: ActiveStep, model: Model, grant: Grant, response: ModelResponse, durationMs: number) {
     super();
     this.open = open;
     this.response = response;
@@ -71,7 +71,7 @@ export class Answer extends Settling {
   }
 
   settle(): LlmReply {
-    return conclude(this.open, this, this.response, payFor(this.open, this));
+    return conclude(this.open, this, this.response, settleReservation(this.open, this));
   }
 }
 
@@ -80,11 +80,11 @@ export class Answer extends Settling {
  * and one that ends without reported usage is charged in full (B3). Of several models that may answer, the next is asked at once. What
  * it comes to has not been settled. Nobody is told anything once the task was dropped.
  */
-export class Asking extends Coming<Answer> implements CallBody {
-  readonly #open: OpenStep;
+export class Asking extends CallbackFuture<Answer> implements CallBody {
+  readonly #open: ActiveStep;
   readonly #outgoing: Outgoing;
   readonly #attempts: Attempts;
-  readonly #line: ModelLine;
+  readonly #line: CandidateModels;
   #came: (answer: Answer) => void = nobody;
   #fail: (error: unknown) => void = nobody;
   /** Rounds through the line, from 1. */
@@ -97,12 +97,12 @@ export class Asking extends Coming<Answer> implements CallBody {
   #isLeft = false;
   #shown: ShownAnswer | undefined;
 
-  constructor(open: OpenStep, outgoing: Outgoing, attempts: Attempts) {
+  constructor(open: ActiveStep, outgoing: Outgoing, attempts: Attempts) {
     super();
     this.#open = open;
     this.#outgoing = outgoing;
     this.#attempts = attempts;
-    this.#line = new ModelLine(outgoing.model, outgoing.request, outgoing.role);
+    this.#line = new CandidateModels(outgoing.model, outgoing.request, outgoing.role);
   }
 
   override begin(came: (answer: Answer) => void, failed: (error: unknown) => void): void {
@@ -266,7 +266,7 @@ const unreached: ReadonlySet<string> = new Set([
 
 /** B3: books what an attempt may have cost. Throws when it was stopped, and what no other attempt could mend. */
 function fail(
-  open: OpenStep,
+  open: ActiveStep,
   grant: Grant,
   cause: unknown,
   parts: number,
@@ -293,7 +293,7 @@ function brokenOff({ reason, status, cause }: CancellationError, partial: string
 }
 
 function tellFallback(
-  { runner }: OpenStep,
+  { runner }: ActiveStep,
   from: Model,
   to: Model,
   { kind, message }: ClassifiedError,
@@ -306,7 +306,7 @@ function nameOf({ provider, modelId }: Model): { readonly provider: string; read
 }
 
 /** How long to wait before the next attempt; throws when there is to be none. Tells of both. */
-function retryDelay(open: OpenStep, tries: number, { error, cause }: FailedAttempt): number {
+function retryDelay(open: ActiveStep, tries: number, { error, cause }: FailedAttempt): number {
   const { kind, retryable, message, retryAfterMs } = error;
   const { runner } = open;
   const { retry, random } = runner.owner;
@@ -324,7 +324,7 @@ function retryDelay(open: OpenStep, tries: number, { error, cause }: FailedAttem
 }
 
 /** B1, B3: what the answer cost, taken from its reservation. */
-export function payFor({ runner }: OpenStep, { response, grant }: Answer): Usage {
+export function settleReservation({ runner }: ActiveStep, { response, grant }: Answer): Usage {
   const { taskId, tree } = runner;
   const reported = response.usage;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = reported;
@@ -340,7 +340,7 @@ export function payFor({ runner }: OpenStep, { response, grant }: Answer): Usage
 
 /** What the caller gets, and the journal keeps (J7). */
 export function conclude(
-  open: OpenStep,
+  open: ActiveStep,
   { model, grant, durationMs = 0 }: Pick<Answer, "model"> & Partial<Answer>,
   { message, stopReason, modelId }: ModelResponse,
   usage: Usage,
@@ -348,16 +348,16 @@ export function conclude(
   const { name } = open.runner.nameOf(model);
   const named =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
-  makeTextWhole(message);
+  flattenText(message);
   open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
-  const cut = cutShort(open, grant, stopReason, messageText(message));
+  const cut = truncatedByBudget(open, grant, stopReason, messageText(message));
   if (cut !== undefined) throw cut;
   return { message, stopReason, usage, model: named };
 }
 
 /** B1: output cut short by a clamp is an exhausted budget, never success. `partial`: what may be shown of it. */
-export function cutShort(
-  open: OpenStep,
+export function truncatedByBudget(
+  open: ActiveStep,
   grant: Grant | undefined,
   stopReason: ModelResponse["stopReason"],
   partial = "",
@@ -377,7 +377,7 @@ function limit(request: ModelRequest, { outputLimit }: Grant): ModelRequest {
 }
 
 /** Between two attempts. Not journaled. */
-async function delay({ runner, strand }: OpenStep, delayMs: number): Promise<void> {
+async function delay({ runner, strand }: ActiveStep, delayMs: number): Promise<void> {
   const { clock } = runner.owner;
   const over = Promise.withResolvers<void>();
   const cancel = clock.schedule(clock.now() + delayMs, over.resolve);

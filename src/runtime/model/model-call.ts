@@ -12,11 +12,11 @@ import {
   type StepDigest,
 } from "../../kernel/index.ts";
 import { boundInput, type SentPrefix } from "./reservation.ts";
-import { callThrough } from "./chat-middleware.ts";
-import type { Coming } from "../task/callback-future.ts";
+import { callThroughMiddleware } from "./chat-middleware.ts";
+import type { CallbackFuture } from "../task/callback-future.ts";
 import { readSources } from "./ephemeral-messages.ts";
 import { Asking, Attempts, type Answer, type Outgoing } from "./model-attempts.ts";
-import type { OpenStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 import type { Done } from "../task/step-result.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
@@ -62,7 +62,10 @@ export class ModelCall implements StepIdentity {
 }
 
 /** One turn's model call, through what stands around it (F1). What it comes to is for the breath in which the step is recorded. */
-export function callModel(open: OpenStep, call: ModelCall): Coming<Done<LlmReply>> | Promise<Done<LlmReply>> {
+export function callModel(
+  open: ActiveStep,
+  call: ModelCall,
+): CallbackFuture<Done<LlmReply>> | Promise<Done<LlmReply>> {
   const { ephemeral } = call.request;
   const chat = open.runner.agent.callPath?.chat;
   if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined)
@@ -71,7 +74,7 @@ export function callModel(open: OpenStep, call: ModelCall): Coming<Done<LlmReply
 }
 
 async function callWith(
-  open: OpenStep,
+  open: ActiveStep,
   call: ModelCall,
   chat: ChatMiddleware | undefined,
 ): Promise<Done<LlmReply>> {
@@ -82,12 +85,19 @@ async function callWith(
   const model = findModel(open.runner, call);
   const whole = modelRequest(request, shown);
   const inputTokens = (by: Model): number => boundShown(call, shown, by);
-  const { settle, countedBy } = await callThrough(chat, { open, model, whole, inputTokens, request, role });
+  const { settle, countedBy } = await callThroughMiddleware(chat, {
+    open,
+    model,
+    whole,
+    inputTokens,
+    request,
+    role,
+  });
   call.countedBy = countedBy;
   return settle;
 }
 
-function callPlain(open: OpenStep, call: ModelCall, shown: readonly ChatMessage[]): Asking {
+function callPlain(open: ActiveStep, call: ModelCall, shown: readonly ChatMessage[]): Asking {
   return new Asking(open, new PlainCall(open, call, shown), new Attempts());
 }
 
@@ -100,7 +110,7 @@ class PlainCall implements Outgoing {
   readonly #call: ModelCall;
   readonly #shown: readonly ChatMessage[];
 
-  constructor(open: OpenStep, call: ModelCall, shown: readonly ChatMessage[]) {
+  constructor(open: ActiveStep, call: ModelCall, shown: readonly ChatMessage[]) {
     this.model = findModel(open.runner, call);
     this.request = modelRequest(call.request, shown);
     this.role = call.role;

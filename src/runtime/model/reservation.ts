@@ -13,8 +13,8 @@ import {
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { OpenStep } from "../task/active-step.ts";
-import { dearestInputUsd, dearestOutputUsd } from "./max-price.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import { maxInputUsdPerToken, maxOutputUsdPerToken } from "./max-price.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
 
@@ -27,7 +27,7 @@ export interface SentPrefix {
 }
 
 export interface CallReservation {
-  readonly open: OpenStep;
+  readonly open: ActiveStep;
   readonly model: Model;
   /** At most. */
   readonly inputTokens: number;
@@ -96,7 +96,7 @@ function grantOf(call: CallReservation, { command, priceOf }: AskedReservation, 
 }
 
 /** While others have reservations open, some of it may come back. */
-async function decided({ runner, strand }: OpenStep, id: string): Promise<Decision> {
+async function decided({ runner, strand }: ActiveStep, id: string): Promise<Decision> {
   const { taskId, tree } = runner;
   const decision = tree.decided(id);
   try {
@@ -131,7 +131,7 @@ function reservationOf(call: CallReservation): AskedReservation {
     input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
     output: {
       maxTokens: maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
-      usdPerToken: price === null ? null : dearestOutputUsd(price),
+      usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
     },
     turns,
     label: open.runner.nameOf(model).label,
@@ -155,7 +155,7 @@ function refusalOf(
 }
 
 function inputCost(price: ModelPrice, tokens: number): number {
-  return tokens * dearestInputUsd(price) + (price.requestUsd ?? 0);
+  return tokens * maxInputUsdPerToken(price) + (price.requestUsd ?? 0);
 }
 
 /** B1: then the bound holds only if the call says its limit. */

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { RunFacts, TaskRecord } from "../../kernel/index.ts";
 
 /** A task whose code may wait for what another run comes to. */
-export interface OutsideWaiter {
+export interface SlotYielder {
   /** The task has no slot meanwhile: the run that is waited for may need it. It has one again when its code goes on. */
   outside<Value>(work: Promise<Value>): Promise<Value>;
   /** The same, and a stop of the task that comes meanwhile ends the wait. */
@@ -13,7 +13,7 @@ export interface OutsideWaiter {
 export interface Inside {
   readonly facts: RunFacts;
   /** While it is at work here: a socket or a timer that the code made may outlive it, and holds on to this. */
-  task: OutsideWaiter | undefined;
+  task: SlotYielder | undefined;
 }
 
 const storage = new AsyncLocalStorage<Inside>();
@@ -24,7 +24,7 @@ export function getRunContext(): RunFacts | undefined {
 }
 
 /** The task whose code asks; `undefined` outside of any. */
-export function currentTask(): OutsideWaiter | undefined {
+export function currentTask(): SlotYielder | undefined {
   return storage.getStore()?.task;
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
-import { emptyList } from "./object-array.ts";
+import { objectArray } from "./object-array.ts";
 
-export class CallTimer {
+export class CallTimeout {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly late: () => void;
@@ -18,9 +18,9 @@ export class CallTimer {
  * Until when calls may take. One timer of the clock for all of them: most calls are over long before it would go off, and each timer of its
  * own costs more than a short call.
  */
-export class CallTimers {
+export class CallTimeouts {
   readonly #clock: Clock;
-  readonly #open = emptyList<CallTimer>();
+  readonly #open = objectArray<CallTimeout>();
   #armedFor = Number.POSITIVE_INFINITY;
   #disarm: (() => void) | undefined;
   #looksSoon = false;
@@ -29,12 +29,12 @@ export class CallTimers {
     this.#clock = clock;
   }
 
-  add(timer: CallTimer): void {
+  add(timer: CallTimeout): void {
     timer.place = this.#open.push(timer) - 1;
     if (timer.at < this.#armedFor) this.#arm(timer.at);
   }
 
-  remove(timer: CallTimer): void {
+  remove(timer: CallTimeout): void {
     this.#take(timer);
     if (this.#open.length > 0 || this.#looksSoon) return;
     this.#looksSoon = true;
@@ -46,7 +46,7 @@ export class CallTimers {
   }
 
   /** The last takes its place. */
-  #take(timer: CallTimer): void {
+  #take(timer: CallTimeout): void {
     if (this.#open[timer.place] !== timer) return;
     const last = this.#open.pop();
     if (last !== undefined && last !== timer) {

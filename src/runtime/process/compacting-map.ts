@@ -3,7 +3,7 @@
  * next: where the collector has moved one of them to where it seldom looks, that one keeps all that come after it, and what was in them,
  * until the next full collection. So here what is left moves to another `Map` whenever as many have gone.
  */
-export class PassingMap<Key, Value> {
+export class CompactingMap<Key, Value> {
   #entries = new Map<Key, Value>();
   /** Since the last move. */
   #gone = 0;

@@ -7,7 +7,7 @@ const mostTexts = 64;
  * The hashes by which turns name what they hold. What many runs hold, such as an agent's list of tools, is looked at, frozen and hashed
  * once.
  */
-export class ContentNames {
+export class ContentHashes {
   readonly #hash: Hash;
   readonly #ofTexts = new Map<string, string>();
   /** Of what cannot change any more. */

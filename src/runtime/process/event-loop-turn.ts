@@ -1,5 +1,5 @@
 /** The turn of the event loop that is under way, as far as it is ours. */
-export class LoopTurn {
+export class EventLoopTurn {
   readonly #longestMs: number;
   #began: number | undefined;
 

@@ -1,7 +1,7 @@
-import { PassingMap } from "./compacting-map.ts";
+import { CompactingMap } from "./compacting-map.ts";
 
 /** A log with something in it that nobody has written yet. */
-export interface WaitingLog {
+export interface FlushableLog {
   /** Writes it, if nobody has since it was said to wait. */
   writeIfIdle(): void;
 }
@@ -10,17 +10,17 @@ export interface WaitingLog {
  * What nothing may follow for long is written by itself, after a turn of the event loop in which nobody wrote it. One look for all logs:
  * where runs end before the loop turns, one of each would hold on to all of them.
  */
-export class IdleWrites {
-  #fresh = new PassingMap<WaitingLog, WaitingLog>();
-  #aged = new PassingMap<WaitingLog, WaitingLog>();
+export class IdleFlusher {
+  #fresh = new CompactingMap<FlushableLog, FlushableLog>();
+  #aged = new CompactingMap<FlushableLog, FlushableLog>();
   #looksSoon = false;
 
-  add(log: WaitingLog): void {
+  add(log: FlushableLog): void {
     this.#fresh.set(log, log);
     this.#lookSoon();
   }
 
-  remove(log: WaitingLog): void {
+  remove(log: FlushableLog): void {
     this.#fresh.delete(log);
     this.#aged.delete(log);
   }
@@ -36,7 +36,7 @@ export class IdleWrites {
     this.#looksSoon = false;
     const aged = this.#aged;
     this.#aged = this.#fresh;
-    this.#fresh = new PassingMap();
+    this.#fresh = new CompactingMap();
     for (const log of aged.values()) log.writeIfIdle();
     if (this.#aged.size > 0) this.#lookSoon();
   };

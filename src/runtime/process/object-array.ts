@@ -3,8 +3,8 @@
  * again when it meets one. For lists that every turn looks at and of which a process has few: by the time it makes the second, all is
  * compiled for what the first has become.
  */
-export function emptyList<Item extends object>(): Item[] {
-  const list: object[] = [emptyList];
+export function objectArray<Item extends object>(): Item[] {
+  const list: object[] = [objectArray];
   list.pop();
   return list as Item[];
 }

@@ -1,9 +1,9 @@
 import { Fault, type Guest, type Lifetime } from "../../kernel/index.ts";
-import { PassingMap } from "./compacting-map.ts";
+import { CompactingMap } from "./compacting-map.ts";
 
 /** Until a runtime is closed. */
 export class RuntimeLifetime implements Lifetime {
-  #guests = new PassingMap<Guest, Guest>();
+  #guests = new CompactingMap<Guest, Guest>();
   #fault: Fault | undefined;
 
   get fault(): Fault | undefined {
@@ -30,7 +30,7 @@ export class RuntimeLifetime implements Lifetime {
     );
     this.#fault = fault;
     const guests = this.#guests;
-    this.#guests = new PassingMap();
+    this.#guests = new CompactingMap();
     for (const guest of guests.values()) guest.lifeEnded(fault);
   }
 }

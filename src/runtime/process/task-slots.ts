@@ -9,7 +9,7 @@ type Queues = Map<TenantId, (() => void)[]>;
  * How many tasks of a worker may be active at once, and who is next: by stride over priority weights, BACKGROUND only when nobody else
  * is ready; among equals tenants in turn, and for one tenant first come first served. A task that waits for something gives its slot back.
  */
-export class Slots {
+export class TaskSlots {
   readonly #capacity: number;
   #taken = 0;
   /** By priority; none is empty. */

@@ -1,6 +1,6 @@
 import {
   Fault,
-  type Agent,
+  type HostedAgent,
   type AgentId,
   type ClaimOptions,
   type Clock,
@@ -13,11 +13,11 @@ import {
   type Store,
   type UnknownPrice,
 } from "../../kernel/index.ts";
-import type { CallTimers } from "./call-timeouts.ts";
-import type { IdleWrites } from "./idle-flusher.ts";
-import type { ContentNames } from "./content-hashes.ts";
+import type { CallTimeouts } from "./call-timeouts.ts";
+import type { IdleFlusher } from "./idle-flusher.ts";
+import type { ContentHashes } from "./content-hashes.ts";
 import type { RunRetry } from "./run-retry.ts";
-import type { Slots } from "./task-slots.ts";
+import type { TaskSlots } from "./task-slots.ts";
 
 /**
  * J9: what becomes of a run that another version of its agent started. `resume`: it goes on with this one. `pin`: it is left for a worker
@@ -33,7 +33,7 @@ export interface RunTaker {
 }
 
 /** What a worker hands to every run it owns. */
-export interface OwnerContext {
+export interface WorkerContext {
   readonly store: Store;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -45,10 +45,10 @@ export interface OwnerContext {
   readonly warnAt?: number;
   readonly retry: RetrySettings;
   readonly runRetry: RunRetry;
-  readonly slots: Slots;
-  readonly callTimers: CallTimers;
-  readonly idleWrites: IdleWrites;
-  readonly contentNames: ContentNames;
+  readonly slots: TaskSlots;
+  readonly callTimers: CallTimeouts;
+  readonly idleWrites: IdleFlusher;
+  readonly contentNames: ContentHashes;
   /** How long a run that only waits is kept in memory. */
   readonly suspendAfterMs: number;
   /** How long what a task has open may take once it is told to stop. */
@@ -59,10 +59,10 @@ export interface OwnerContext {
   readonly versionPolicy?: VersionPolicy;
   /** Errors that belong to no caller. */
   onError(error: Fault): void;
-  readonly agents: Pick<ReadonlyMap<AgentId, Agent>, "get">;
+  readonly agents: Pick<ReadonlyMap<AgentId, HostedAgent>, "get">;
 }
 
-export function hostedAgent({ agents }: OwnerContext, agentId: AgentId): Agent {
+export function hostedAgent({ agents }: WorkerContext, agentId: AgentId): HostedAgent {
   const agent = agents.get(agentId);
   if (agent === undefined)
     throw new Fault("not_found", `there is no agent ${agentId} here: register it with the runtime`);

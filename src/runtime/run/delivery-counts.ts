@@ -2,7 +2,7 @@ import type { Delivery, EventDraft, Inbox } from "../../kernel/index.ts";
 import type { TaskState } from "../journal/run-state.ts";
 
 /** How often the messages of a run's tasks had been handed back when this owner last looked; the inbox itself keeps count (I4). */
-export class MailDeliveries {
+export class DeliveryCounts {
   readonly #inbox: Inbox;
   #counts: Map<string, number> | undefined;
 

@@ -6,7 +6,7 @@ import {
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
-import { lossOf } from "../journal/lost-calls.ts";
+import { lostReservationEvent } from "../journal/lost-calls.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
 
@@ -47,7 +47,7 @@ export class Purse {
   lose(taskId: TaskId, reservationId: string): void {
     const reservation = this.#state.ledger.open.find(({ id }) => id === reservationId);
     if (reservation === undefined) return;
-    this.#log.tell(taskId, lossOf(reservation));
+    this.#log.tell(taskId, lostReservationEvent(reservation));
     this.book(taskId, { type: "lose", id: reservationId });
   }
 

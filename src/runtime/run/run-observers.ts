@@ -10,7 +10,7 @@ import {
   type ObservedTask,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { OwnerContext } from "../process/worker-context.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
 import { factsOf, withRunFacts } from "../process/async-context.ts";
 import type { RunState } from "../journal/run-state.ts";
 
@@ -22,14 +22,14 @@ export interface ObservedLog {
 
 /** Shows the events of one run to whoever observes their agents here, once they are durable. */
 export class RunObservers {
-  readonly #owner: OwnerContext;
+  readonly #owner: WorkerContext;
   readonly #state: RunState;
   readonly #log: ObservedLog;
   /** Few. */
   #shown: EventObserver[] | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
 
-  constructor(owner: OwnerContext, state: RunState, log: ObservedLog) {
+  constructor(owner: WorkerContext, state: RunState, log: ObservedLog) {
     this.#owner = owner;
     this.#state = state;
     this.#log = log;

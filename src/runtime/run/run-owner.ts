@@ -14,17 +14,17 @@ import {
   type RunRecord,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { OwnerContext } from "../process/worker-context.ts";
-import { planReopening } from "../journal/resume-plan.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
+import { planResume } from "../journal/resume-plan.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
 import { RunLog, type LogWriter } from "../journal/run-log.ts";
 import { RunState } from "../journal/run-state.ts";
-import { RunTree } from "./task-supervisor.ts";
+import { TaskSupervisor } from "./task-supervisor.ts";
 import { submittedAs } from "../journal/wait-names.ts";
 import { taskOfApproval } from "../journal/wait-names.ts";
 import { approvalWait, queueWait, signalOf } from "../journal/wait-names.ts";
-import type { TreeRest } from "../task/idle-listener.ts";
-import { Waits } from "../task/wait-registry.ts";
+import type { IdleListener } from "../task/idle-listener.ts";
+import { WaitRegistry } from "../task/wait-registry.ts";
 
 /** By which a store says that it is the commit, not the store: an entry without its parent, what is no JSON. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
@@ -34,15 +34,15 @@ function missing({ runId }: Lease): Fault {
 }
 
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
-export class RunOwner implements TreeRest, LogWriter, ObservedLog {
-  readonly #owner: OwnerContext;
+export class RunOwner implements IdleListener, LogWriter, ObservedLog {
+  readonly #owner: WorkerContext;
   readonly #lease: Lease;
   readonly #record: RunRecord;
   readonly #state: RunState;
   readonly #observers: RunObservers;
   readonly #log: RunLog;
-  readonly #waits: Waits;
-  readonly #tree: RunTree;
+  readonly #waits: WaitRegistry;
+  readonly #tree: TaskSupervisor;
   readonly #left = Promise.withResolvers<LeftRun>();
   #restTimer: (() => void) | undefined;
   /** As this worker counts it: then it takes no room. */
@@ -56,20 +56,20 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   #over = false;
   #refusal: Fault | undefined;
 
-  private constructor(owner: OwnerContext, lease: Lease, record: RunRecord, state: RunState) {
+  private constructor(owner: WorkerContext, lease: Lease, record: RunRecord, state: RunState) {
     this.#owner = owner;
     this.#lease = lease;
     this.#record = record;
     this.#state = state;
     const { store, clock, idleWrites } = owner;
-    const waits = new Waits(clock, state);
+    const waits = new WaitRegistry(clock, state);
     const observers = new RunObservers(owner, state, this);
     const log = new RunLog({ store, lease, state, clock, idleWrites, observers, writer: this });
     this.#waits = waits;
     this.#observers = observers;
     this.#log = log;
     const { tenantId } = record;
-    this.#tree = new RunTree({ owner, lease, tenantId, state, log, waits, rest: this });
+    this.#tree = new TaskSupervisor({ owner, lease, tenantId, state, log, waits, rest: this });
   }
 
   /** Whether what an observer tells was taken into the run's log. */
@@ -85,7 +85,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   }
 
   /** Costs O(commits of the run). At once, where nothing has to be waited for. */
-  static load(owner: OwnerContext, lease: Lease): RunOwner | Promise<RunOwner> {
+  static load(owner: WorkerContext, lease: Lease): RunOwner | Promise<RunOwner> {
     const history = owner.store.journal.readNow?.(lease.runId);
     if (history === undefined) return RunOwner.#read(owner, lease);
     const state = new RunState(owner.unknownPrice);
@@ -93,7 +93,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
     return new RunOwner(owner, lease, history.run, state);
   }
 
-  static async #read(owner: OwnerContext, lease: Lease): Promise<RunOwner> {
+  static async #read(owner: WorkerContext, lease: Lease): Promise<RunOwner> {
     const { journal } = owner.store;
     const record = await journal.find(lease.runId);
     if (record === undefined) throw missing(lease);
@@ -323,7 +323,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
         break;
       case "resume":
         this.#log.tell(root, { type: "run_resume", data: { by: from } });
-        this.#tree.reopen(planReopening(this.#state));
+        this.#tree.reopen(planResume(this.#state));
         this.#tree.goOn();
         break;
       case "pause":
@@ -354,7 +354,7 @@ export class RunOwner implements TreeRest, LogWriter, ObservedLog {
   #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
     this.#log.tell(root, { type: "budget_top_up", data: { taskId, add, by } });
     this.#tree.book(taskId, { type: "topUp", taskId, add });
-    const plan = planReopening(this.#state);
+    const plan = planResume(this.#state);
     const ranOut = ({ taskId: each }: { readonly taskId: TaskId }): boolean =>
       this.#state.task(each).outcome?.failure?.code === "budget_exhausted";
     if (plan.some(ranOut)) this.#tree.reopen(plan);

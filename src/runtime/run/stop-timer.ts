@@ -1,9 +1,9 @@
 import type { CancellationError, CancellationStatus, TaskId } from "../../kernel/index.ts";
 import { deadlineOf } from "../journal/task-record.ts";
-import type { OwnerContext } from "../process/worker-context.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
 import type { TaskState } from "../journal/run-state.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
-import type { Waits } from "../task/wait-registry.ts";
+import type { WaitRegistry } from "../task/wait-registry.ts";
 
 /** Who ends tasks. */
 interface Stops {
@@ -13,12 +13,12 @@ interface Stops {
 }
 
 /** When the tasks of a run are told to stop, and how long they have then. */
-export class StopClock {
-  readonly #owner: OwnerContext;
-  readonly #waits: Waits;
+export class StopTimer {
+  readonly #owner: WorkerContext;
+  readonly #waits: WaitRegistry;
   readonly #stops: Stops;
 
-  constructor(owner: OwnerContext, waits: Waits, stops: Stops) {
+  constructor(owner: WorkerContext, waits: WaitRegistry, stops: Stops) {
     this.#owner = owner;
     this.#waits = waits;
     this.#stops = stops;

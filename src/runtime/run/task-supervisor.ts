@@ -23,36 +23,36 @@ import {
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { carryOver } from "./unread-input.ts";
-import { childrenOf, childTask, ownBudget, purseOf } from "../journal/task-record.ts";
-import { closingChanges, forgottenHistory } from "../journal/history-retention.ts";
-import { MailDeliveries } from "./delivery-counts.ts";
-import { hostedAgent, type OwnerContext } from "../process/worker-context.ts";
+import { childrenOf, childTaskRecord, ownBudget, openAccountCommand } from "../journal/task-record.ts";
+import { sessionChangesAtEnd, historyToErase } from "../journal/history-retention.ts";
+import { DeliveryCounts } from "./delivery-counts.ts";
+import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { Purse } from "./run-ledger.ts";
-import { lossesOf } from "../journal/lost-calls.ts";
-import { parentEnded, type Reopening } from "../journal/resume-plan.ts";
+import { lostCallEvents } from "../journal/lost-calls.ts";
+import { parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
 import { Seats, type SeatMoves } from "./seats.ts";
-import { StopClock } from "./stop-timer.ts";
+import { StopTimer } from "./stop-timer.ts";
 import { answersOf, cancelledOutcome, endEvents, runEnd } from "../journal/task-end.ts";
-import { failedOutcome, fateOf, type Fate } from "../context/run-agent.ts";
+import { failedOutcome, runAgentCode, type CodeOutcome } from "../context/run-agent.ts";
 import { mailReceived } from "../context/task-inbox.ts";
 import { TaskRunner } from "../task/task-runner.ts";
-import type { TaskTree } from "../task/task-host.ts";
-import type { TreeRest } from "../task/idle-listener.ts";
+import type { TaskHost } from "../task/task-host.ts";
+import type { IdleListener } from "../task/idle-listener.ts";
 import { asksPerson, resolutionsTaken } from "../journal/wait-names.ts";
-import type { AwaitedName, Due, Wait, Waits } from "../task/wait-registry.ts";
+import type { AwaitedName, Due, Wait, WaitRegistry } from "../task/wait-registry.ts";
 
-export interface RunTreeOptions {
-  readonly owner: OwnerContext;
+export interface TaskSupervisorOptions {
+  readonly owner: WorkerContext;
   readonly lease: Lease;
   readonly tenantId: string | null;
   readonly state: RunState;
   readonly log: RunLog;
-  readonly waits: Waits;
-  readonly rest: TreeRest;
+  readonly waits: WaitRegistry;
+  readonly rest: IdleListener;
 }
 
 interface EndOptions {
@@ -63,18 +63,18 @@ interface EndOptions {
 const none: readonly never[] = [];
 
 /** The tasks of one run at work: who starts, who stops whom (C1), whom a seat goes to (H), what an end leaves behind. */
-export class RunTree implements TaskTree, SeatMoves {
+export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly tenantId: string | null;
-  readonly rest: TreeRest;
-  readonly #owner: OwnerContext;
+  readonly rest: IdleListener;
+  readonly #owner: WorkerContext;
   readonly #lease: Lease;
   readonly #state: RunState;
   readonly #log: RunLog;
-  readonly #waits: Waits;
+  readonly #waits: WaitRegistry;
   readonly #purse: Purse;
-  readonly #stopClock: StopClock;
+  readonly #stopClock: StopTimer;
   readonly #seats: Seats;
-  readonly #deliveries: MailDeliveries;
+  readonly #deliveries: DeliveryCounts;
   readonly #runners = new Map<TaskId, TaskRunner>();
   /** Of those that somebody waits for. */
   #ends: Map<TaskId, PromiseWithResolvers<TaskOutcome>> | undefined;
@@ -82,7 +82,7 @@ export class RunTree implements TaskTree, SeatMoves {
   /** Nothing new is started: the owner is about to let go. */
   #draining = false;
 
-  constructor({ owner, lease, tenantId, state, log, waits, rest }: RunTreeOptions) {
+  constructor({ owner, lease, tenantId, state, log, waits, rest }: TaskSupervisorOptions) {
     this.tenantId = tenantId;
     this.#owner = owner;
     this.#lease = lease;
@@ -91,8 +91,8 @@ export class RunTree implements TaskTree, SeatMoves {
     this.#waits = waits;
     this.rest = rest;
     this.#purse = new Purse(log, state);
-    this.#stopClock = new StopClock(owner, waits, this);
-    this.#deliveries = new MailDeliveries(owner.store.inbox);
+    this.#stopClock = new StopTimer(owner, waits, this);
+    this.#deliveries = new DeliveryCounts(owner.store.inbox);
     this.#seats = new Seats(log, state, this);
   }
 
@@ -138,7 +138,7 @@ export class RunTree implements TaskTree, SeatMoves {
     const agent = hostedAgent(this.#owner, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#owner.clock.now();
-    const task = childTask(this.#state.task(parentId), { ...options, taskId, agent, input, now });
+    const task = childTaskRecord(this.#state.task(parentId), { ...options, taskId, agent, input, now });
     const { priority } = task.supervision;
     const waits = options.onFull === "wait" ? ({ waits: "pending" } as const) : undefined;
     const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, ...waits });
@@ -155,7 +155,9 @@ export class RunTree implements TaskTree, SeatMoves {
         : { type: "spawn_start", data },
     );
     this.#log.add({ tasks: [{ type: "create", task }] });
-    this.#log.book(purseOf(this.#owner, { taskId, parentId, budget: ownBudget(agent, options), priority }));
+    this.#log.book(
+      openAccountCommand(this.#owner, { taskId, parentId, budget: ownBudget(agent, options), priority }),
+    );
     this.#seats.follow(outcome, taskId);
     return { kind: "spawned", handle: { taskId, agentId } };
   }
@@ -220,7 +222,7 @@ export class RunTree implements TaskTree, SeatMoves {
 
   /** B3, H2: what the last owner had open is lost, and whoever was pausing has no call open any more. */
   recover(): void {
-    const lost = lossesOf(this.#state, this.#lease.epoch);
+    const lost = lostCallEvents(this.#state, this.#lease.epoch);
     if (lost.length === 0) return;
     for (const { taskId, draft } of lost) this.#log.tell(taskId, draft);
     this.#purse.book(root, { type: "crash" });
@@ -247,7 +249,7 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   /** J5: takes back the faults tasks ended on, in one commit with their being open again. */
-  reopen(plan: readonly Reopening[]): void {
+  reopen(plan: readonly ResumedTask[]): void {
     const reopened = plan.filter(({ taskId, voids }) => this.#reopenOne(taskId, voids));
     for (const { taskId } of reopened) this.#start(taskId);
   }
@@ -274,7 +276,7 @@ export class RunTree implements TaskTree, SeatMoves {
     if (this.#closed || state.live > 0) return;
     if (!state.ended) {
       carryOver({ owner: this.#owner, log: this.#log, state, tenantId: this.tenantId });
-      const forgotten = forgottenHistory(state);
+      const forgotten = historyToErase(state);
       if (forgotten !== undefined) this.#log.add(forgotten, at);
       this.#log.tell(root, runEnd(state), at);
     }
@@ -320,7 +322,7 @@ export class RunTree implements TaskTree, SeatMoves {
 
   /** Inside the run, for whoever asks: its code, and those who are shown what it came to. */
   #follow(runner: TaskRunner): void {
-    const begun = runner.begin().then(() => fateOf(runner));
+    const begun = runner.begin().then(() => runAgentCode(runner));
     const met = begun.then((fate) => this.#meet(runner, fate));
     met.catch((error: unknown) => this.rest.fail(Fault.from(error)));
   }
@@ -335,7 +337,7 @@ export class RunTree implements TaskTree, SeatMoves {
   }
 
   /** Its code has come to this. */
-  #meet(runner: TaskRunner, fate: Fate): void {
+  #meet(runner: TaskRunner, fate: CodeOutcome): void {
     const { taskId } = runner;
     if (runner.dropped) return;
     if (fate.kind === "ended") this.#end(taskId, fate.outcome, fate);
@@ -406,7 +408,7 @@ export class RunTree implements TaskTree, SeatMoves {
     for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
-    const sessions = closingChanges(task, outcome, runner?.report ?? {}, this.#state);
+    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
     for (const each of answers?.inbox ?? none)
@@ -426,7 +428,7 @@ export class RunTree implements TaskTree, SeatMoves {
     this.finishIfDone(at);
   }
 
-  #reopenOne(taskId: TaskId, voids: Reopening["voids"]): boolean {
+  #reopenOne(taskId: TaskId, voids: ResumedTask["voids"]): boolean {
     const { record, given } = this.#state.task(taskId);
     const { agentId, parentId, budget, supervision } = record;
     const { priority } = supervision;
@@ -435,7 +437,7 @@ export class RunTree implements TaskTree, SeatMoves {
       if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
       this.#seats.follow(outcome);
       if (this.#state.ledger.accounts[taskId] === undefined)
-        this.#log.book(purseOf(this.#owner, { taskId, parentId, budget, priority }));
+        this.#log.book(openAccountCommand(this.#owner, { taskId, parentId, budget, priority }));
     }
     this.#log.add({
       voids: voids.map((address) => ({ taskId, address })),

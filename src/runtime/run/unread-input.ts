@@ -6,7 +6,7 @@ import {
   type Submission,
 } from "../../kernel/index.ts";
 import { newRun } from "../journal/new-run.ts";
-import type { OwnerContext } from "../process/worker-context.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
 import { unnamed } from "../process/anonymous-user.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { Came, RunState } from "../journal/run-state.ts";
@@ -14,7 +14,7 @@ import { mailOfSubmission } from "../journal/wait-names.ts";
 import { queueWait } from "../journal/wait-names.ts";
 
 export interface CompletedRun {
-  readonly owner: OwnerContext;
+  readonly owner: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
   readonly tenantId: string | null;

@@ -1,4 +1,4 @@
-import { Fault, type RunQuery, type RunStanding } from "../../kernel/index.ts";
+import { Fault, type RunQuery, type RunSummaryStatus } from "../../kernel/index.ts";
 
 const defaultLimit = 50;
 
@@ -7,7 +7,7 @@ export interface RunCursor {
   readonly before: number;
   readonly limit: number;
   /** Absent: any. */
-  readonly statuses?: readonly RunStanding[];
+  readonly statuses?: readonly RunSummaryStatus[];
 }
 
 export function cursorOf({ after, limit = defaultLimit, status }: RunQuery): RunCursor {

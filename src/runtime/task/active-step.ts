@@ -1,17 +1,17 @@
 import { assertTold, sealMadeJson, type EventDraft, type StepAddress } from "../../kernel/index.ts";
-import type { CallTimer } from "../process/call-timeouts.ts";
+import type { CallTimeout } from "../process/call-timeouts.ts";
 import { never } from "../process/pending-forever.ts";
-import type { OpenCall } from "./in-flight-calls.ts";
-import type { ScopeInside } from "./lazy-scope.ts";
-import type { Strand } from "./cancellation-scope.ts";
+import type { InFlightCall } from "./in-flight-calls.ts";
+import type { LazyScope } from "./lazy-scope.ts";
+import type { CancellationScope } from "./cancellation-scope.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 const nothing: readonly EventDraft[] = [];
 
 /** A step at work: what it tells commits with its record, and its call settles with it. */
-export class OpenStep {
+export class ActiveStep {
   readonly runner: TaskRunner;
-  readonly strand: Strand;
+  readonly strand: CancellationScope;
   readonly address: StepAddress;
   /** The seq of the event that told of its beginning; -1 without one. */
   readonly openSeq: number;
@@ -26,15 +26,15 @@ export class OpenStep {
   /** Of a tool's: its body was begun. */
   performed = false;
   /** The scope of a body that is begun. */
-  inside: ScopeInside | undefined;
+  inside: LazyScope | undefined;
   /** Of a tool's body, while it is at work. */
-  timer: CallTimer | undefined;
+  timer: CallTimeout | undefined;
   #told: EventDraft[] | undefined;
-  #call: OpenCall | undefined;
+  #call: InFlightCall | undefined;
 
   constructor(
     runner: TaskRunner,
-    strand: Strand,
+    strand: CancellationScope,
     address: StepAddress,
     openSeq: number,
     again: boolean,
@@ -87,7 +87,7 @@ export class OpenStep {
   }
 
   /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
-  begin(): OpenCall | Promise<OpenCall> {
+  begin(): InFlightCall | Promise<InFlightCall> {
     const { runner, strand } = this;
     const wait = runner.ready(strand);
     if (wait !== undefined) return this.#beginAfter(wait);
@@ -97,12 +97,12 @@ export class OpenStep {
     return runner.dropped ? never() : call;
   }
 
-  async #beginAfter(wait: Promise<void>): Promise<OpenCall> {
+  async #beginAfter(wait: Promise<void>): Promise<InFlightCall> {
     await wait;
     return this.begin();
   }
 
-  async #beganAfter(call: OpenCall, flushed: Promise<void>): Promise<OpenCall> {
+  async #beganAfter(call: InFlightCall, flushed: Promise<void>): Promise<InFlightCall> {
     const { runner, strand } = this;
     try {
       await flushed;
@@ -115,7 +115,7 @@ export class OpenStep {
   }
 
   /** Only for whoever is `ready`, and flushes by itself. */
-  start(): OpenCall {
+  start(): InFlightCall {
     this.#call = this.runner.beginCall();
     return this.#call;
   }
@@ -130,16 +130,16 @@ export class OpenStep {
 export function openStep(
   runner: TaskRunner,
   address: StepAddress,
-  strand: Strand,
+  strand: CancellationScope,
   told: readonly EventDraft[],
   start?: EventDraft,
-): OpenStep {
+): ActiveStep {
   const at = runner.owner.clock.now();
   const known = runner.task.opened.get(address);
-  if (known !== undefined) return new OpenStep(runner, strand, address, known, true, at);
+  if (known !== undefined) return new ActiveStep(runner, strand, address, known, true, at);
   let seq = -1;
   for (let index = 0; index < told.length; index++) seq = runner.tell(told[index] as EventDraft, at);
   if (start !== undefined) seq = runner.tell(start, at);
   if (seq >= 0) runner.log.open({ taskId: runner.taskId, address, seq }, at, runner.task);
-  return new OpenStep(runner, strand, address, seq, false, at);
+  return new ActiveStep(runner, strand, address, seq, false, at);
 }

@@ -1,14 +1,14 @@
 import type { Fault } from "../../kernel/index.ts";
 import type { CallBody } from "./in-flight-calls.ts";
-import { ScopeInside } from "./lazy-scope.ts";
-import type { Strand } from "./cancellation-scope.ts";
+import { LazyScope } from "./lazy-scope.ts";
+import type { CancellationScope } from "./cancellation-scope.ts";
 
 /** The body of a tool or a step at work, and the scope inside it. */
-export abstract class CallInside extends ScopeInside implements CallBody {
+export abstract class AbandonableCall extends LazyScope implements CallBody {
   #fail: ((fault: Fault) => void) | undefined;
 
   /** Of the body, which may be told to stop by itself. */
-  abstract get strand(): Strand;
+  abstract get strand(): CancellationScope;
 
   /** What the body comes to, unless it is left before. */
   unlessLeft<Value>(work: Promise<Value>): Promise<Value> {

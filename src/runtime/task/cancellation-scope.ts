@@ -1,22 +1,22 @@
 import { CancellationToken } from "../../kernel/index.ts";
-import type { OpenCall } from "./in-flight-calls.ts";
+import type { InFlightCall } from "./in-flight-calls.ts";
 
 /**
  * A line of a task's code that can be stopped by itself: the task's own, a branch of a race, the body of a tool. Given up, it is never
  * answered again, and what it has open is told to stop.
  */
-export class Strand {
+export class CancellationScope {
   readonly token: CancellationToken;
-  readonly #parent: Strand | undefined;
+  readonly #parent: CancellationScope | undefined;
   /** The call whose body this is. */
-  readonly #call: OpenCall | undefined;
+  readonly #call: InFlightCall | undefined;
   #signal: AbortSignal | undefined;
   #givenUp = false;
 
   /** Below another, or below the stop button of a task. */
-  constructor(above: Strand | CancellationToken, call?: OpenCall) {
-    const parent = above instanceof Strand ? above : undefined;
-    this.token = new CancellationToken(above instanceof Strand ? above.token : above);
+  constructor(above: CancellationScope | CancellationToken, call?: InFlightCall) {
+    const parent = above instanceof CancellationScope ? above : undefined;
+    this.token = new CancellationToken(above instanceof CancellationScope ? above.token : above);
     this.#parent = parent;
     this.#call = call;
   }

@@ -6,7 +6,7 @@ export interface CallBody {
 }
 
 /** A call that a step has begun and not settled. While its own body waits for a step, it is not at work. */
-export interface OpenCall {
+export interface InFlightCall {
   blocked: number;
   /** Once it is begun. */
   body: CallBody | undefined;
@@ -14,7 +14,7 @@ export interface OpenCall {
 
 /** The calls a task is in. Few at a time. */
 export class OpenCalls {
-  readonly #open: OpenCall[] = [];
+  readonly #open: InFlightCall[] = [];
 
   get count(): number {
     return this.#open.length;
@@ -26,14 +26,14 @@ export class OpenCalls {
     return false;
   }
 
-  begin(): OpenCall {
+  begin(): InFlightCall {
     const call = { blocked: 0, body: undefined };
     this.#open.push(call);
     return call;
   }
 
   /** Whether it was open. */
-  end(call: OpenCall): boolean {
+  end(call: InFlightCall): boolean {
     const index = this.#open.indexOf(call);
     if (index < 0) return false;
     if (index === this.#open.length - 1) this.#open.pop();

@@ -1,15 +1,15 @@
 import type { EventDraft, RunContext } from "../../kernel/index.ts";
 
 /** A context whose events somebody else tells. */
-export type InnerContext = RunContext & { takeTold(): readonly EventDraft[] };
+export type NestedContext = RunContext & { takeTold(): readonly EventDraft[] };
 
 const nothing: readonly EventDraft[] = [];
 
 /** The scope inside a call, made when it is first asked for: most never are (F1). */
-export abstract class ScopeInside {
-  #ctx: InnerContext | undefined;
+export abstract class LazyScope {
+  #ctx: NestedContext | undefined;
 
-  protected abstract make(): InnerContext;
+  protected abstract make(): NestedContext;
 
   get ctx(): RunContext {
     this.#ctx ??= this.make();

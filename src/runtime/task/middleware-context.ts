@@ -1,5 +1,5 @@
 import { agentNameOf, type ChatContext } from "../../kernel/index.ts";
-import type { OpenStep } from "./active-step.ts";
+import type { ActiveStep } from "./active-step.ts";
 
 type LayerContext = Pick<
   ChatContext,
@@ -17,7 +17,7 @@ type LayerContext = Pick<
 >;
 
 /** What every layer around a call is told of where it stands. */
-export function layerContext(open: OpenStep): LayerContext {
+export function layerContext(open: ActiveStep): LayerContext {
   const { runner, strand } = open;
   const { agentId, facts, taskId } = runner;
   return {

@@ -15,25 +15,25 @@ import {
   type StepOutcome,
   type StepScope,
 } from "../../kernel/index.ts";
-import { Coming } from "./callback-future.ts";
+import { CallbackFuture } from "./callback-future.ts";
 import { never } from "../process/pending-forever.ts";
-import type { OpenStep } from "./active-step.ts";
-import { Settling, type Done } from "./step-result.ts";
-import type { Strand } from "./cancellation-scope.ts";
+import type { ActiveStep } from "./active-step.ts";
+import { ComputedAtCommit, type Done } from "./step-result.ts";
+import type { CancellationScope } from "./cancellation-scope.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 
 /** What a step does. What is settled with its record is one commit with it. */
 export type Body<Value, Step = StepIdentity> = (
-  open: OpenStep,
+  open: ActiveStep,
   step: Step,
-) => Done<Value> | Promise<Done<Value>> | Coming<Done<Value>>;
+) => Done<Value> | Promise<Done<Value>> | CallbackFuture<Done<Value>>;
 
 /** The steps of one scope of a task: their addresses, one open at a time (J2), each performed once (J1). */
-export class ScopeSteps {
+export class StepExecutor {
   readonly runner: TaskRunner;
   readonly scope: StepScope;
-  readonly strand: Strand;
+  readonly strand: CancellationScope;
   #index = 0;
   #open: Call | undefined;
   /** E4: told by the code since its last step. */
@@ -41,7 +41,7 @@ export class ScopeSteps {
   /** Looks that found nothing since then. */
   #looked: StepIdentity[] | undefined;
 
-  constructor(runner: TaskRunner, scope: StepScope, strand: Strand) {
+  constructor(runner: TaskRunner, scope: StepScope, strand: CancellationScope) {
     this.runner = runner;
     this.scope = scope;
     this.strand = strand;
@@ -219,7 +219,7 @@ export class ScopeSteps {
     const open = this.#begin(step, told, start);
     try {
       const begun = body(open, step);
-      if (begun instanceof Coming) return this.#come(open, step, begun, as);
+      if (begun instanceof CallbackFuture) return this.#come(open, step, begun, as);
       return begun instanceof Promise
         ? begun.then(
             (done) => this.#done(open, step, done, as),
@@ -232,9 +232,9 @@ export class ScopeSteps {
   }
 
   #come<Given, Step extends StepIdentity>(
-    open: OpenStep,
+    open: ActiveStep,
     step: Step,
-    coming: Coming<unknown>,
+    coming: CallbackFuture<unknown>,
     as: ((value: never, step: Step) => Given) | undefined,
   ): Promise<Given> {
     return new Promise((resolve, reject) => {
@@ -258,7 +258,7 @@ export class ScopeSteps {
   }
 
   #done<Given, Step extends StepIdentity>(
-    open: OpenStep,
+    open: ActiveStep,
     step: Step,
     done: unknown,
     as: ((value: never, step: Step) => Given) | undefined,
@@ -271,7 +271,7 @@ export class ScopeSteps {
     }
   }
 
-  #failed(open: OpenStep, step: StepIdentity, error: unknown): never | Promise<never> {
+  #failed(open: ActiveStep, step: StepIdentity, error: unknown): never | Promise<never> {
     if (this.runner.dropped) return never();
     try {
       // What a stop made of it is not what it came to: whoever goes on begins it anew.
@@ -283,7 +283,7 @@ export class ScopeSteps {
   }
 
   #recorded<Given, Step extends StepIdentity>(
-    open: OpenStep,
+    open: ActiveStep,
     step: Step,
     outcome: StepOutcome,
     as?: (value: never, step: Step) => Given,
@@ -295,7 +295,7 @@ export class ScopeSteps {
   }
 
   /** The code is given the fault, unless nothing here is answered any more. */
-  #thrown(step: StepIdentity, error: unknown, open?: OpenStep): Promise<never> {
+  #thrown(step: StepIdentity, error: unknown, open?: ActiveStep): Promise<never> {
     const isAlone = this.#open === step;
     this.#leave(step, open);
     if (isAlone) {
@@ -305,12 +305,12 @@ export class ScopeSteps {
     throw error;
   }
 
-  #leave(step: StepIdentity, open: OpenStep | undefined): void {
+  #leave(step: StepIdentity, open: ActiveStep | undefined): void {
     open?.end();
     if (this.#open === step) this.#open = undefined;
   }
 
-  #begin({ address }: StepIdentity, told: readonly EventDraft[], start: EventDraft | undefined): OpenStep {
+  #begin({ address }: StepIdentity, told: readonly EventDraft[], start: EventDraft | undefined): ActiveStep {
     const open = openStep(this.runner, address, this.strand, told, start);
     if (this.#looked === undefined) return open;
     if (open.openSeq < 0) this.#recordLooks();
@@ -342,7 +342,7 @@ export class ScopeSteps {
     }
   }
 
-  #check(strand: Strand, told: readonly EventDraft[]): void {
+  #check(strand: CancellationScope, told: readonly EventDraft[]): void {
     try {
       this.runner.check(strand);
     } catch (error) {
@@ -407,7 +407,7 @@ function outcomeOf({ kind, name }: StepIdentity, done: unknown): StepOutcome {
 
 function settled(done: unknown): unknown {
   if (typeof done === "function") return (done as () => unknown)();
-  return done instanceof Settling ? done.settle() : done;
+  return done instanceof ComputedAtCommit ? done.settle() : done;
 }
 
 /** What a step gives that found nothing. */

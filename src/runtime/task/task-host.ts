@@ -14,11 +14,11 @@ import type {
   TaskId,
   TaskOutcome,
 } from "../../kernel/index.ts";
-import type { TreeRest } from "./idle-listener.ts";
+import type { IdleListener } from "./idle-listener.ts";
 import type { AwaitedName, Due, Wait } from "./wait-registry.ts";
 
 /** What a task sees of the tree it is in. */
-export interface TaskTree {
+export interface TaskHost {
   readonly tenantId: string | null;
   seatOf(taskId: TaskId): SeatStatus;
   priorityOf(taskId: TaskId): Priority;
@@ -28,7 +28,7 @@ export interface TaskTree {
   suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void;
   wake(taskId: TaskId, by: string): void;
   /** Told when something came to rest, since perhaps everything has, and when something goes on. */
-  readonly rest: Pick<TreeRest, "noteIdle" | "stayAwake">;
+  readonly rest: Pick<IdleListener, "noteIdle" | "stayAwake">;
   /** At once: what it does commits with what is added in the same breath. */
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome;
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;

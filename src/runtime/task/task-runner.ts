@@ -4,7 +4,7 @@ import {
   Fault,
   RunMeta,
   Supervision,
-  type Agent,
+  type HostedAgent,
   type AgentId,
   type CancellationError,
   type CostLabel,
@@ -19,27 +19,27 @@ import {
   type TaskReport,
 } from "../../kernel/index.ts";
 import { deadlineOf } from "../journal/task-record.ts";
-import type { OwnerContext } from "../process/worker-context.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
 import { never } from "../process/pending-forever.ts";
-import { OpenCalls, type OpenCall } from "./in-flight-calls.ts";
-import { RecordedSteps } from "../journal/replay-cursor.ts";
+import { OpenCalls, type InFlightCall } from "./in-flight-calls.ts";
+import { ReplayCursor } from "../journal/replay-cursor.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
-import { factsOf, type Inside, type OutsideWaiter } from "../process/async-context.ts";
-import { findDifference } from "../journal/journal-mismatch.ts";
-import { Strand } from "./cancellation-scope.ts";
+import { factsOf, type Inside, type SlotYielder } from "../process/async-context.ts";
+import { findMismatch } from "../journal/journal-mismatch.ts";
+import { CancellationScope } from "./cancellation-scope.ts";
 import { TaskResources } from "./task-resources.ts";
 import { TaskSlot } from "./task-slot.ts";
-import type { TaskTree } from "./task-host.ts";
+import type { TaskHost } from "./task-host.ts";
 import type { AwaitedName } from "./wait-registry.ts";
 
 export interface TaskRunnerOptions {
   readonly taskId: TaskId;
-  readonly agent: Agent;
-  readonly owner: OwnerContext;
+  readonly agent: HostedAgent;
+  readonly owner: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
-  readonly tree: TaskTree;
+  readonly tree: TaskHost;
 }
 
 /** A model as records name it, and as the ledger does. */
@@ -57,22 +57,22 @@ export type Ending = { readonly value: unknown } | { readonly error: unknown };
  * Active while it has a slot; idle while all it does is wait; parked, at its next step, while it has no seat (H7). Dropped, its
  * calls never settle, so that nothing of its code runs on.
  */
-export class TaskRunner implements OutsideWaiter {
+export class TaskRunner implements SlotYielder {
   readonly taskId: TaskId;
-  readonly agent: Agent;
-  readonly owner: OwnerContext;
+  readonly agent: HostedAgent;
+  readonly owner: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
-  readonly tree: TaskTree;
+  readonly tree: TaskHost;
   readonly facts: RunFacts;
   /** Where its code stands. */
   readonly inside: Inside;
   /** Its stop button, also for its code; whoever lets go of the task presses only what is below. */
   readonly token = new CancellationToken();
   /** Of the task's own code; those of races and tools hang below. */
-  readonly strand = new Strand(this.token);
+  readonly strand = new CancellationScope(this.token);
   readonly task: TaskState;
-  readonly #recorded: RecordedSteps;
+  readonly #recorded: ReplayCursor;
   readonly #calls = new OpenCalls();
   readonly #resources = new TaskResources((error) => this.#noteUnclosed(error));
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
@@ -111,7 +111,7 @@ export class TaskRunner implements OutsideWaiter {
     this.facts = factsOf(record);
     this.#slot = new TaskSlot(owner.slots, tree, taskId);
     this.inside = { facts: this.facts, task: this };
-    this.#recorded = new RecordedSteps(this.task);
+    this.#recorded = new ReplayCursor(this.task);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
   }
 
@@ -191,7 +191,7 @@ export class TaskRunner implements OutsideWaiter {
     // What is recorded here and now is not come by again.
     const recorded = this.#recorded.remain ? this.task.steps.get(step.address) : undefined;
     if (recorded === undefined) return undefined;
-    const differs = findDifference(recorded, step, this.owner.hash);
+    const differs = findMismatch(recorded, step, this.owner.hash);
     if (differs !== undefined) {
       if (!this.dropped) this.#fail?.(differs);
       throw differs;
@@ -256,7 +256,7 @@ export class TaskRunner implements OutsideWaiter {
   }
 
   /** C2: throws once the task, or this strand of it, was told to stop or is past its deadline. */
-  check(strand: Strand): void {
+  check(strand: CancellationScope): void {
     const { error } = strand.token;
     if (error !== undefined) throw error;
     if (this.task.record.budget.deadlineMs !== null) this.meta.check();
@@ -271,31 +271,31 @@ export class TaskRunner implements OutsideWaiter {
   }
 
   /** C2, H7: resolves once the task has a seat; nothing to wait for if it has one. Throws once it is stopped. */
-  seated(strand: Strand): Promise<void> | undefined {
+  seated(strand: CancellationScope): Promise<void> | undefined {
     if (!this.isSeated) return this.#sit(strand);
     this.check(strand);
     return undefined;
   }
 
   /** Also with a slot, so that a call may begin. */
-  ready(strand: Strand): Promise<void> | undefined {
+  ready(strand: CancellationScope): Promise<void> | undefined {
     if (!this.#slot.isHeld || !this.isSeated) return this.#getReady(strand);
     this.check(strand);
     return undefined;
   }
 
   /** After a wait: whether it has kept its seat and was not stopped; it gets a slot again first. */
-  async stillReady(strand: Strand): Promise<boolean> {
+  async stillReady(strand: CancellationScope): Promise<boolean> {
     await this.#slot.take();
     return this.isSeated && this.#slot.isHeld && !strand.token.cancelled;
   }
 
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
-  beginCall(): OpenCall {
+  beginCall(): InFlightCall {
     return this.#calls.begin();
   }
 
-  endCall(call: OpenCall): void {
+  endCall(call: InFlightCall): void {
     if (!this.#calls.end(call) || this.dropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
@@ -313,7 +313,11 @@ export class TaskRunner implements OutsideWaiter {
   }
 
   /** While this is open the strand counts as waiting, not as working. A stop ends it. */
-  async waiting<Value>(strand: Strand, work: Promise<Value>, { name, due }: AwaitedName): Promise<Value> {
+  async waiting<Value>(
+    strand: CancellationScope,
+    work: Promise<Value>,
+    { name, due }: AwaitedName,
+  ): Promise<Value> {
     const awaited = { name, due };
     this.#waits = [...this.#waits, awaited];
     strand.block(1);
@@ -335,7 +339,7 @@ export class TaskRunner implements OutsideWaiter {
   }
 
   /** A pause that this process must see the end of: the slot is free for others meanwhile, and a stop ends it. */
-  async resting<Value>(strand: Strand, work: Promise<Value>): Promise<Value> {
+  async resting<Value>(strand: CancellationScope, work: Promise<Value>): Promise<Value> {
     this.#resting++;
     if (!this.atWork) this.#slot.give();
     try {
@@ -363,7 +367,7 @@ export class TaskRunner implements OutsideWaiter {
   }
 
   /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
-  async live<Value>(work: Promise<Value>, strand?: Strand): Promise<Value> {
+  async live<Value>(work: Promise<Value>, strand?: CancellationScope): Promise<Value> {
     const over = (): boolean => this.dropped || (strand?.givenUp ?? false);
     try {
       const value = await work;
@@ -412,12 +416,12 @@ export class TaskRunner implements OutsideWaiter {
     if (!this.#resources.isEmpty) void this.#resources.close();
   }
 
-  async #sit(strand: Strand): Promise<void> {
+  async #sit(strand: CancellationScope): Promise<void> {
     while (!this.isSeated && !strand.token.cancelled) await this.#park(strand);
     this.check(strand);
   }
 
-  async #getReady(strand: Strand): Promise<void> {
+  async #getReady(strand: CancellationScope): Promise<void> {
     await this.seated(strand);
     while (!this.#slot.isHeld) {
       const activated = this.#slot.take();
@@ -426,7 +430,7 @@ export class TaskRunner implements OutsideWaiter {
     }
   }
 
-  async #park(strand: Strand): Promise<void> {
+  async #park(strand: CancellationScope): Promise<void> {
     const parking = Promise.withResolvers<void>();
     this.#parked.push(parking.resolve);
     strand.block(1);

@@ -1,18 +1,18 @@
 import type { TaskId } from "../../kernel/index.ts";
 import { never } from "../process/pending-forever.ts";
-import type { Slots } from "../process/task-slots.ts";
-import type { TaskTree } from "./task-host.ts";
+import type { TaskSlots } from "../process/task-slots.ts";
+import type { TaskHost } from "./task-host.ts";
 
 /** The slot of one task: taken when its code is to go on, given back while it only waits. */
 export class TaskSlot {
-  readonly #slots: Slots;
-  readonly #tree: TaskTree;
+  readonly #slots: TaskSlots;
+  readonly #tree: TaskHost;
   readonly #taskId: TaskId;
   #isHeld = false;
   #coming: Promise<void> | undefined;
   #isOver = false;
 
-  constructor(slots: Slots, tree: TaskTree, taskId: TaskId) {
+  constructor(slots: TaskSlots, tree: TaskHost, taskId: TaskId) {
     this.#slots = slots;
     this.#tree = tree;
     this.#taskId = taskId;

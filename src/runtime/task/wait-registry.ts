@@ -37,7 +37,7 @@ interface Waiter {
  * Who waits for which name in this process, and until when. W1, W2: at most one waiter of a name has a value that is not recorded yet,
  * so the first value of the name is always the one it has.
  */
-export class Waits {
+export class WaitRegistry {
   readonly #clock: Clock;
   readonly #resolutions: Resolutions;
   #waiters: Waiter[] = [];

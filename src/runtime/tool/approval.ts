@@ -10,8 +10,8 @@ import {
   type StepAddress,
   type ToolCall,
 } from "../../kernel/index.ts";
-import type { ScopeSteps } from "../task/step-executor.ts";
-import type { Strand } from "../task/cancellation-scope.ts";
+import type { StepExecutor } from "../task/step-executor.ts";
+import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { approvalAddress, approvalWait } from "../journal/wait-names.ts";
 
@@ -25,7 +25,7 @@ export interface Question {
 
 /** J7: waits for a decision about a call: durably, or for a handler here. The task's clock stands still meanwhile (B5). */
 export function askForApproval(
-  steps: ScopeSteps,
+  steps: StepExecutor,
   callAddress: StepAddress,
   { call: { callId, toolName, input }, reason, answer }: Question,
 ): ApprovalDecision | Promise<ApprovalDecision> {
@@ -63,7 +63,10 @@ export function askForApproval(
 }
 
 /** A question of code's own: its record is below an address of its own, as that of a tool's approval is below the call. */
-export function askPerson(steps: ScopeSteps, { reason, ...call }: PersonQuestion): Promise<ApprovalDecision> {
+export function askPerson(
+  steps: StepExecutor,
+  { reason, ...call }: PersonQuestion,
+): Promise<ApprovalDecision> {
   const address = steps.next();
   return steps.alone(`approval of ${call.toolName}`, async () => {
     assertJson(call.input, `the question of ${call.toolName}`);
@@ -79,7 +82,7 @@ function noDecision(said: unknown): ApprovalDecision {
   return { decision: "denied", reason: `${JSON.stringify(said)} is no decision` };
 }
 
-async function decided(runner: TaskRunner, strand: Strand, name: string): Promise<unknown> {
+async function decided(runner: TaskRunner, strand: CancellationScope, name: string): Promise<unknown> {
   const wait = runner.tree.wait(runner.taskId, name);
   try {
     return await runner.waiting(strand, wait.came, { name });

@@ -7,24 +7,24 @@ import {
   type ToolCall,
 } from "../../kernel/index.ts";
 import type { CallHistory } from "./call-history.ts";
-import type { OpenStep } from "../task/active-step.ts";
-import { ScopeInside, type InnerContext } from "../task/lazy-scope.ts";
-import type { ScopeSteps } from "../task/step-executor.ts";
-import { Strand } from "../task/cancellation-scope.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import { LazyScope, type NestedContext } from "../task/lazy-scope.ts";
+import type { StepExecutor } from "../task/step-executor.ts";
+import { CancellationScope } from "../task/cancellation-scope.ts";
 
 /** Why a call is shown to its gate: before it is made, again when a person has edited or approved it, after it. */
 export type GateStage = "gate" | "edited" | "remember" | "after";
 
 /** Where calls are made from. */
 export interface CallingScope {
-  readonly steps: ScopeSteps;
+  readonly steps: StepExecutor;
   readonly history: CallHistory;
   /** A scope below it. */
-  readonly inside: (scope: StepScope, strand: Strand) => InnerContext;
+  readonly inside: (scope: StepScope, strand: CancellationScope) => NestedContext;
 }
 
 export interface GatedCallOptions {
-  readonly open: OpenStep;
+  readonly open: ActiveStep;
   readonly call: ToolCall;
   /** Of the code that calls the tool. */
   readonly from: CallingScope;
@@ -34,7 +34,7 @@ export interface GatedCallOptions {
  * Shows a call to its gate. Steps that the gate takes have a scope of their own for each look, so that one that is not repeated on
  * replay shifts no other.
  */
-export async function showToGate<Value>(
+export async function withGateContext<Value>(
   { open, call, from }: GatedCallOptions,
   { tool, needsApproval, stage, input = call.input }: Look,
   look: (gated: GatedCall) => Promise<Value>,
@@ -70,22 +70,22 @@ export interface Look {
 }
 
 /** The steps of one look. */
-class InsideGate extends ScopeInside {
-  readonly #open: OpenStep;
+class InsideGate extends LazyScope {
+  readonly #open: ActiveStep;
   readonly #from: CallingScope;
   readonly #stage: GateStage;
 
-  constructor(open: OpenStep, from: CallingScope, stage: GateStage) {
+  constructor(open: ActiveStep, from: CallingScope, stage: GateStage) {
     super();
     this.#open = open;
     this.#from = from;
     this.#stage = stage;
   }
 
-  protected override make(): InnerContext {
+  protected override make(): NestedContext {
     const open = this.#open;
     // What was called has settled; a step of the gate is a call of its own (H7).
     open.end();
-    return this.#from.inside(branchScope(open.address, this.#stage), new Strand(open.strand));
+    return this.#from.inside(branchScope(open.address, this.#stage), new CancellationScope(open.strand));
   }
 }

@@ -7,7 +7,7 @@ import {
   sealJson,
   sealMadeJson,
   stopsTask,
-  type Agent,
+  type HostedAgent,
   type CallPath,
   type EventDraft,
   type FunctionContext,
@@ -22,14 +22,14 @@ import {
   type UpdateFilter,
 } from "../../kernel/index.ts";
 import { stopAtOverrun } from "../task/budget-stop.ts";
-import { CallTimer } from "../process/call-timeouts.ts";
-import { showToGate, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
+import { CallTimeout } from "../process/call-timeouts.ts";
+import { withGateContext, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
 import { layerContext } from "../task/middleware-context.ts";
-import type { OpenCall } from "../task/in-flight-calls.ts";
-import type { OpenStep } from "../task/active-step.ts";
-import { RunningTool } from "./tool-context.ts";
+import type { InFlightCall } from "../task/in-flight-calls.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import { ToolCallContext } from "./tool-context.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
-import { asMeant, passGate, type Passed } from "./tool-gate.ts";
+import { coerceInput, passGate, type Passed } from "./tool-gate.ts";
 
 interface ToolCallOptions extends GatedCallOptions {
   /** Found before the agent's own. */
@@ -37,7 +37,7 @@ interface ToolCallOptions extends GatedCallOptions {
 }
 
 export function findTool(
-  { tools }: Pick<Agent, "tools">,
+  { tools }: Pick<HostedAgent, "tools">,
   name: string,
   extra?: readonly Tool[],
 ): Tool | undefined {
@@ -72,7 +72,7 @@ export class ToolStep implements StepIdentity {
 }
 
 /** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
-export function callTool(open: OpenStep, step: ToolStep): ToolResult | Promise<ToolResult> {
+export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise<ToolResult> {
   const { call, from } = step;
   const options = { open, call, from, extra: step.options.extra };
   stopAtOverrun(open);
@@ -110,7 +110,7 @@ function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): Too
 /** T3: judged and made with the arguments as they are meant. The call's record goes by the model's own. */
 function coerced(options: ToolCallOptions, tool: Tool): ToolCallOptions {
   const { call } = options;
-  const input = asMeant(tool, call.input);
+  const input = coerceInput(tool, call.input);
   return input === call.input ? options : { ...options, call: { ...call, input } };
 }
 
@@ -236,7 +236,7 @@ async function reviewed(
   result: ToolResult,
 ): Promise<ToolResult> {
   try {
-    const given = await showToGate(options, look, (gated) => gate.after(gated, result));
+    const given = await withGateContext(options, look, (gated) => gate.after(gated, result));
     sealJson(given, `what the gate made of the result of tool ${look.tool.name}`);
     return given;
   } catch (error) {
@@ -307,10 +307,10 @@ function runIn(
   options: ToolCallOptions,
   tool: Tool,
   input: unknown,
-  opened: OpenCall | undefined,
+  opened: InFlightCall | undefined,
   filters: readonly UpdateFilter[] | undefined,
 ): Promise<ToolResult> {
-  const context = new RunningTool(options, opened, filters);
+  const context = new ToolCallContext(options, opened, filters);
   options.open.inside = context;
   const work = tool.execute(input, context);
   // One that suspends has nothing open: what it waits for ends with a stop by itself.
@@ -321,9 +321,9 @@ function runIn(
 }
 
 /** A body that takes too long is told to stop, and never answered again. */
-function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: RunningTool): void {
+function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: ToolCallContext): void {
   const { clock, callTimers } = open.runner.owner;
-  const timer = new CallTimer(clock.now() + timeoutMs, () =>
+  const timer = new CallTimeout(clock.now() + timeoutMs, () =>
     body.leave(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
   );
   callTimers.add(timer);

@@ -7,33 +7,33 @@ import type {
   UpdateFilter,
 } from "../../kernel/index.ts";
 import type { GatedCallOptions } from "./gate-context.ts";
-import { CallInside } from "../task/call-scope.ts";
-import type { OpenCall } from "../task/in-flight-calls.ts";
-import type { InnerContext } from "../task/lazy-scope.ts";
-import { Strand } from "../task/cancellation-scope.ts";
+import { AbandonableCall } from "../task/call-scope.ts";
+import type { InFlightCall } from "../task/in-flight-calls.ts";
+import type { NestedContext } from "../task/lazy-scope.ts";
+import { CancellationScope } from "../task/cancellation-scope.ts";
 
 const noFilters: readonly UpdateFilter[] = [];
 
 /** What a tool's body is given. What most bodies do not ask for is made when one does (F1). */
-export class RunningTool extends CallInside implements ToolContext {
+export class ToolCallContext extends AbandonableCall implements ToolContext {
   readonly #call: GatedCallOptions;
   /** The call that its body is. */
-  readonly #opened: OpenCall | undefined;
+  readonly #opened: InFlightCall | undefined;
   readonly #filters: readonly UpdateFilter[];
-  #strand: Strand | undefined;
+  #strand: CancellationScope | undefined;
 
-  constructor(call: GatedCallOptions, opened: OpenCall | undefined, filters = noFilters) {
+  constructor(call: GatedCallOptions, opened: InFlightCall | undefined, filters = noFilters) {
     super();
     this.#call = call;
     this.#opened = opened;
     this.#filters = filters;
   }
 
-  override get strand(): Strand {
-    return (this.#strand ??= new Strand(this.#call.open.strand, this.#opened));
+  override get strand(): CancellationScope {
+    return (this.#strand ??= new CancellationScope(this.#call.open.strand, this.#opened));
   }
 
-  protected override make(): InnerContext {
+  protected override make(): NestedContext {
     const { open, from } = this.#call;
     return from.inside(open.address, this.strand);
   }

@@ -8,7 +8,7 @@ import {
   type Tool,
   type ToolGate,
 } from "../../kernel/index.ts";
-import { showToGate, type GatedCallOptions, type GateStage } from "./gate-context.ts";
+import { withGateContext, type GatedCallOptions, type GateStage } from "./gate-context.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { askForApproval } from "./approval.ts";
 import { approvalAddress, gateAddress } from "../journal/wait-names.ts";
@@ -36,7 +36,7 @@ export async function passGate(passage: Passage): Promise<Passed> {
     ...(answer && { answer }),
   });
   if (decision.decision !== "approved") return { refusal: refusalOf(decision) };
-  const edited = decision.input === undefined ? undefined : asMeant(passage.tool, decision.input);
+  const edited = decision.input === undefined ? undefined : coerceInput(passage.tool, decision.input);
   if (gate !== undefined && edited !== undefined) {
     const again = await judge(passage, gate, "edited", edited);
     if (again.decision === "deny") return denied(passage, again);
@@ -46,7 +46,7 @@ export async function passGate(passage: Passage): Promise<Passed> {
 }
 
 /** T3. */
-export function asMeant(tool: Tool, input: JsonValue): JsonValue {
+export function coerceInput(tool: Tool, input: JsonValue): JsonValue {
   return tool.coerce === undefined ? input : tool.coerce(input);
 }
 
@@ -113,7 +113,7 @@ async function judge(
   const { tool, needsApproval } = passage;
   const look = { tool, needsApproval, stage, ...(input !== undefined && { input }) };
   try {
-    return await showToGate(passage, look, (gated) => gate.before(gated));
+    return await withGateContext(passage, look, (gated) => gate.before(gated));
   } catch (error) {
     if (stopsTask(error)) throw error;
     return { decision: "deny", by: "gate", reason: `the gate failed: ${Fault.from(error).message}` };
@@ -128,7 +128,7 @@ async function remember(
 ): Promise<void> {
   const { open, tool, needsApproval } = passage;
   try {
-    await showToGate(
+    await withGateContext(
       passage,
       { tool, needsApproval, stage: "remember" },
       async (gated) => await gate?.remember?.(gated, decision),

@@ -2,19 +2,19 @@ import { newRun } from "../journal/new-run.ts";
 import {
   canonicalJson,
   formatRunId,
-  type Agent,
+  type HostedAgent,
   type Delivery,
   type Message,
   type SubmitOptions,
 } from "../../kernel/index.ts";
-import type { OwnerContext } from "../process/worker-context.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
 
 /**
  * Starts runs for the messages that wait for an agent: each its own, or one for all where none is at it. When there may be more to start
  * without anyone's doing; `null`: never. A run's id follows from the message at its head and how often that was handed back, so that
  * whoever tries, from whatever process, starts the same run.
  */
-export async function activate(owner: OwnerContext, agent: Agent): Promise<number | null> {
+export async function activate(owner: WorkerContext, agent: HostedAgent): Promise<number | null> {
   const { mail = "each" } = agent;
   for (;;) {
     const { deliveries, at } = await owner.store.inbox.next(agent.id, { mail, now: owner.clock.now() });
@@ -25,7 +25,11 @@ export async function activate(owner: OwnerContext, agent: Agent): Promise<numbe
   }
 }
 
-async function begin(owner: OwnerContext, agent: Agent, deliveries: readonly Delivery[]): Promise<boolean> {
+async function begin(
+  owner: WorkerContext,
+  agent: HostedAgent,
+  deliveries: readonly Delivery[],
+): Promise<boolean> {
   const { store, hash } = owner;
   const [head] = deliveries;
   if (head === undefined) return false;

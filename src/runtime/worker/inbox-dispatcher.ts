@@ -1,11 +1,11 @@
-import { Fault, type Agent, type AgentId } from "../../kernel/index.ts";
+import { Fault, type HostedAgent, type AgentId } from "../../kernel/index.ts";
 import { activate } from "./inbox-activation.ts";
-import type { OwnerContext } from "../process/worker-context.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
 
-export interface MailroomOptions {
-  readonly owner: OwnerContext;
+export interface InboxDispatcherOptions {
+  readonly owner: WorkerContext;
   /** Those hosted here. */
-  readonly agents: ReadonlyMap<AgentId, Agent>;
+  readonly agents: ReadonlyMap<AgentId, HostedAgent>;
   /** Whether a message that is left alone for a while keeps the process alive. */
   readonly keepAlive: boolean;
 }
@@ -13,14 +13,14 @@ export interface MailroomOptions {
 const retryMs = 1_000;
 
 /** Starts runs for the messages that wait for the agents hosted here: when told that there may be some, and when their time has come. */
-export class Mailroom {
-  readonly #options: MailroomOptions;
+export class InboxDispatcher {
+  readonly #options: InboxDispatcherOptions;
   #isLooking = false;
   #looksAgain = false;
   #isClosed = false;
   #stopTimer: (() => void) | undefined;
 
-  constructor(options: MailroomOptions) {
+  constructor(options: InboxDispatcherOptions) {
     this.#options = options;
   }
 

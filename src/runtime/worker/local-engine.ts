@@ -3,16 +3,16 @@ import {
   type ClaimOptions,
   type Clock,
   type Engine,
-  type HostedAgent,
+  type AgentVersion,
   type Lease,
   type Leases,
   type LeftRun,
   type RunHost,
   type RunId,
 } from "../../kernel/index.ts";
-import { Beginnings } from "./run-start-queue.ts";
-import { LoopTurn } from "../process/event-loop-turn.ts";
-import { PassingMap } from "../process/compacting-map.ts";
+import { RunStartQueue } from "./run-start-queue.ts";
+import { EventLoopTurn } from "../process/event-loop-turn.ts";
+import { CompactingMap } from "../process/compacting-map.ts";
 
 export interface LocalEngineOptions {
   readonly leases: Leases;
@@ -21,7 +21,7 @@ export interface LocalEngineOptions {
   /** How many runs at once, those that only wait not counted. */
   readonly concurrency: number;
   /** Whose runs may be claimed here. */
-  readonly agents: () => readonly HostedAgent[];
+  readonly agents: () => readonly AgentVersion[];
   /** How often to look without being woken: for times that have come, and for runs that dead workers left. */
   readonly pollMs: number;
   /** Whether waiting for more work keeps the process alive. */
@@ -47,8 +47,8 @@ const retryMs = 1_000;
 /** Leases in the store, claimed by whoever has room. */
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
-  readonly #driven = new PassingMap<Lease, Promise<void>>();
-  readonly #beginnings = new Beginnings(new LoopTurn(longestTurnMs));
+  readonly #driven = new CompactingMap<Lease, Promise<void>>();
+  readonly #beginnings = new RunStartQueue(new EventLoopTurn(longestTurnMs));
   /** J9: runs with a task of another version than is hosted here. Known once they were looked at; not claimed again after that. */
   readonly #pinned = new Set<RunId>();
   readonly #stopped = Promise.withResolvers<void>();

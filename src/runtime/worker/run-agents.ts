@@ -1,10 +1,10 @@
-import { Fault, type Agent, type AgentId, type Journal, type RunId } from "../../kernel/index.ts";
+import { Fault, type HostedAgent, type AgentId, type Journal, type RunId } from "../../kernel/index.ts";
 
 /** An agent and all it may hire, by name. */
-export type Cast = ReadonlyMap<AgentId, Agent>;
+export type Cast = ReadonlyMap<AgentId, HostedAgent>;
 
 /** Where names may be taken again: the agents that runs were submitted with, for as long as those may go on. */
-export class Casts {
+export class RunAgents {
   readonly #casts = new Map<RunId, Cast>();
   /** Runs that have ended and may be gone on with. */
   readonly #stopped = new Set<RunId>();
@@ -34,7 +34,7 @@ export class Casts {
 }
 
 /** Who is hired is hired by name: two of one name in one run would be one of them, twice. */
-export function castOf(agent: Agent, cast = new Map<AgentId, Agent>()): Cast {
+export function castOf(agent: HostedAgent, cast = new Map<AgentId, HostedAgent>()): Cast {
   const known = cast.get(agent.id);
   if (known === agent) return cast;
   if (known !== undefined)

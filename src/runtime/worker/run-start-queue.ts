@@ -1,5 +1,5 @@
-import { emptyList } from "../process/object-array.ts";
-import type { LoopTurn } from "../process/event-loop-turn.ts";
+import { objectArray } from "../process/object-array.ts";
+import type { EventLoopTurn } from "../process/event-loop-turn.ts";
 
 /**
  * Runs are begun one after the other, each when those before it have gone as far as they can without waiting. Where models answer at once,
@@ -8,12 +8,12 @@ import type { LoopTurn } from "../process/event-loop-turn.ts";
  *
  * Who waits here is begun in the order in which it came, whatever its rank: whoever chooses among runs lets few of them wait.
  */
-export class Beginnings {
-  readonly #turn: LoopTurn;
-  readonly #waiting = emptyList<() => void>();
+export class RunStartQueue {
+  readonly #turn: EventLoopTurn;
+  readonly #waiting = objectArray<() => void>();
   #isBusy = false;
 
-  constructor(turn: LoopTurn) {
+  constructor(turn: EventLoopTurn) {
     this.#turn = turn;
   }
 

@@ -14,7 +14,7 @@ import {
   type Architecture,
   type Dependencies,
   type EventDraft,
-  type ToldEvent,
+  type EmittableEvent,
   type Tool,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -203,7 +203,7 @@ test.each([
     const { result, events } = await think({
       model: scriptedModel(["never"]),
       architecture: architecture(async function* own(session) {
-        yield draft as EventDraft as ToldEvent;
+        yield draft as EventDraft as EmittableEvent;
         session.output = "done";
       }),
     });

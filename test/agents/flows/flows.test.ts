@@ -14,7 +14,7 @@ import {
   formatAgentId,
   formatTaskId,
   messageText,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type JsonValue,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";

@@ -3,7 +3,7 @@ import { Agent, END, Parallel, START, Workflow } from "../../../src/index.ts";
 import {
   formatAgentId,
   messageText,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type Event,
   type ModelRequest,
 } from "../../../src/kernel/index.ts";

@@ -15,7 +15,7 @@ import {
 import {
   formatAgentId,
   Fault,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type RunHandle,
   type TaskId,
 } from "../../../src/kernel/index.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../../src/index.ts";
 import {
   formatAgentId,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type ApprovalDecision,
   type JsonValue,
 } from "../../../src/kernel/index.ts";

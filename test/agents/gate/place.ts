@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { memoryStore, openRuntime, sha256 } from "../../../src/index.ts";
-import type { Agent, Event, EventType, RunHandle, RunId, Runtime } from "../../../src/kernel/index.ts";
+import type { HostedAgent, Event, EventType, RunHandle, RunId, Runtime } from "../../../src/kernel/index.ts";
 
 export type PlaceName = "memory" | "sqlite";
 export const places: readonly PlaceName[] = ["memory", "sqlite"];
@@ -11,7 +11,7 @@ export const places: readonly PlaceName[] = ["memory", "sqlite"];
 /** Where runs live on while processes come and go. */
 export interface Place {
   /** A new process with these agents; the one before is closed. */
-  restart(...agents: readonly Agent[]): Promise<Runtime>;
+  restart(...agents: readonly HostedAgent[]): Promise<Runtime>;
   find(runId: RunId): Promise<RunHandle>;
 }
 

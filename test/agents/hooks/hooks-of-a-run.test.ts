@@ -6,7 +6,7 @@ import {
   MiddlewareTermination,
   Transcript,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type RunContext,
 } from "../../../src/kernel/index.ts";
 import { openRuntime } from "../../../src/runtime/index.ts";
@@ -21,11 +21,11 @@ const usage = { inputTokens: 100, outputTokens: 10 };
 const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 50 };
 
 interface Watched {
-  readonly agent: Agent;
+  readonly agent: HostedAgent;
   readonly seen: string[];
 }
 
-function watched(code: (ctx: RunContext) => Promise<string>, more: Partial<Agent> = {}): Watched {
+function watched(code: (ctx: RunContext) => Promise<string>, more: Partial<HostedAgent> = {}): Watched {
   const hooks = new HookManager();
   const seen: string[] = [];
   for (const hook of Object.values(HookEvent))
@@ -78,7 +78,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     const open = await prepare();
     const seen: unknown[] = [];
     const never = new FakeClock();
-    const life = (script: readonly ScriptStep[]): Agent => {
+    const life = (script: readonly ScriptStep[]): HostedAgent => {
       const named = { provider: "acme", modelId: "large", clock: never };
       const child = agent("child", async (ctx) => (await ctx.llm(request)).stopReason, {
         models: { main: scriptedModel([{ text: "x", usage }], { provider: "acme", modelId: "small" }) },

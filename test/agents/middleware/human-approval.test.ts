@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent } from "../../../src/agents/index.ts";
+import { AgentCore } from "../../../src/agents/index.ts";
 import { humanApproval, type HumanApprovalOptions } from "../../../src/agents/middleware/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { setUp, simpleTool, text, until } from "../../runtime/runtime-setup.ts";
@@ -25,7 +25,7 @@ test.for<[HumanApprovalOptions, string, string]>([
 
 test("at the gate it is a durable question: another worker goes on when the answer comes", async () => {
   const script = [{ toolCalls: [{ name: "send", input: { to: "ann" } }] }, "Done."];
-  const worker = new Agent({
+  const worker = new AgentCore({
     name: "worker",
     model: scriptedModel(script),
     tools: [send],
@@ -48,7 +48,7 @@ test("at the gate it is a durable question: another worker goes on when the answ
 });
 
 test("or a handler in this process is asked", async () => {
-  const worker = new Agent({
+  const worker = new AgentCore({
     name: "worker",
     model: scriptedModel([{ toolCalls: [{ name: "wipe", input: {} }] }, "Left it."]),
     tools: [wipe],

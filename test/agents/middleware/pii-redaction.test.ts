@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Agent } from "../../../src/agents/index.ts";
+import { AgentCore } from "../../../src/agents/index.ts";
 import { piiRedaction, type PiiRedactionOptions } from "../../../src/agents/middleware/index.ts";
 import {
   assistantMessage,
@@ -301,7 +301,7 @@ test("in a run, what a tool says of its progress is shown without it", async () 
     },
   });
   const { runtime } = await setUp({ unknownPrice: "ignore" });
-  const scout = new Agent({
+  const scout = new AgentCore({
     name: "scout",
     model: scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "done"]),
     tools: [look],

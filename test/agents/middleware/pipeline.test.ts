@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent } from "../../../src/agents/index.ts";
+import { AgentCore } from "../../../src/agents/index.ts";
 import { MiddlewarePipeline, type Layer } from "../../../src/agents/middleware/index.ts";
 import {
   userMessage,
@@ -86,7 +86,7 @@ describe("F1: composed once, of what is there", () => {
     const pipeline = new MiddlewarePipeline([]);
     expect([pipeline.agent, pipeline.chat, pipeline.function]).toEqual([undefined, undefined, undefined]);
     expect(pipeline.callPath()).toBeUndefined();
-    expect(new Agent({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
+    expect(new AgentCore({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
   });
 
   test("a call passes the layers of its level and no other", async () => {

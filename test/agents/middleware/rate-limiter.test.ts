@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent } from "../../../src/agents/index.ts";
+import { AgentCore } from "../../../src/agents/index.ts";
 import { rateLimiter, type RateLimiterOptions } from "../../../src/agents/middleware/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { setUp as openBench, settle } from "../../runtime/runtime-setup.ts";
@@ -113,7 +113,7 @@ test("a tenant that is throttled keeps nobody else from working, and its turn is
   const { runtime, clock, open } = await openBench({ unknownPrice: "ignore", concurrency: 1 });
   const limiter = rateLimiter({ clock, burst: 1, perSecond: 0.01 });
   const model = scriptedModel(["one", "two", "three"]);
-  const scout = new Agent({ name: "scout", model, middleware: [limiter] });
+  const scout = new AgentCore({ name: "scout", model, middleware: [limiter] });
   const submit = (tenantId: string) => runtime.submit(scout, "go", { tenantId });
   expect((await (await submit("acme")).result()).output).toBe("one");
   const throttled = await submit("acme");

@@ -7,7 +7,7 @@ import {
   selfRefine,
   treeOfThoughts,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent } from "../../../src/agents/index.ts";
+import { AgentCore } from "../../../src/agents/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
 import { rolesOf, saying, type Asked, type Thinker } from "./thinker.ts";
 
@@ -20,7 +20,7 @@ function hasResults({ messages }: Asked): boolean {
 
 const react: Thinker = {
   agent: (outside) =>
-    new Agent({ name: "react", model: outside.model("main"), tools: [outside.tool("look")], budget }),
+    new AgentCore({ name: "react", model: outside.model("main"), tools: [outside.tool("look")], budget }),
   input,
   says: (asked) =>
     hasResults(asked)
@@ -32,7 +32,7 @@ const react: Thinker = {
 
 const planning: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "planner",
       model: outside.model("main"),
       models: rolesOf(outside, "planner", "executor", "synthesizer"),
@@ -52,7 +52,7 @@ const planning: Thinker = {
 
 const foreseeing: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "rewoo",
       model: outside.model("main"),
       models: rolesOf(outside, "planner", "solver"),
@@ -77,7 +77,7 @@ const foreseeing: Thinker = {
 
 const reflecting: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "reflexion",
       model: outside.model("main"),
       models: rolesOf(outside, "evaluator", "reflector"),
@@ -103,7 +103,7 @@ const reflecting: Thinker = {
 
 const refining: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "refine",
       model: outside.model("main"),
       models: rolesOf(outside, "critic", "refiner"),
@@ -120,7 +120,7 @@ const refining: Thinker = {
 
 const searching: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "tree",
       model: outside.model("main"),
       models: rolesOf(outside, "proposer", "evaluator", "synthesizer"),
@@ -140,7 +140,7 @@ const searching: Thinker = {
 
 const weaving: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "graph",
       model: outside.model("main"),
       models: rolesOf(outside, "thinker", "evaluator", "aggregator"),
@@ -162,8 +162,8 @@ const weaving: Thinker = {
 
 const deep: Thinker = {
   agent: (outside) => {
-    const helper = new Agent({ name: "helper", model: outside.model("helper") });
-    return new Agent({
+    const helper = new AgentCore({ name: "helper", model: outside.model("helper") });
+    return new AgentCore({
       name: "deep",
       model: outside.model("main"),
       models: rolesOf(outside, "general"),

@@ -1,5 +1,5 @@
 import {
-  Agent,
+  AgentCore,
   ConditionalFlow,
   END,
   ParallelFlow,
@@ -13,13 +13,13 @@ import { saying, type Outside, type Thinker } from "./thinker.ts";
 
 const input = "How deep is it?";
 
-function worker(outside: Outside, name: string): Agent {
-  return new Agent({ name, model: outside.model(name) });
+function worker(outside: Outside, name: string): AgentCore {
+  return new AgentCore({ name, model: outside.model(name) });
 }
 
 const sequential: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "line",
       architecture: new SequentialFlow(["first", "second"].map((name) => worker(outside, name))),
       budget,
@@ -31,7 +31,7 @@ const sequential: Thinker = {
 
 const parallel: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "choir",
       architecture: new ParallelFlow({
         branches: ["first", "second"].map((name) => worker(outside, name)),
@@ -47,7 +47,7 @@ const parallel: Thinker = {
 
 const conditional: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "fork",
       architecture: new ConditionalFlow({
         predicate: (text) => text.includes("deep"),
@@ -65,7 +65,7 @@ const conditional: Thinker = {
 /** A diamond of agents and functions, and a circle that is gone round twice. */
 const workflow: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "works",
       architecture: new WorkflowFlow({
         nodes: {
@@ -100,14 +100,14 @@ const workflow: Thinker = {
 /** Flows in flows. */
 const nested: Thinker = {
   agent: (outside) => {
-    const pair = new Agent({
+    const pair = new AgentCore({
       name: "pair",
       architecture: new ParallelFlow({
         branches: ["first", "second"].map((name) => worker(outside, name)),
         merge: "vote",
       }),
     });
-    return new Agent({
+    return new AgentCore({
       name: "nest",
       architecture: new SequentialFlow([pair, worker(outside, "third")]),
       budget,
@@ -122,7 +122,7 @@ const nested: Thinker = {
 /** A node fails: it stops, typed, with what there was. */
 const failing: Thinker = {
   agent: (outside) =>
-    new Agent({
+    new AgentCore({
       name: "broken",
       architecture: new WorkflowFlow({
         nodes: {

@@ -6,19 +6,19 @@ import {
   supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { Agent, information, orchestration } from "../../../src/agents/index.ts";
+import { AgentCore, information, orchestration } from "../../../src/agents/index.ts";
 import { messageText, type Architecture } from "../../../src/kernel/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
 import { rolesOf, saying, type Asked, type Outside, type Thinker } from "./thinker.ts";
 
 const input = "How deep is it?";
 
-function worker(outside: Outside, name: string): Agent {
-  return new Agent({ name, model: outside.model(name) });
+function worker(outside: Outside, name: string): AgentCore {
+  return new AgentCore({ name, model: outside.model(name) });
 }
 
-function team(outside: Outside, name: string, architecture: Architecture, ...roles: string[]): Agent {
-  return new Agent({
+function team(outside: Outside, name: string, architecture: Architecture, ...roles: string[]): AgentCore {
+  return new AgentCore({
     name,
     model: outside.model("main"),
     models: rolesOf(outside, ...roles),
@@ -71,7 +71,7 @@ const supervising: Thinker = {
 
 const orchestrating: Thinker = {
   agent: (outside) =>
-    new Agent(
+    new AgentCore(
       orchestration({
         name: "lead",
         model: outside.model("main"),
@@ -95,7 +95,7 @@ const orchestrating: Thinker = {
 
 const criticising: Thinker = {
   agent: (outside) => {
-    const actor = new Agent({
+    const actor = new AgentCore({
       name: "actor",
       model: outside.model("actor"),
       tools: [outside.tool("look")],
@@ -181,7 +181,7 @@ const takingTurns: Thinker = {
 /** Follows, makes one thing of what it is told, publishes it. */
 const informing: Thinker = {
   agent: (outside) =>
-    new Agent(
+    new AgentCore(
       information({
         name: "herald",
         sources: ["news/coast"],

@@ -1,4 +1,4 @@
-import type { Agent, ChatMessage, JsonValue, Model, Tool } from "../../../src/kernel/index.ts";
+import type { HostedAgent, ChatMessage, JsonValue, Model, Tool } from "../../../src/kernel/index.ts";
 import type { Said } from "../../crash/workload.ts";
 
 /** The world outside, as the agents of a thinker reach it: it counts and bills every call. */
@@ -22,7 +22,7 @@ export interface Asked {
  */
 export interface Thinker {
   /** Made anew for every worker, as another process would. Capped so that nothing is exhausted. */
-  readonly agent: (outside: Outside) => Agent;
+  readonly agent: (outside: Outside) => HostedAgent;
   readonly input: string;
   /** What models answer: it depends on the call alone. */
   readonly says: (asked: Asked) => Said;

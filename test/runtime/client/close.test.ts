@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { Fault, formatRunId, type Agent, type RunHandle, type Runtime } from "../../../src/kernel/index.ts";
+import {
+  Fault,
+  formatRunId,
+  type HostedAgent,
+  type RunHandle,
+  type Runtime,
+} from "../../../src/kernel/index.ts";
 import { openRuntime } from "../../../src/runtime/index.ts";
 import { agent, settle, until } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -8,7 +14,7 @@ removeStoresAfterEach();
 
 const closed = { code: "closed", message: expect.stringContaining("the runtime was closed") };
 
-function patient(): Agent {
+function patient(): HostedAgent {
   return agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
 }
 

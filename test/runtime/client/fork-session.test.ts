@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Agent } from "../../../src/agents/index.ts";
+import { AgentCore } from "../../../src/agents/index.ts";
 import {
   formatRunId,
   HistoryRetention,
@@ -39,7 +39,7 @@ async function talk(open: () => Promise<Store>, script: readonly ScriptStep[]): 
   const store = await open();
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
   const model = scriptedModel(script);
-  const scout = new Agent({ name: "scout", model });
+  const scout = new AgentCore({ name: "scout", model });
   const say = async (input: string, where: { sessionId: RunHandle["sessionId"] } = { sessionId }) => {
     const run = await runtime.submit(scout, input, { sessionId: where.sessionId });
     await run.result();
@@ -135,7 +135,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     const runtime = await openRuntime({ store, clock, unknownPrice: "ignore" });
-    const origin = await runtime.submit(new Agent({ name: "scout", model: scriptedModel(["one"]) }), "?");
+    const origin = await runtime.submit(new AgentCore({ name: "scout", model: scriptedModel(["one"]) }), "?");
     await origin.result();
     await clock.advance(1_000);
     const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId) });

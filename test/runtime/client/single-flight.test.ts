@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { formatSessionId, type Agent, type Event } from "../../../src/kernel/index.ts";
+import { formatSessionId, type HostedAgent, type Event } from "../../../src/kernel/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text } from "../runtime-setup.ts";
 
 const sessionId = formatSessionId("talk");
 
 /** Says what it was steered with, once it is told to go on. */
-function listener(): Agent {
+function listener(): HostedAgent {
   return agent("listener", async (ctx) => ctx.waitForSignal("go").then((value) => value ?? null));
 }
 

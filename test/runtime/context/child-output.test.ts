@@ -1,11 +1,17 @@
 import { describe, expect, it } from "vitest";
-import type { Agent, CancellationError, Clock, RunContext, TaskHandle } from "../../../src/kernel/index.ts";
+import type {
+  HostedAgent,
+  CancellationError,
+  Clock,
+  RunContext,
+  TaskHandle,
+} from "../../../src/kernel/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle, type Bench } from "../runtime-setup.ts";
 
 const never = (): Promise<never> => new Promise(() => {});
 
-async function cancelled({ runtime }: Pick<Bench, "runtime">, worker: Agent) {
+async function cancelled({ runtime }: Pick<Bench, "runtime">, worker: HostedAgent) {
   const run = await runtime.submit(worker, null);
   await settle();
   await run.cancel("enough");

@@ -4,7 +4,7 @@ import {
   Priority,
   Transcript,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type RunContext,
   type RunFacts,
   type TaskHandle,
@@ -13,7 +13,11 @@ import { getRunContext } from "../../../src/runtime/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text, typesOf, until } from "../runtime-setup.ts";
 
-async function hire(ctx: RunContext, who: Agent, priority: Priority = Priority.NORMAL): Promise<TaskHandle> {
+async function hire(
+  ctx: RunContext,
+  who: HostedAgent,
+  priority: Priority = Priority.NORMAL,
+): Promise<TaskHandle> {
   const spawned = await ctx.spawn(who.id, null, { priority });
   if (spawned.kind === "refused") throw new Error(`refused: ${spawned.reason}`);
   return spawned.handle;
@@ -219,7 +223,7 @@ describe("code that is wrong", () => {
     }
   }
 
-  const wrong = (isMended: () => boolean, thrown: () => unknown, ran: string[]): Agent =>
+  const wrong = (isMended: () => boolean, thrown: () => unknown, ran: string[]): HostedAgent =>
     agent("coder", async (ctx) => {
       await ctx.step("paid", async () => (ran.push("paid"), 1));
       if (!isMended()) throw thrown();

@@ -4,7 +4,7 @@ import {
   HistoryRetention,
   messageText,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type ChatMessage,
   type RunContext,
   type SessionId,
@@ -25,7 +25,7 @@ const sessionId = "trip" as SessionId;
 
 async function say(
   store: Store,
-  worker: Agent,
+  worker: HostedAgent,
   id: string,
   parentId: string | null,
   runId: RunId | null = null,

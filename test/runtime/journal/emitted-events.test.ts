@@ -8,7 +8,7 @@ import {
   type Architecture,
   type EventDraft,
   type LlmRequest,
-  type ToldEvent,
+  type EmittableEvent,
   type Turn,
 } from "../../../src/kernel/index.ts";
 import { Agent } from "../../../src/index.ts";
@@ -46,7 +46,7 @@ const ends = eventDraft("agent_end", {
 const note = eventDraft("architecture_event", { architecture: "own", name: "own.seen", data: {} });
 
 /** The compiler says the same to whoever asks it. */
-type Tell = (event: ToldEvent) => void;
+type Tell = (event: EmittableEvent) => void;
 
 it("E1: whatever door code comes by, it tells only what is code's to tell", async () => {
   const { runtime, events } = await setUp({ unknownPrice: "ignore" });
@@ -57,7 +57,7 @@ it("E1: whatever door code comes by, it tells only what is code's to tell", asyn
     refused.set(door, faults);
     for (const draft of [...forged, ends])
       try {
-        tell(draft as ToldEvent);
+        tell(draft as EmittableEvent);
       } catch (error) {
         faults.push(Fault.from(error).code);
       }
@@ -146,7 +146,7 @@ it("an invocation's end is told with its turn, and with no other's", async () =>
     for (const other of [...taken, { ...turn }, ...noTurns])
       expect(() => ctx.tell(ends, other)).toThrow(/^agent_end is told by the agent itself/u);
     taken.push(turn);
-    expect(() => ctx.tell(runEnd as EventDraft as ToldEvent, turn)).toThrow(
+    expect(() => ctx.tell(runEnd as EventDraft as EmittableEvent, turn)).toThrow(
       /^"run_end" is no event that code may tell\. What it may tell: architecture_event, turn_start, /u,
     );
     ctx.tell(ends, turn);

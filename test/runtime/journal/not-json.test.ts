@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { Fault, Transcript, userMessage, type Agent, type RunContext } from "../../../src/kernel/index.ts";
+import {
+  Fault,
+  Transcript,
+  userMessage,
+  type HostedAgent,
+  type RunContext,
+} from "../../../src/kernel/index.ts";
 import { openRuntime } from "../../../src/runtime/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp, simpleTool } from "../runtime-setup.ts";
@@ -38,7 +44,9 @@ describe.each(twoStores)("%s: a fault whose details are no JSON (J10)", (_name, 
           throw odd();
         },
       ]);
-      const weak: Agent = agent("weak", async (ctx) => (await run(ctx), null), { models: { main: model } });
+      const weak: HostedAgent = agent("weak", async (ctx) => (await run(ctx), null), {
+        models: { main: model },
+      });
       const { status, failure } = await (await runtime.submit(weak, null)).result();
       expect(status).toBe("failed");
       expect(JSON.stringify(failure)).toContain(JSON.stringify(stored));

@@ -3,7 +3,7 @@ import {
   MiddlewareTermination,
   Transcript,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type CallPath,
   type ChatContext,
   type Delta,
@@ -173,7 +173,7 @@ it("stops the run as guardrail_tripped when a layer terminates it, and keeps wha
   });
 });
 
-function caller(callPath: CallPath, executed: unknown[], needsApproval = false): Agent {
+function caller(callPath: CallPath, executed: unknown[], needsApproval = false): HostedAgent {
   const write = simpleTool({
     name: "write",
     needsApproval,

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { assistantMessage, type AssistantMessage } from "../../../src/kernel/index.ts";
-import { makeTextWhole } from "../../../src/runtime/model/flatten-text.ts";
+import { flattenText } from "../../../src/runtime/model/flatten-text.ts";
 
 test("an answer that came in pieces is kept as one text", () => {
   const before = heapUsed();
   const kept: AssistantMessage[] = [];
   for (let count = 0; count < 300; count++) {
     const message = assistantMessage(grown(1_000));
-    makeTextWhole(message);
+    flattenText(message);
     kept.push(message);
   }
   // In pieces they would take some 16 MB.

@@ -12,7 +12,7 @@ import {
   type TaskRecord,
 } from "../../../src/kernel/index.ts";
 import { RunState } from "../../../src/runtime/journal/run-state.ts";
-import { Waits, type Wait } from "../../../src/runtime/task/wait-registry.ts";
+import { WaitRegistry, type Wait } from "../../../src/runtime/task/wait-registry.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agentId, ownRun } from "../../../src/testing/store-fixtures.ts";
 import { onStore, type Model } from "./store-model.ts";
@@ -77,7 +77,7 @@ class Room {
   readonly #store: Store;
   readonly #lease: Lease;
   #state = new RunState("refuse");
-  #waits = new Waits(this.clock, this.#state);
+  #waits = new WaitRegistry(this.clock, this.#state);
   #commits = 1;
   #steps = 0;
 
@@ -97,7 +97,7 @@ class Room {
     this.#waits.forget();
     this.#state = new RunState("refuse");
     for await (const commit of this.#store.journal.read(this.#lease.runId, 1)) this.#state.fold(commit);
-    this.#waits = new Waits(this.clock, this.#state);
+    this.#waits = new WaitRegistry(this.clock, this.#state);
     this.waiting = [];
   }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { PassingMap } from "../../../src/runtime/process/compacting-map.ts";
+import { CompactingMap } from "../../../src/runtime/process/compacting-map.ts";
 
 const changes = fc.array(fc.record({ key: fc.integer({ min: 0, max: 12 }), goes: fc.boolean() }), {
   maxLength: 200,
@@ -9,7 +9,7 @@ const changes = fc.array(fc.record({ key: fc.integer({ min: 0, max: 12 }), goes:
 it("has what a map has, in the same order, whatever comes and goes", () => {
   fc.assert(
     fc.property(changes, (all) => {
-      const [passing, plain] = [new PassingMap<number, number>(), new Map<number, number>()];
+      const [passing, plain] = [new CompactingMap<number, number>(), new Map<number, number>()];
       for (const [index, { key, goes }] of all.entries()) {
         for (const map of [passing, plain]) {
           if (goes) map.delete(key);
@@ -28,7 +28,7 @@ it("has what a map has, in the same order, whatever comes and goes", () => {
 });
 
 it("goes on with what was there when a loop began, though all of it goes", () => {
-  const map = new PassingMap<string, string>();
+  const map = new CompactingMap<string, string>();
   for (const each of ["one", "two", "three"]) map.set(each, each);
   const met: string[] = [];
   for (const each of map.values()) {

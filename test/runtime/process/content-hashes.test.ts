@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import type { Hash } from "../../../src/kernel/index.ts";
-import { ContentNames } from "../../../src/runtime/process/content-hashes.ts";
+import { ContentHashes } from "../../../src/runtime/process/content-hashes.ts";
 
 function counted() {
   const hashed: unknown[] = [];
   const hash: Hash = (content) => `hash ${hashed.push(content)}`;
-  return { hashed, names: new ContentNames(hash) };
+  return { hashed, names: new ContentHashes(hash) };
 }
 
 it("names a text and a list by their hashes, and hashes each once", () => {

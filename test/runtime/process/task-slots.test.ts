@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { Priority } from "../../../src/kernel/index.ts";
-import { Slots } from "../../../src/runtime/process/task-slots.ts";
+import { TaskSlots } from "../../../src/runtime/process/task-slots.ts";
 import { settle } from "../runtime-setup.ts";
 
 /** Everyone asks while the only slot is taken; who gets it, in turn. */
 async function served(asked: readonly (readonly [string, Priority, string?])[]): Promise<string[]> {
-  const slots = new Slots(1);
+  const slots = new TaskSlots(1);
   await slots.take(Priority.NORMAL);
   const order: string[] = [];
   for (const [name, priority, tenantId = null] of asked) {

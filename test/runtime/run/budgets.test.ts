@@ -5,7 +5,7 @@ import {
   formatTaskId,
   Transcript,
   userMessage,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type Event,
   type EventType,
   type PriceTable,

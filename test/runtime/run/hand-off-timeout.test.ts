@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { Agent, RunContext, TaskHandle } from "../../../src/kernel/index.ts";
+import type { HostedAgent, RunContext, TaskHandle } from "../../../src/kernel/index.ts";
 import { agent, setUp, settle, typesOf, until } from "../runtime-setup.ts";
 
-async function hire(ctx: RunContext, who: Agent): Promise<TaskHandle> {
+async function hire(ctx: RunContext, who: HostedAgent): Promise<TaskHandle> {
   const spawned = await ctx.spawn(who.id, null);
   if (spawned.kind === "refused") throw new Error(`refused: ${spawned.reason}`);
   return spawned.handle;

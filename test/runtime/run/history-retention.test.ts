@@ -4,7 +4,7 @@ import {
   HistoryRetention,
   messageText,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type PlacedEntry,
   type RunContext,
   type SessionId,
@@ -21,7 +21,11 @@ function note(ctx: RunContext, text: string): void {
   ctx.report({ sessions: [{ type: "append", sessionId, agentId, entry, visibility: "visible" }] });
 }
 
-function talker(name: string, run: (ctx: RunContext) => Promise<string>, more: Partial<Agent> = {}): Agent {
+function talker(
+  name: string,
+  run: (ctx: RunContext) => Promise<string>,
+  more: Partial<HostedAgent> = {},
+): HostedAgent {
   return agent(
     name,
     async (ctx) => {

@@ -9,7 +9,7 @@ import {
   unnamedBy,
   unnamedSessionId,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type PlacedEntry,
   type SessionId,
   type Store,
@@ -22,7 +22,7 @@ import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 removeStoresAfterEach();
 
 /** What it is told is in its session. */
-const listener: Agent = agent("listener", async () => "heard", {
+const listener: HostedAgent = agent("listener", async () => "heard", {
   messageOf: (input) => userMessage(JSON.stringify(input)),
 });
 

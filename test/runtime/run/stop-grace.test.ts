@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Transcript, userMessage, type Agent, type Model } from "../../../src/kernel/index.ts";
+import { Transcript, userMessage, type HostedAgent, type Model } from "../../../src/kernel/index.ts";
 import {
   agent,
   gate,
@@ -35,7 +35,7 @@ function answering(generate: Model["generate"]): Model {
   };
 }
 
-async function cancelled({ runtime }: Bench, worker: Agent, streaming = false) {
+async function cancelled({ runtime }: Bench, worker: HostedAgent, streaming = false) {
   const run = await runtime.submit(worker, null, { streaming });
   await settle();
   await run.cancel("enough");

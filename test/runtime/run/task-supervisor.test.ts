@@ -3,7 +3,7 @@ import {
   Priority,
   Transcript,
   userMessage,
-  type Agent,
+  type HostedAgent,
   type RunContext,
   type TaskHandle,
   type SpawnOptions,
@@ -12,7 +12,7 @@ import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text, typesOf, until } from "../runtime-setup.ts";
 import { foundRun } from "../find-run.ts";
 
-async function hire(ctx: RunContext, who: Agent, options: SpawnOptions = {}): Promise<TaskHandle> {
+async function hire(ctx: RunContext, who: HostedAgent, options: SpawnOptions = {}): Promise<TaskHandle> {
   const spawned = await ctx.spawn(who.id, null, options);
   if (spawned.kind === "refused") throw new Error(`refused: ${spawned.reason}`);
   return spawned.handle;
@@ -122,7 +122,7 @@ it("pauses a victim that is inside a tool whose body waits to take a step (H2, J
 
 type Inner = (ctx: RunContext) => Promise<string>;
 
-it.for<{ readonly what: string; readonly low: (inner: Inner) => Agent }>([
+it.for<{ readonly what: string; readonly low: (inner: Inner) => HostedAgent }>([
   { what: "a step", low: (inner) => agent("low", (ctx) => ctx.step("outer", (step) => inner(step.ctx))) },
   {
     what: "a gate after a call",

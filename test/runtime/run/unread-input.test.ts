@@ -4,7 +4,7 @@ import {
   formatRunId,
   formatSessionId,
   HistoryRetention,
-  type Agent as HostedAgent,
+  type HostedAgent as HostedAgent,
   type Event,
   type JsonValue,
   type Model,

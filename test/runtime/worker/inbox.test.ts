@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Agent } from "../../../src/agents/index.ts";
+import { AgentCore } from "../../../src/agents/index.ts";
 import type { AskOutcome, JsonValue, Message, RunId, Store } from "../../../src/kernel/index.ts";
 import { openRuntime, type RuntimeOptions } from "../../../src/runtime/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
@@ -9,7 +9,7 @@ import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 removeStoresAfterEach();
 
 /** Answers what it is asked, but for poison, and notes each call. */
-function clerkOf(calls: string[]): Agent {
+function clerkOf(calls: string[]): AgentCore {
   const reply = ({ messages }: { readonly messages: readonly unknown[] }) => {
     const text = JSON.stringify(messages.at(-1));
     const name = ["poison", "one", "three"].find((word) => text.includes(word)) ?? "other";
@@ -18,16 +18,16 @@ function clerkOf(calls: string[]): Agent {
       ? { error: Object.assign(new Error("bad request"), { statusCode: 400 }) }
       : `answer to ${name}`;
   };
-  return new Agent({ name: "clerk", model: scriptedModel(Array.from({ length: 60 }, () => reply)) });
+  return new AgentCore({ name: "clerk", model: scriptedModel(Array.from({ length: 60 }, () => reply)) });
 }
 
-function senderOf(to: Pick<Agent, "id">, name = "sender") {
+function senderOf(to: Pick<AgentCore, "id">, name = "sender") {
   return agent(name, async (ctx) => {
     for (const body of ctx.input as JsonValue[]) await ctx.send(to.id, body);
   });
 }
 
-function message(to: Pick<Agent, "id">, id: string, sender = id): Message {
+function message(to: Pick<AgentCore, "id">, id: string, sender = id): Message {
   const from = agent(sender, async () => undefined).id;
   return { id, from, to: to.id, body: id, sentAt: 0 };
 }

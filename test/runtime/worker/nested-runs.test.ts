@@ -1,5 +1,12 @@
 import { expect, it } from "vitest";
-import type { Agent, JsonValue, RunContext, Runtime, Tool, ToolContext } from "../../../src/kernel/index.ts";
+import type {
+  HostedAgent,
+  JsonValue,
+  RunContext,
+  Runtime,
+  Tool,
+  ToolContext,
+} from "../../../src/kernel/index.ts";
 import { agent, agentId, setUp, settle, simpleTool, text, until, type Code } from "../runtime-setup.ts";
 
 const inner = agent("inner", async (ctx) => ctx.step("answer", async () => "answer"));
@@ -18,7 +25,7 @@ async function follow(runtime: Runtime): Promise<number> {
 }
 
 /** One whose code calls a tool that does this. */
-function caller(body: (tool: ToolContext) => Promise<unknown>): Agent {
+function caller(body: (tool: ToolContext) => Promise<unknown>): HostedAgent {
   const execute: Tool["execute"] = async (_input, tool) => text(JSON.stringify(await body(tool)));
   return agent("outer", calls, { tools: [simpleTool({ name: "asks", execute })] });
 }
@@ -28,7 +35,7 @@ async function calls(ctx: RunContext): Promise<JsonValue> {
   return isError ? "failed" : "done";
 }
 
-type Waiting = (runtime: Runtime) => Agent;
+type Waiting = (runtime: Runtime) => HostedAgent;
 
 const places: readonly (readonly [string, Waiting])[] = [
   ["its own code", (runtime) => agent("outer", () => ask(runtime).then(() => "done"))],

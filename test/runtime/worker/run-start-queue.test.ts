@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { Priority, type SubmitOptions } from "../../../src/kernel/index.ts";
-import { Beginnings } from "../../../src/runtime/worker/run-start-queue.ts";
-import { LoopTurn } from "../../../src/runtime/process/event-loop-turn.ts";
+import { RunStartQueue } from "../../../src/runtime/worker/run-start-queue.ts";
+import { EventLoopTurn } from "../../../src/runtime/process/event-loop-turn.ts";
 import { agent, setUp } from "../runtime-setup.ts";
 
 /** Begins when it may, and then goes on for some microtasks. */
-async function begin(beginnings: Beginnings, name: string, said: string[]): Promise<void> {
+async function begin(beginnings: RunStartQueue, name: string, said: string[]): Promise<void> {
   const turn = beginnings.turn();
   if (turn !== undefined) await turn;
   said.push(`${name} begins`);
@@ -14,7 +14,7 @@ async function begin(beginnings: Beginnings, name: string, said: string[]): Prom
 }
 
 test("one begins when the one before it has nothing to do but to wait", async () => {
-  const beginnings = new Beginnings(new LoopTurn(60_000));
+  const beginnings = new RunStartQueue(new EventLoopTurn(60_000));
   const said: string[] = [];
   await Promise.all(["a", "b", "c"].map((name) => begin(beginnings, name, said)));
   await begin(beginnings, "d", said);
@@ -22,15 +22,15 @@ test("one begins when the one before it has nothing to do but to wait", async ()
 });
 
 test("the first in a breath has nothing to wait for", () => {
-  const beginnings = new Beginnings(new LoopTurn(60_000));
+  const beginnings = new RunStartQueue(new EventLoopTurn(60_000));
   expect(beginnings.turn()).toBeUndefined();
   expect(beginnings.turn()).toBeInstanceOf(Promise);
 });
 
 test("none begins in a turn of the event loop that has lasted long", async () => {
-  const turn = new LoopTurn(0);
+  const turn = new EventLoopTurn(0);
   expect(turn.isLong).toBe(false);
-  const beginnings = new Beginnings(turn);
+  const beginnings = new RunStartQueue(turn);
   const said: string[] = [];
   const begun = begin(beginnings, "a", said);
   for (let count = 0; count < 100; count++) await Promise.resolve();

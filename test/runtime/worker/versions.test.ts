@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import {
   formatTaskId,
   retrySettings,
-  type Agent,
+  type HostedAgent,
   type Lease,
   type LeftRun,
   type Store,
@@ -10,14 +10,14 @@ import {
 import { newRun } from "../../../src/runtime/journal/new-run.ts";
 import { LocalEngine } from "../../../src/runtime/worker/local-engine.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
-import type { OwnerContext, VersionPolicy } from "../../../src/runtime/process/worker-context.ts";
+import type { WorkerContext, VersionPolicy } from "../../../src/runtime/process/worker-context.ts";
 import { StoredRunHandle } from "../../../src/runtime/client/run-handle.ts";
 import { RunOwner } from "../../../src/runtime/run/run-owner.ts";
 import { runRetry } from "../../../src/runtime/process/run-retry.ts";
-import { CallTimers } from "../../../src/runtime/process/call-timeouts.ts";
-import { IdleWrites } from "../../../src/runtime/process/idle-flusher.ts";
-import { ContentNames } from "../../../src/runtime/process/content-hashes.ts";
-import { Slots } from "../../../src/runtime/process/task-slots.ts";
+import { CallTimeouts } from "../../../src/runtime/process/call-timeouts.ts";
+import { IdleFlusher } from "../../../src/runtime/process/idle-flusher.ts";
+import { ContentHashes } from "../../../src/runtime/process/content-hashes.ts";
+import { TaskSlots } from "../../../src/runtime/process/task-slots.ts";
 import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
 
@@ -27,9 +27,9 @@ interface Hosting {
   readonly policy: VersionPolicy;
 }
 
-function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agent[]) {
+function worker({ store, clock, policy }: Hosting, name: string, ...hosted: HostedAgent[]) {
   const claims: string[] = [];
-  const owner: OwnerContext = {
+  const owner: WorkerContext = {
     store,
     clock,
     ids: sequentialIds(name),
@@ -39,10 +39,10 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
     unknownPrice: "refuse",
     retry: retrySettings(),
     runRetry: runRetry(),
-    slots: new Slots(8),
-    callTimers: new CallTimers(clock),
-    idleWrites: new IdleWrites(),
-    contentNames: new ContentNames(sha256),
+    slots: new TaskSlots(8),
+    callTimers: new CallTimeouts(clock),
+    idleWrites: new IdleFlusher(),
+    contentNames: new ContentHashes(sha256),
     stopGraceMs: 0,
     suspendAfterMs: 1_000,
     noteIdle: () => undefined,
@@ -72,7 +72,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Agen
 async function setUp(policy: VersionPolicy) {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256 });
-  const version = (which: string): Agent => agent("clerk", async () => which, { version: which });
+  const version = (which: string): HostedAgent => agent("clerk", async () => which, { version: which });
   const hosting = { store, clock, policy };
   const [old, young] = [worker(hosting, "old", version("1")), worker(hosting, "young", version("2"))];
   const { record, first } = newRun(old.owner, version("1"), null, {});
@@ -109,7 +109,7 @@ it("fails a run of another version where the policy refuses it (J9)", async () =
 async function setUpChild(policy: VersionPolicy) {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256 });
-  const helper = (version: string): Agent =>
+  const helper = (version: string): HostedAgent =>
     agent("helper", async (ctx) => ctx.waitForSignal("go").then(() => version), { version });
   const lead = agent("lead", async (ctx) => {
     const hired = await ctx.spawn(helper("1").id, null);

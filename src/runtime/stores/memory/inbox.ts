@@ -6,7 +6,7 @@ import {
   type Inbox,
   type InboxChange,
   type MailQuery,
-  type MailSettings,
+  type InboxSettings,
   type Message,
   type NextMail,
   type RunId,
@@ -39,13 +39,13 @@ interface Box {
 }
 
 export class MemoryInbox implements Inbox {
-  readonly settings: MailSettings;
+  readonly settings: InboxSettings;
   readonly #boxes = new Map<AgentId, Box>();
   readonly #taken = new Map<RunId, Set<Letter>>();
   readonly #tables: Tables;
   #places = 0;
 
-  constructor(tables: Tables, settings: MailSettings) {
+  constructor(tables: Tables, settings: InboxSettings) {
     this.#tables = tables;
     this.settings = settings;
   }

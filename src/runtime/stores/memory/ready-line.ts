@@ -1,11 +1,11 @@
 import type { Priority } from "../../../kernel/index.ts";
-import { PassingMap } from "../../process/compacting-map.ts";
+import { CompactingMap } from "../../process/compacting-map.ts";
 import type { RunRow } from "./run-row.ts";
 
 /** Runs of one tenant and priority. */
 export class ReadyLine {
   readonly priority: Priority;
-  #rows = new PassingMap<RunRow, RunRow>();
+  #rows = new CompactingMap<RunRow, RunRow>();
   #isInOrder = true;
   #newest = 0;
 
@@ -36,7 +36,7 @@ export class ReadyLine {
 
   #sort(): void {
     const rows = [...this.#rows.values()].toSorted(inLine);
-    this.#rows = new PassingMap();
+    this.#rows = new CompactingMap();
     for (const row of rows) this.#rows.set(row, row);
     this.#isInOrder = true;
   }

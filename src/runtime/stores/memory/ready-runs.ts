@@ -1,5 +1,5 @@
 import { ReadyLine, inLine } from "./ready-line.ts";
-import { emptyList } from "../../process/object-array.ts";
+import { objectArray } from "../../process/object-array.ts";
 import type { Priority } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -112,7 +112,7 @@ export class ReadyRuns {
 /** Ready runs of one tenant. */
 class TenantRuns {
   /** One for each priority it had a run of, the highest first. */
-  #lines: readonly ReadyLine[] = emptyList();
+  #lines: readonly ReadyLine[] = objectArray();
 
   line(priority: Priority): ReadyLine {
     for (const line of this.#lines) if (line.priority === priority) return line;

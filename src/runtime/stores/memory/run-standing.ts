@@ -1,4 +1,4 @@
-import type { RunStanding, RunSummary } from "../../../kernel/index.ts";
+import type { RunSummaryStatus, RunSummary } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";
 
 export function standingOf({
@@ -6,7 +6,7 @@ export function standingOf({
   owner,
   rest,
   mail,
-}: Pick<RunRow, "end" | "owner" | "rest" | "mail">): RunStanding {
+}: Pick<RunRow, "end" | "owner" | "rest" | "mail">): RunSummaryStatus {
   if (end !== null) return end.status;
   if (owner !== null) return "running";
   return rest.kind === "suspended" && mail.length === 0 ? "suspended" : "pending";

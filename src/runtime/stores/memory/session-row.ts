@@ -2,7 +2,7 @@ import {
   deepFreeze,
   formatTaskId,
   goesOnFrom,
-  saidAfter,
+  rebaseBatch,
   saidEntries,
   saidId,
   type AgentId,
@@ -69,7 +69,7 @@ export class SessionRow {
       // N3.
       const leafId = this.#leaf(say.said.taskId);
       if (!goesOnFrom(say.said, leafId)) {
-        for (const each of saidAfter(this.#visible(), leafId, say)) this.#say(each);
+        for (const each of rebaseBatch(this.#visible(), leafId, say)) this.#say(each);
         return;
       }
     }

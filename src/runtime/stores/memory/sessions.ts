@@ -12,7 +12,7 @@ import {
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
-import { PassingMap } from "../../process/compacting-map.ts";
+import { CompactingMap } from "../../process/compacting-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
 import { summaryOf } from "./run-standing.ts";
 import { SessionRow } from "./session-row.ts";
@@ -21,7 +21,7 @@ import type { Tables } from "./tables.ts";
 const none: readonly PlacedEntry[] = [];
 
 export class MemorySessions implements Sessions {
-  readonly #rows = new PassingMap<SessionId, SessionRow>();
+  readonly #rows = new CompactingMap<SessionId, SessionRow>();
   readonly #tables: Tables;
 
   constructor(tables: Tables) {

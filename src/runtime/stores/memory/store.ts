@@ -1,4 +1,4 @@
-import { mailSettings, type Hash, type MailSettings, type Store } from "../../../kernel/index.ts";
+import { mailSettings, type Hash, type InboxSettings, type Store } from "../../../kernel/index.ts";
 import { MemoryBlobs } from "./blobs.ts";
 import { MemoryEventLog } from "./event-log.ts";
 import { MemoryInbox } from "./inbox.ts";
@@ -12,7 +12,7 @@ import { MemoryTopics } from "./topics.ts";
 export interface MemoryStoreOptions {
   readonly hash: Hash;
   /** What becomes of messages that are handed back. */
-  readonly mail?: Partial<MailSettings>;
+  readonly mail?: Partial<InboxSettings>;
 }
 
 /** A store that lives as long as the process. Keeps values as they are: no JSON, no digests (F1). */

@@ -8,18 +8,18 @@ import {
   type RunId,
   type SessionId,
 } from "../../../kernel/index.ts";
-import { PassingMap } from "../../process/compacting-map.ts";
+import { CompactingMap } from "../../process/compacting-map.ts";
 import type { RunEnd } from "../run-end.ts";
 import { ReadyRuns } from "./ready-runs.ts";
 
 /** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
 export class Tables {
-  readonly runs = new PassingMap<RunId, RunRow>();
+  readonly runs = new CompactingMap<RunId, RunRow>();
   /** Those that have ended, in the order in which they did: whoever collects looks at no others. */
-  readonly ended = new PassingMap<RunRow, RunRow>();
+  readonly ended = new CompactingMap<RunRow, RunRow>();
   readonly ready = new ReadyRuns();
   /** In the order of their creation. */
-  readonly ofSession = new PassingMap<SessionId, RunRow[]>();
+  readonly ofSession = new CompactingMap<SessionId, RunRow[]>();
   /** S5: by the id of its mail, the run that has a submission. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();

@@ -6,7 +6,7 @@ import {
   type Inbox,
   type InboxChange,
   type MailQuery,
-  type MailSettings,
+  type InboxSettings,
   type Message,
   type NextMail,
   type RunId,
@@ -83,10 +83,10 @@ const freeTaken = `UPDATE messages SET state = ${BEHIND} WHERE run_id = ? AND st
   RETURNING agent_id AS agentId, line`;
 
 export class SqliteInbox implements Inbox {
-  readonly settings: MailSettings;
+  readonly settings: InboxSettings;
   readonly #tables: Tables;
 
-  constructor(tables: Tables, settings: MailSettings) {
+  constructor(tables: Tables, settings: InboxSettings) {
     this.#tables = tables;
     this.settings = settings;
   }

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import {
   runStatuses,
   type ClaimOptions,
-  type HostedAgent,
+  type AgentVersion,
   type Lease,
   type Leases,
   type Rest,
@@ -61,13 +61,13 @@ const allReadyBut = new ReadyQueries("AND run_id NOT IN (SELECT value FROM json_
 
 /** An agent whose runs are wanted, but for some. */
 class ReadyAgent {
-  readonly agentId: HostedAgent["agentId"];
+  readonly agentId: AgentVersion["agentId"];
   readonly #queries: ReadyQueries;
   /** What its runs are compared with. */
   readonly #values: readonly (string | number | null)[];
 
   /** `others`: those that are not wanted, as JSON, if there are any. */
-  constructor({ agentId, version }: HostedAgent, others: string | undefined) {
+  constructor({ agentId, version }: AgentVersion, others: string | undefined) {
     this.agentId = agentId;
     this.#queries = others === undefined ? allReady : allReadyBut;
     const values = [agentId, version === undefined ? 1 : 0, version ?? null];
@@ -337,10 +337,10 @@ export class SqliteLeases implements Leases {
     return { agents: ready, count: Math.min(count, limit) };
   }
 
-  #readyAgents(): readonly HostedAgent[] {
-    const all: HostedAgent[] = [];
+  #readyAgents(): readonly AgentVersion[] {
+    const all: AgentVersion[] = [];
     for (;;) {
-      const next = this.#tables.database.get<HostedAgent>(nextReadyAgent, all.at(-1)?.agentId ?? "");
+      const next = this.#tables.database.get<AgentVersion>(nextReadyAgent, all.at(-1)?.agentId ?? "");
       if (next === undefined) return all;
       all.push(next);
     }

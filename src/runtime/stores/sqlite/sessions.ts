@@ -2,7 +2,7 @@ import {
   formatTaskId,
   goesOnFrom,
   parseTaskId,
-  saidAfter,
+  rebaseBatch,
   type EntryVisibility,
   type PlacedEntry,
   type RunId,
@@ -246,7 +246,7 @@ export class SqliteSessions implements Sessions {
     const leafId = this.#leaf(session, ordinalOf(said.taskId));
     if (goesOnFrom(said, leafId)) return [strand];
     const entries = this.#read(sessionId, readVisible).map(({ entry }) => entry);
-    return strandsOf(saidAfter(entries, leafId, say)).filter(isStrand);
+    return strandsOf(rebaseBatch(entries, leafId, say)).filter(isStrand);
   }
 
   #reveal(session: number, runId: RunId, task: number | null): void {

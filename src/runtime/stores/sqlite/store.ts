@@ -3,7 +3,7 @@ import {
   mailSettings,
   type Clock,
   type Hash,
-  type MailSettings,
+  type InboxSettings,
   type Store,
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-clock.ts";
@@ -43,7 +43,7 @@ export interface SqliteStoreOptions {
    */
   readonly durability?: Durability;
   /** What becomes of messages that are handed back through this store. */
-  readonly mail?: Partial<MailSettings>;
+  readonly mail?: Partial<InboxSettings>;
   /** Says since when a run is ready. */
   readonly clock?: Clock;
   /** E1: with it the events' chain is keyed; the same one is needed to verify it. */

@@ -11,7 +11,7 @@ import {
   type ApprovalRequest,
   type ExecutionBudget,
   type RunHandle,
-  type RunStanding,
+  type RunSummaryStatus,
   type SessionId,
   type Store,
 } from "../../../kernel/index.ts";
@@ -109,7 +109,7 @@ async function started(
   return { run, fromSeq, asked };
 }
 
-const unfinished: readonly RunStanding[] = ["pending", "running", "suspended"];
+const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "suspended"];
 
 /** Hosting the session's agent would set a run going that a process which died left there, and pay for it unseen. */
 async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<void> {
@@ -174,7 +174,7 @@ async function soFar(
   return { settings, fromSeq, asked: [...asked.values()] };
 }
 
-async function statusOf(runtime: OpenRuntime, { runId, sessionId }: RunHandle): Promise<RunStanding> {
+async function statusOf(runtime: OpenRuntime, { runId, sessionId }: RunHandle): Promise<RunSummaryStatus> {
   let after: string | null = null;
   do {
     const page: Awaited<ReturnType<OpenRuntime["list"]>> = await runtime.list({

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { Fault } from "../../../../kernel/index.ts";
-import { emptyList } from "../../../process/object-array.ts";
-import { LoopTurn } from "../../../process/event-loop-turn.ts";
+import { objectArray } from "../../../process/object-array.ts";
+import { EventLoopTurn } from "../../../process/event-loop-turn.ts";
 import { BusyWait } from "./busy-wait.ts";
 import type { Database } from "./database.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
@@ -99,11 +99,11 @@ const settled = Promise.resolve();
 export class GroupCommit {
   readonly #database: Database;
   readonly #watch: WriteWatch | undefined;
-  #queue = emptyList<Waiting>();
+  #queue = objectArray<Waiting>();
   #flushing = false;
   #scheduled = false;
   /** A loop of writes alone would keep timers and sockets waiting. */
-  readonly #turn = new LoopTurn(longestTurnMs);
+  readonly #turn = new EventLoopTurn(longestTurnMs);
   #idle: (() => void)[] = [];
 
   constructor(database: Database, watch?: WriteWatch) {
@@ -186,7 +186,7 @@ export class GroupCommit {
   /** False: the file is locked, and what could not be written still waits. */
   #writeOnce(): boolean {
     const waiting = this.#queue;
-    this.#queue = emptyList();
+    this.#queue = objectArray();
     const outcomes = this.#tryTogether(waiting);
     if (outcomes === "busy") {
       this.#queue = [...waiting, ...this.#queue];

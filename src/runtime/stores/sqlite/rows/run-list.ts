@@ -3,7 +3,7 @@ import {
   type RunPage,
   type RunQuery,
   type RunRecord,
-  type RunStanding,
+  type RunSummaryStatus,
   type RunSummary,
   type SessionId,
 } from "../../../../kernel/index.ts";
@@ -28,7 +28,7 @@ const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
 /** A condition, and what it is compared with. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
 
-const states: Readonly<Partial<Record<RunStanding, number>>> = {
+const states: Readonly<Partial<Record<RunSummaryStatus, number>>> = {
   pending: RunState.READY,
   running: RunState.OWNED,
   suspended: RunState.SUSPENDED,
@@ -84,7 +84,7 @@ export class RunList {
     }));
   }
 
-  #find(query: RunQuery, status: RunStanding | undefined, before: number, limit: number): ListedRow[] {
+  #find(query: RunQuery, status: RunSummaryStatus | undefined, before: number, limit: number): ListedRow[] {
     const { index, terms } = planOf(query, status);
     return this.#tables.database.all<ListedRow>(
       `SELECT ${listedColumns} FROM runs ${index}
@@ -99,7 +99,7 @@ export class RunList {
 
 function planOf(
   { sessionId, agentId, tenantId }: RunQuery,
-  status: RunStanding | undefined,
+  status: RunSummaryStatus | undefined,
 ): { readonly index: string; readonly terms: readonly Term[] } {
   const terms: Term[] = [];
   if (sessionId !== undefined) terms.push(["session_id = ?", sessionId]);
@@ -126,7 +126,7 @@ function planOf(
   return { index: status === undefined ? "NOT INDEXED" : "INDEXED BY runs_by_end", terms };
 }
 
-function standingOf({ state, ended }: Pick<ListedRow, "state" | "ended">): RunStanding {
+function standingOf({ state, ended }: Pick<ListedRow, "state" | "ended">): RunSummaryStatus {
   if (ended !== null) return runStatuses[ended] ?? "completed";
   if (state === RunState.READY) return "pending";
   return state === RunState.OWNED ? "running" : "suspended";

@@ -1,5 +1,5 @@
 import type { Commit, Event, Fault, RunId } from "../../../../kernel/index.ts";
-import { emptyList } from "../../../process/object-array.ts";
+import { objectArray } from "../../../process/object-array.ts";
 import { type CommitRows, missing } from "../rows/commit-rows.ts";
 import type { CommitRow } from "../db/commit-row.ts";
 import type { DeltaBoard } from "./delta-board.ts";
@@ -81,7 +81,7 @@ export class RunFeeds {
   readonly #deltas: DeltaBoard;
   readonly #feeds = new Map<RunId, RunFeed>();
   /** Begun and not joined yet. */
-  #begun = emptyList<RunFeed>();
+  #begun = objectArray<RunFeed>();
 
   constructor(tables: Tables, rows: CommitRows, deltas: DeltaBoard) {
     this.#tables = tables;
@@ -98,7 +98,7 @@ export class RunFeeds {
 
   readonly #endBeginnings = (): void => {
     const begun = this.#begun;
-    this.#begun = emptyList();
+    this.#begun = objectArray();
     for (const feed of begun) this.#dropUnwatched(feed);
   };
 
