@@ -26,7 +26,7 @@ const bindings = ["alpha", "beta", "gamma"];
 const facts = tool({
   name: "facts",
   description: "What is known of a binding",
-  input: { type: "object", properties: { binding: { type: "string" } }, required: ["binding"] },
+  inputSchema: { type: "object", properties: { binding: { type: "string" } }, required: ["binding"] },
   execute: ({ binding }) =>
     `${JSON.stringify(binding)}: synchronous API, prebuilt for six platforms, ${"tested nightly, ".repeat(12)}MIT.`,
 });

@@ -16,7 +16,7 @@ import {
   formatTaskId,
   userMessage,
   HookEvent,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type CallPath,
   type ChatContext,
   type FunctionContext,
@@ -60,7 +60,7 @@ const response: ModelResponse = {
 const lookup = tool({
   name: "lookup",
   description: "Looks something up",
-  input: { type: "object" },
+  inputSchema: { type: "object" },
   execute: () => "rain",
 });
 /** About 200 characters each. */
@@ -78,7 +78,7 @@ const common = {
   tenantId: "acme",
   facts: { userId: "ann", sessionId, runId, metadata: {} },
   signal: new AbortController().signal,
-  tell: () => {},
+  emitEvent: () => {},
   rest: <Value>(wait: Promise<Value>) => wait,
 };
 

@@ -46,7 +46,7 @@ const common = { name: "plan", description: "Plans a trip", execute: (trip: Trip
 const tools: Readonly<Record<string, Tool>> = {
   zod: tool({
     ...common,
-    input: z.object({
+    inputSchema: z.object({
       from: z.string(),
       to: z.string(),
       days: z.number().int().positive(),
@@ -56,7 +56,7 @@ const tools: Readonly<Record<string, Tool>> = {
   }),
   "JSON Schema": tool({
     ...common,
-    input: {
+    inputSchema: {
       type: "object",
       properties: {
         from: { type: "string" },

@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { Agent, HookEvent, HookManager, tool } from "reeve";
 import type {
-  HostedAgent as HostedAgent,
+  HostedAgent,
   JsonValue,
   Model,
   ModelRequest,
@@ -109,7 +109,7 @@ export function loopAgent(script: LoopScript): Agent {
   const lookup = tool({
     name: "lookup",
     description: "Looks something up",
-    input: { type: "object", properties: { i: { type: "integer" } }, required: ["i"] },
+    inputSchema: { type: "object", properties: { i: { type: "integer" } }, required: ["i"] },
     execute: async (input) => script.tool(input),
   });
   return new Agent({

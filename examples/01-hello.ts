@@ -7,7 +7,7 @@ import { z } from "zod";
 const weather = tool({
   name: "weather",
   description: "The weather in a town",
-  input: z.object({ town: z.string() }),
+  inputSchema: z.object({ town: z.string() }),
   execute: ({ town }) => `It rains in ${town}.`,
 });
 

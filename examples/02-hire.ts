@@ -10,7 +10,7 @@ const reader: HostedAgent = {
 
 const lead: HostedAgent = {
   id: formatAgentId({ name: "lead" }),
-  colleagues: [reader],
+  subAgents: [reader],
   run: async (ctx) => {
     const handles = [];
     const refused = [];

@@ -14,7 +14,7 @@ const paid: number[] = [];
 const pay = tool({
   name: "pay",
   description: "Pays an invoice",
-  input: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
+  inputSchema: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
   risk: "critical", // asks a person unless a rule says otherwise
   execute: ({ usd }) => {
     paid.push(usd);

@@ -14,7 +14,7 @@ const auditKey = "kept where those who can write the file cannot read it";
 const pay = tool({
   name: "pay",
   description: "Pays a bill",
-  input: { type: "object", properties: { pounds: { type: "number" } } },
+  inputSchema: { type: "object", properties: { pounds: { type: "number" } } },
   needsApproval: true,
   execute: ({ pounds }) => `paid ${String(pounds)} pounds`,
 });

@@ -15,7 +15,7 @@ const chores = Array.from({ length: 30 }, (_, index) =>
   tool({
     name: `chore_${index}`,
     description: `Does chore ${index}.`,
-    input: { type: "object", properties: { times: { type: "number" } }, required: ["times"] } as const,
+    inputSchema: { type: "object", properties: { times: { type: "number" } }, required: ["times"] } as const,
     async *execute({ times }) {
       for (let done = 1; done <= times; done++) yield { done };
       return `chore ${index}, ${times} times`;

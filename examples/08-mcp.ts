@@ -10,7 +10,7 @@ if (process.argv[2] === "serve") {
   const pay = tool({
     name: "pay",
     description: "Pays an invoice",
-    input: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
+    inputSchema: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
     risk: "critical",
     needsApproval: true,
     execute: ({ usd }) => `paid ${usd} USD`,

@@ -8,7 +8,7 @@ import { z } from "zod";
 const trains = tool({
   name: "trains",
   description: "When trains leave for a town",
-  input: z.object({ town: z.string() }),
+  inputSchema: z.object({ town: z.string() }),
   execute: ({ town }) => (town === "Tours" ? "08:12, 10:40" : "none"),
 });
 

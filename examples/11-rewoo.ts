@@ -8,14 +8,14 @@ import { z } from "zod";
 const weather = tool({
   name: "weather",
   description: "The weather in a town",
-  input: z.object({ town: z.string() }),
+  inputSchema: z.object({ town: z.string() }),
   execute: ({ town }) => (town === "Tours" ? "sun" : "rain"),
 });
 
 const pack = tool({
   name: "pack",
   description: "What to pack for weather",
-  input: z.object({ weather: z.string() }),
+  inputSchema: z.object({ weather: z.string() }),
   execute: ({ weather: kinds }) => `a hat for the sun, a coat for the rain (it is ${kinds})`,
 });
 

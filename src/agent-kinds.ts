@@ -6,7 +6,7 @@ import {
   startInput,
   userProxy,
   type InformationOptions,
-  type SubAgentConfig,
+  type SubAgent,
 } from "./agents/index.ts";
 import type { RunResult } from "./kernel/index.ts";
 
@@ -20,8 +20,8 @@ export class ReActAgent extends Agent {
 }
 
 export interface OrchestratorOptions extends AgentOptions {
-  /** Each becomes a tool `handoff_<key>`, and is registered with the orchestrator. */
-  readonly subAgents: readonly SubAgentConfig[];
+  /** Each sub-agent becomes the tool `handoff_<key>` and is registered with the orchestrator. */
+  readonly subAgents: readonly SubAgent[];
 }
 
 /** An agent that hands tasks to others. */
@@ -32,7 +32,7 @@ export class OrchestratorAgent extends Agent {
 }
 
 export interface InformationAgentOptions
-  extends Omit<AgentOptions, "architecture" | "mail">, InformationOptions {}
+  extends Omit<AgentOptions, "architecture" | "inbox">, InformationOptions {}
 
 /** An agent that follows topics, makes one thing of what came in and publishes it. */
 export class InformationAgent extends Agent {

@@ -1,5 +1,5 @@
 import {
-  AgentCore as BareAgent,
+  AgentCore,
   type AgentHome,
   type AgentInput,
   type AgentOptions as BareAgentOptions,
@@ -69,7 +69,7 @@ function checkFor(schema: JsonSchema): JsonSchemaCheck {
  * An agent: what it is (model, instructions, tools), how it thinks (its architecture) and what it is held to (budget, guardrails,
  * permissions, hooks, middleware).
  */
-export class Agent extends BareAgent {
+export class Agent extends AgentCore {
   readonly #given: AgentOptions;
 
   constructor(options: AgentOptions) {
@@ -157,7 +157,7 @@ async function valued(
     const fault = Fault.from(error);
     if (fault.code !== "model_format_error") throw error;
     const { message: interruptionReason } = fault;
-    return { ...textual(result), status: "failed", interruptionReason, failure: fault.toJSON() };
+    return { ...textual(result), status: "failed", interruptionReason, error: fault.toJSON() };
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type ParallelFlowOptions,
   type WorkflowFlowOptions,
 } from "./agents/index.ts";
-import type { HostedAgent as HostedAgent } from "./kernel/index.ts";
+import type { HostedAgent } from "./kernel/index.ts";
 
 /**
  * A flow is an agent whose work is done by others: it has a name, a budget, seats, guardrails and hooks as every agent, and needs no

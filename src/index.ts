@@ -80,6 +80,7 @@ export {
   type PromptHistoryOptions,
   type RoundState,
   type StopHook,
+  type SubAgent,
   type SubAgentConfig,
   type StopState,
   type PostToolHook,

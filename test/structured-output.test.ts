@@ -47,7 +47,7 @@ describe("structured output", () => {
     );
     expect(result).toMatchObject({
       status: "failed",
-      failure: {
+      error: {
         code: "invalid_argument",
         message: expect.stringContaining("of the output plan is not a JSON Schema"),
       },
@@ -75,7 +75,7 @@ describe("structured output", () => {
 
   test("stops after as many repairs as allowed, with all calls paid", async () => {
     const chat = structuredOutput({ schema, maxRepairs: 1 });
-    const { status, failure, costUsd, calls } = await ask(["no", "no", "never"], chat);
+    const { status, error: failure, costUsd, calls } = await ask(["no", "no", "never"], chat);
     expect({ status, code: failure?.code, calls: calls.length }).toEqual({
       status: "failed",
       code: "model_format_error",
@@ -86,7 +86,7 @@ describe("structured output", () => {
 
   test("does not ask again for an answer that met its limit", async () => {
     const cut = { text: '{"town":"To', stopReason: "length", usage } as const;
-    const { failure, calls } = await ask([cut, "never"], structuredOutput({ schema }));
+    const { error: failure, calls } = await ask([cut, "never"], structuredOutput({ schema }));
     expect(failure?.message).toContain("it is not JSON");
     expect(calls).toHaveLength(1);
   });

@@ -5,7 +5,7 @@ import {
   Fault,
   formatAgentId,
   spawnBudget,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type AgentId,
   type Architecture,
   type AuditLog,
@@ -51,6 +51,7 @@ import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { refuseNamesakesBelow } from "./namesakes.ts";
 import { runUntil, type RunUntilOptions } from "./run-until.ts";
 import type { StopHook } from "./stop-hook.ts";
+import { agentsOf, withHandoffs, type SubAgent } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ToolSpecs } from "./tool-specs.ts";
 
@@ -75,8 +76,11 @@ export interface AgentOptions {
   readonly budget?: Partial<ExecutionBudget>;
   /** Of runs it is the root of. */
   readonly spawnBudget?: Partial<SpawnBudget>;
-  /** Agents it may hire besides those its architecture is made of. */
-  readonly colleagues?: readonly HostedAgent[];
+  /**
+   * Agents that this agent may spawn, in addition to those of its architecture. They are registered with it. An entry given as a
+   * `SubAgentConfig` also adds the tool `handoff_<key>`.
+   */
+  readonly subAgents?: readonly SubAgent[];
   /** Live state the model is shown before each turn and nobody keeps, such as a browser's. */
   readonly ephemeral?: readonly EphemeralSource[];
   /** Who watches it: a `HookManager`. */
@@ -106,7 +110,7 @@ export interface AgentOptions {
    * What messages that wait for it are: each a conversation and a run of its own, unless told, side by side with those of other senders; or,
    * together, one input that lists them as JSON, to one run at a time.
    */
-  readonly mail?: InboxMode;
+  readonly inbox?: InboxMode;
   /** J9: change it when the order or meaning of its steps changes. */
   readonly version?: string;
 }
@@ -135,19 +139,21 @@ export class AgentCore implements HostedAgent {
   readonly description: string;
   readonly architecture: Architecture;
   readonly models: Readonly<Record<string, Model>>;
-  readonly colleagues: readonly HostedAgent[];
+  readonly subAgents: readonly HostedAgent[];
   readonly budget: Partial<ExecutionBudget>;
-  readonly mail: InboxMode;
+  readonly inbox: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   readonly #options: AgentOptions;
+  readonly #tools: ToolList;
   readonly #home: AgentHome | undefined;
   readonly #plan: InvocationPlan;
 
   constructor(options: AgentOptions, home?: AgentHome) {
-    const { name, budget = {}, guardrails = [], compaction, maxTurns = 25 } = options;
+    const { name, budget = {}, guardrails = [], compaction, maxTurns = 25, subAgents = [] } = options;
     this.#options = options;
+    this.#tools = withHandoffs(options.tools, subAgents);
     this.#home = home;
     this.id = formatAgentId({ name, ...(options.key !== undefined && { key: options.key }) });
     this.name = name;
@@ -156,7 +162,7 @@ export class AgentCore implements HostedAgent {
     // B2: refused here, not when the first run is paid for.
     executionBudget(budget);
     this.budget = budget;
-    this.mail = options.mail ?? "each";
+    this.inbox = options.inbox ?? "each";
     if (options.spawnBudget !== undefined) {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
@@ -167,10 +173,10 @@ export class AgentCore implements HostedAgent {
         "invalid_argument",
         `maxTurns of agent ${name} is ${maxTurns}: it must be an integer from 1`,
       );
-    this.colleagues = colleaguesOf(this.architecture, options.colleagues ?? []);
-    if (this.colleagues.length > 0) refuseNamesakesBelow(this);
+    this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
+    if (this.subAgents.length > 0) refuseNamesakesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    const tools = toolsIn(options.tools);
+    const tools = toolsIn(this.#tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(options.middleware ?? []);
     const callPath = callPathOf(pipeline, options);
@@ -200,7 +206,7 @@ export class AgentCore implements HostedAgent {
 
   /** As they are now: a call of a turn finds what its server has by then. */
   get tools(): readonly Tool[] {
-    return toolsIn(this.#options.tools);
+    return toolsIn(this.#tools);
   }
 
   /** What it was made of, for one that is like it but for `changes`. */
@@ -304,7 +310,7 @@ export class AgentCore implements HostedAgent {
     readonly given: ReadInput;
     readonly messages: readonly Message[];
   }[] {
-    return this.mail === "together"
+    return this.inbox === "together"
       ? [{ given: readMessage(messages.map(({ from, body }) => ({ from, body }))), messages }]
       : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
   }
@@ -340,12 +346,12 @@ function architectureOf({ architecture = "react" }: AgentOptions): Architecture 
   return typeof architecture === "string" ? architectureNamed(architecture) : architecture;
 }
 
-function colleaguesOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {
+function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {
   return [...new Set([...Object.values(architecture.declaredWorkers()), ...more])];
 }
 
 function modelsOf(
-  { name: architecture, thinks = true }: Architecture,
+  { name: architecture, requiresModel: thinks = true }: Architecture,
   { name, model, models = {}, compaction, guardrails = [] }: AgentOptions,
 ): Readonly<Record<string, Model>> {
   if (model === undefined && models["main"] === undefined && thinks) {
@@ -385,7 +391,7 @@ function refuseTwice(agent: string, tools: readonly Tool[]): void {
 function promptWindow(ctx: RunContext, compaction: NonNullable<AgentOptions["compaction"]>): PromptWindow {
   const onCompact = (change: WindowChange): void => {
     const data = { architecture: "agent", name: "agent.messages_snipped", data: { ...change } };
-    ctx.tell(eventDraft("architecture_event", data));
+    ctx.emitEvent(eventDraft("architecture_event", data));
   };
   return new PromptWindow({ ctx, strategy: compaction, role: summaryRole, onCompact });
 }

@@ -30,8 +30,11 @@ export function acceptSchema(check: SchemaCheck, schema: JsonSchema): void | Pro
 }
 
 /** Throws if nobody could give an answer in a form, before anything is paid for it. */
-export function acceptForm(agent: HostedAgent, { name, formless = false }: Architecture): void {
-  if (formless && modelFor(agent, "main") === undefined)
+export function acceptForm(
+  agent: HostedAgent,
+  { name, supportsStructuredOutput = true }: Architecture,
+): void {
+  if (!supportsStructuredOutput && modelFor(agent, "main") === undefined)
     throw new Fault(
       "invalid_argument",
       `the answer of ${agent.id}, by ${name}, is all that was said, which fits no schema: give it a model to put that into the form, or ask the agent that gives the last answer for it`,
@@ -92,7 +95,7 @@ async function repair(
 ): Promise<void> {
   ctx.check();
   const turn = ++session.turns;
-  ctx.tell(eventDraft("turn_start", { turn }));
+  ctx.emitEvent(eventDraft("turn_start", { turn }));
   if (session.messages.at(-1)?.role !== "assistant" && session.output !== "")
     session.messages = session.messages.append(assistantMessage(session.output));
   session.messages = session.messages.append(
@@ -114,7 +117,7 @@ async function repair(
   session.messages = session.messages.append(message, ...(open === undefined ? [] : [open]));
   session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
   session.output = messageText(message);
-  ctx.tell(eventDraft("turn_end", { turn, stopReason, toolCalls: toolCallsOf(message).length }));
+  ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: toolCallsOf(message).length }));
 }
 
 async function readAnswer(

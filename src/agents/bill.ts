@@ -11,7 +11,7 @@ import {
   type RunResult,
 } from "../kernel/index.ts";
 
-type Spending = Pick<RunResult, "usage" | "costUsd" | "lost" | "turns">;
+type Spending = Pick<RunResult, "usage" | "costUsd" | "unreported" | "turns">;
 
 /** What of a budget a run spends; its time is not of it. */
 type RunLedger = Omit<ExecutionBudget, "deadlineMs">;
@@ -20,7 +20,7 @@ export type SpentDimension = Exclude<BudgetDimension, "agents">;
 /** What several runs used together, and what is left of caps on it. */
 export class Bill {
   readonly #caps: RunLedger;
-  #total: Spending = { usage: noUsage, costUsd: 0, lost: { tokens: 0, costUsd: 0 }, turns: 0 };
+  #total: Spending = { usage: noUsage, costUsd: 0, unreported: { tokens: 0, costUsd: 0 }, turns: 0 };
   /** Of those whose cost is known. */
   #nanoUsd = 0;
 
@@ -35,7 +35,7 @@ export class Bill {
   /** What the next may spend. */
   get left(): RunLedger {
     const { maxTokens, maxCostUsd, maxTurns } = this.#caps;
-    const { usage, lost, turns } = this.#total;
+    const { usage, unreported: lost, turns } = this.#total;
     return {
       maxTokens: maxTokens === null ? null : Math.max(0, maxTokens - totalTokens(usage) - lost.tokens),
       maxCostUsd:
@@ -52,15 +52,15 @@ export class Bill {
     return maxTurns === 0 ? "turns" : undefined;
   }
 
-  add({ usage, costUsd, lost, turns }: Spending): void {
+  add({ usage, costUsd, unreported: lost, turns }: Spending): void {
     const total = this.#total;
     this.#nanoUsd += toNanoUsd(costUsd ?? 0);
     this.#total = {
       usage: addUsage(total.usage, usage),
       costUsd: addKnown(total.costUsd, costUsd),
-      lost: {
-        tokens: total.lost.tokens + lost.tokens,
-        costUsd: addKnown(total.lost.costUsd, lost.costUsd),
+      unreported: {
+        tokens: total.unreported.tokens + lost.tokens,
+        costUsd: addKnown(total.unreported.costUsd, lost.costUsd),
       },
       turns: total.turns + turns,
     };

@@ -55,7 +55,7 @@ export function closeInvocation(
   const { changes, leafId } = saidEntries(ctx, turn, { messages, place: place.number }, stopped);
   for (const change of changes) place.kept.push(change);
   ctx.report({ sessions: place.kept });
-  for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.tell(draft, turn);
+  for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.emitEvent(draft, turn);
 }
 
 function closingEvents(

@@ -16,7 +16,7 @@ export {
 } from "./flows/workflow-graph.ts";
 export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
 export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
-export { orchestration, type SubAgentConfig } from "./orchestrator.ts";
+export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
 export type { RoundState, RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";

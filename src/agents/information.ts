@@ -37,7 +37,7 @@ export const startInput = "start";
  */
 export function information<Options extends InformationOptions>(
   options: Options,
-): Omit<Options, keyof InformationOptions> & Required<Pick<AgentOptions, "architecture" | "mail">> {
+): Omit<Options, keyof InformationOptions> & Required<Pick<AgentOptions, "architecture" | "inbox">> {
   const { sources, topic, aggregate, ...rest } = options;
   if (sources.length === 0)
     throw new Fault("invalid_argument", "an information agent needs topics to follow: sources is empty");
@@ -48,7 +48,7 @@ export function information<Options extends InformationOptions>(
       "invalid_argument",
       `${topic} is among the sources and is published to: it would hear itself for ever. Publish to another topic`,
     );
-  return { ...rest, mail: "together", architecture: new Information(followed, published, aggregate) };
+  return { ...rest, inbox: "together", architecture: new Information(followed, published, aggregate) };
 }
 
 function topicOf(text: string): TopicId {
@@ -58,7 +58,7 @@ function topicOf(text: string): TopicId {
 
 class Information implements Architecture {
   readonly name = "information";
-  readonly thinks: boolean;
+  readonly requiresModel: boolean;
   readonly #sources: readonly TopicId[];
   readonly #topic: TopicId;
   readonly #aggregate: InformationOptions["aggregate"];
@@ -67,7 +67,7 @@ class Information implements Architecture {
     this.#sources = sources;
     this.#topic = topic;
     this.#aggregate = aggregate;
-    this.thinks = aggregate === undefined;
+    this.requiresModel = aggregate === undefined;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {

@@ -80,7 +80,7 @@ class Invocation {
     if (this.#guardsOutput) ctx.report({ abandoned });
     else ctx.report({ output: () => this.#output || undefined, abandoned });
     const start = eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash });
-    ctx.tell(start, this.#turn);
+    ctx.emitEvent(start, this.#turn);
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
       const refused = guarded && (await guarded.input(this.#given.prompt));
@@ -169,12 +169,12 @@ class Invocation {
       this.#roundFrom = session.messages.length;
       this.#before = this.#output;
       session.output = "";
-      for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.tell(draft);
+      for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.emitEvent(draft);
       if (session.interrupted || stopHooks.length === 0) break;
       const said = await heardFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;
       if (continued === maxContinuations) {
-        ctx.tell(hookEvent("exhausted", { continued }));
+        ctx.emitEvent(hookEvent("exhausted", { continued }));
         session.interrupted = true;
         session.interruptionReason = "max_continuations";
         break;

@@ -20,7 +20,7 @@ export function refuseNamesakesBelow(agent: HostedAgent): void {
   const look = (at: HostedAgent): void => {
     if (known.has(at)) return;
     known.add(at);
-    for (const colleague of at.colleagues ?? []) look(colleague);
+    for (const colleague of at.subAgents ?? []) look(colleague);
   };
   look(agent);
   refuseNamesakes(`agent ${agent.id}, with all it may hire,`, [...known]);

@@ -81,8 +81,8 @@ export async function runUntil<Output>(
       answered !== undefined || eachMs === null || (deadlineMs !== null && eachMs >= deadlineMs);
     const stop = stopOf(result, left, deadlineMs !== null && isLoops);
     if (stop !== undefined) {
-      const { failure } = result;
-      return bill.of({ ...(answered ?? result), ...atGuard(stop), failure });
+      const { error: failure } = result;
+      return bill.of({ ...(answered ?? result), ...atGuard(stop), error: failure });
     }
     if (result.status !== "completed") return bill.of(result);
     const verdict = await until({ result, iteration, costUsd: bill.costUsd });
@@ -122,7 +122,7 @@ function statusAt(guard: Guard): RunResult["status"] {
  * time is out of the loop's, as far as can be told.
  */
 function stopOf(
-  { status, failure }: RunResult<unknown>,
+  { status, error: failure }: RunResult<unknown>,
   left: ExecutionBudget,
   isTimed: boolean,
 ): Guard | undefined {

@@ -43,12 +43,12 @@ export async function heardFromHooks(
         return wordsOf(hook, await hook.shouldContinue(state));
       } catch (error) {
         const failure = Fault.from(error).toJSON();
-        step.ctx.tell(eventDraft("hook_error", { hook: hook.name, failure }));
+        step.ctx.emitEvent(eventDraft("hook_error", { hook: hook.name, failure }));
         return null;
       }
     });
     if (said === null) continue;
-    ctx.tell(hookEvent("fired", { hook: hook.name, message: said, continued: continued + 1 }));
+    ctx.emitEvent(hookEvent("fired", { hook: hook.name, message: said, continued: continued + 1 }));
     return said;
   }
   return undefined;

@@ -24,7 +24,7 @@ export class TaskBudget implements Budget {
   }
 
   allowsTurn(): BudgetVerdict {
-    const { accounts } = this.#ctx.standing.ledger;
+    const { accounts } = this.#ctx.snapshot.ledger;
     for (let account = accounts[this.#ctx.taskId]; account !== undefined;) {
       const spentUp = usedUp(account);
       if (spentUp !== undefined) return { allowed: false, exhaustion: spentUp };

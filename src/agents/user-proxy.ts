@@ -18,7 +18,7 @@ const toolName = "ask_human";
  */
 export class UserProxy implements Architecture {
   readonly name = "user_proxy";
-  readonly thinks = false;
+  readonly requiresModel = false;
 
   async *run(session: AgentSession, { ctx }: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { attachments } = session;

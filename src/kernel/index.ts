@@ -178,7 +178,7 @@ export {
   type Inbox,
   type InboxChange,
   type InboxMode,
-  type MailQuery,
+  type InboxQuery,
   type NextMail,
   type TaskInbox,
 } from "./stores/inbox.ts";
@@ -221,7 +221,7 @@ export {
   type TopUp,
   type UnknownPrice,
 } from "./limits/ledger.ts";
-export { mailSettings, redeliveryDelayMs, type InboxSettings } from "./stores/mail-settings.ts";
+export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export type {
   Episode,

@@ -62,7 +62,7 @@ export interface RuntimeOptions {
    * Of a store that is named by its address: how often a message is tried that was handed back (`maxDeliveries`, 5 unless told), and how long
    * it is left alone before (`baseDelayMs`, 1,000, then four times as long each time, `maxDelayMs`, 300,000, at most).
    */
-  readonly mail?: Partial<InboxSettings>;
+  readonly inbox?: Partial<InboxSettings>;
   readonly clock?: Clock;
   readonly ids?: IdSource;
   readonly hash?: Hash;
@@ -128,13 +128,13 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
 }
 
 function openOwn(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
-  const { store = "memory:", auditKey, mail } = options;
+  const { store = "memory:", auditKey, inbox: mail } = options;
   if (typeof store === "string")
     return openStore(store, {
       hash,
       clock,
       ...(auditKey === undefined ? {} : { auditKey }),
-      ...(mail === undefined ? {} : { mail }),
+      ...(mail === undefined ? {} : { inbox: mail }),
     });
   const [own] = Object.entries({ auditKey, mail }).find(([, value]) => value !== undefined) ?? [];
   if (own === undefined) return Promise.resolve(store);

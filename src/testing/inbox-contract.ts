@@ -36,8 +36,8 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   /** A run that begins with these messages. */
   const begin = ({ journal }: Store, run: string, messageIds: readonly string[]): Promise<Creation> =>
     journal.create(runRecord(run), { number: 0, at: 1, inbox: [takes(messageIds)] });
-  const next = async (inbox: Inbox, mail: InboxMode = "each", runId?: RunId, now = 0): Promise<string[]> => {
-    const query = { mail, now, ...(runId !== undefined && { runId }) };
+  const next = async (inbox: Inbox, mode: InboxMode = "each", runId?: RunId, now = 0): Promise<string[]> => {
+    const query = { mode, now, ...(runId !== undefined && { runId }) };
     return ids((await inbox.next(to, query)).deliveries);
   };
 
@@ -183,7 +183,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     for (let count = 0; count < 150; count++) await inbox.deliver(inRun(`m${count}`, `r${count}`));
     expect((await next(inbox)).length).toBe(100);
     expect((await next(inbox)).length).toBe(100);
-    const { deliveries } = await inbox.next(to, { mail: "each", now: 0, limit: 2 });
+    const { deliveries } = await inbox.next(to, { mode: "each", now: 0, limit: 2 });
     expect(ids(deliveries)).toEqual(["m0", "m1"]);
   });
 
@@ -293,13 +293,13 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
       await inbox.deliver(each);
     await inbox.nack(to, ["a1"], 100);
     expect(await next(inbox, "each", undefined, 1_099)).toEqual(["b1"]);
-    expect((await inbox.next(to, { mail: "each", now: 1_099 })).at).toBe(1_100);
+    expect((await inbox.next(to, { mode: "each", now: 1_099 })).at).toBe(1_100);
     expect(await next(inbox, "together", undefined, 1_099)).toEqual(["b1"]);
     expect(await next(inbox, "together", undefined, 1_100)).toEqual(["a1", "a2", "b1"]);
     expect((await next(inbox, "each", undefined, 1_100)).toSorted()).toEqual(["a1", "b1"]);
-    expect((await inbox.next(to, { mail: "each", now: 1_100 })).at).toBe(null);
+    expect((await inbox.next(to, { mode: "each", now: 1_100 })).at).toBe(null);
     await inbox.nack(to, ["a1"], 1_100);
-    expect((await inbox.next(to, { mail: "each", now: 1_100 })).at).toBe(5_100);
+    expect((await inbox.next(to, { mode: "each", now: 1_100 })).at).toBe(5_100);
   });
 
   test("agents do not see each other's messages", async () => {

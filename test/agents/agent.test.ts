@@ -14,7 +14,7 @@ import { foundRun } from "../runtime/find-run.ts";
 const look = tool({
   name: "look",
   description: "The weather in a town",
-  input: { type: "object", properties: { town: { type: "string" } }, required: ["town"] },
+  inputSchema: { type: "object", properties: { town: { type: "string" } }, required: ["town"] },
   execute: ({ town }) => ({ town, weather: "rain" }),
 });
 
@@ -40,7 +40,7 @@ async function run(
 describe("an agent that works alone", () => {
   test("thinks, acts and answers, and its events tell so in order", async () => {
     const { result, events } = await run({ model: scriptedModel([again, "Go to Blois."]) });
-    expect(result).toMatchObject({ status: "completed", output: "Go to Blois.", turns: 2, failure: null });
+    expect(result).toMatchObject({ status: "completed", output: "Go to Blois.", turns: 2, error: null });
     expect(events.map(({ type }) => type)).toEqual([
       "run_start",
       "task_start",
@@ -116,7 +116,7 @@ describe("an agent that works alone", () => {
     const slow = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
       suspends: true,
     });
@@ -139,7 +139,7 @@ describe("an agent that works alone", () => {
     const store = memoryStore({ hash: sha256 });
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { result } = await run({ model: scriptedModel([{ error }]) }, "Where?", store);
-    expect(result).toMatchObject({ status: "failed", failure: { code: "model_auth" } });
+    expect(result).toMatchObject({ status: "failed", error: { code: "model_auth" } });
     const entries = await store.sessions.read(result.sessionId, { hiddenToo: true });
     expect(entries).toMatchObject([{ visibility: "pending", entry: { id: result.runId, taskId: "t0" } }]);
   });
@@ -177,7 +177,7 @@ describe("an agent that works alone", () => {
     expect(result).toMatchObject({
       status: "budget_exhausted",
       output: "Let me look.",
-      failure: { code: "budget_exhausted", details: { dimension: "turns", limit: 1 } },
+      error: { code: "budget_exhausted", details: { dimension: "turns", limit: 1 } },
     });
     expect(events.slice(-5).map(({ type }) => type)).toEqual([
       "agent_end",
@@ -197,7 +197,7 @@ describe("an agent that works alone", () => {
     const held = tool({
       name: "held",
       description: "Asks first",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       needsApproval: true,
       execute: () => "done",
     });
@@ -241,7 +241,7 @@ describe("an agent that works alone", () => {
     const broken = tool({
       name: "broken",
       description: "Fails",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => {
         throw new Error("no such luck");
       },
@@ -270,7 +270,7 @@ describe("an agent that works alone", () => {
     const slow = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.steer("Only in France.");
         await handle?.steer("And by train.");
@@ -305,7 +305,7 @@ describe("an agent that works alone", () => {
     const { result } = await run({}, { town: "Sens" });
     expect(result).toMatchObject({
       status: "failed",
-      failure: {
+      error: {
         code: "invalid_argument",
         message:
           "agent scout takes a text as its input, a list of text, image and file parts, " +

@@ -28,7 +28,7 @@ describe("an answer that fits a schema", () => {
     const stubborn = scout(["no", "no", "no", "never asked"]);
     expect(await stubborn.agent.invoke("Where?", { output: schema })).toMatchObject({
       status: "failed",
-      failure: { code: "model_format_error" },
+      error: { code: "model_format_error" },
     });
     expect(stubborn.model.calls).toHaveLength(3);
   });
@@ -59,7 +59,7 @@ describe("an answer that fits a schema", () => {
     expect(await run.result()).toMatchObject({
       status: "failed",
       turns: 0,
-      failure: { code: "invalid_argument" },
+      error: { code: "invalid_argument" },
     });
     expect(model.calls).toHaveLength(0);
     await runtime.close();

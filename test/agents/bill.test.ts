@@ -5,7 +5,7 @@ import { noUsage, type RunResult } from "../../src/kernel/index.ts";
 const spent = (tokens: number, lostTokens: number) => ({
   usage: { ...noUsage, inputTokens: tokens },
   costUsd: 0.5,
-  lost: { tokens: lostTokens, costUsd: 0.25 },
+  unreported: { tokens: lostTokens, costUsd: 0.25 },
   turns: 1,
 });
 
@@ -19,7 +19,7 @@ test("what was lost is spent, too, and told apart", () => {
     output: "done",
     usage: { inputTokens: 10 },
     costUsd: 1,
-    lost: { tokens: 90, costUsd: 0.5 },
+    unreported: { tokens: 90, costUsd: 0.5 },
     turns: 2,
   });
 });

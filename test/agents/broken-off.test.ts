@@ -62,7 +62,7 @@ test.each([
   const { result, ended, model, agent, runtime } = await stopped(["half an answer", "whole"], how);
   expect(result).toMatchObject({ status, output: "half an answer" });
   expect(ended).toMatchObject({ status, output: "half an answer" });
-  expect(JSON.stringify(result.failure)).not.toContain("half");
+  expect(JSON.stringify(result.error)).not.toContain("half");
   await agent.invoke("And?", { runtime, sessionId: "talk" });
   expect(model.script.calls[1]?.messages.map(messageText)).toEqual(["Go", "half an answer", "And?"]);
   await runtime.close();

@@ -1,7 +1,7 @@
 import { Agent, type AgentOptions } from "../../src/index.ts";
 import {
   messageText,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type Event,
   type JsonObject,
   type JsonValue,

@@ -10,7 +10,7 @@ import {
   type AgentOptions,
 } from "../../src/index.ts";
 import {
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type Architecture,
   type CallPath,
   type CompactionStrategy,
@@ -49,7 +49,7 @@ interface Passed {
 const look = tool({
   name: "look",
   description: "Looks",
-  input: { type: "object", properties: {} },
+  inputSchema: { type: "object", properties: {} },
   execute: () => "rain",
 });
 const script = () => scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, '{"rain":true}']);
@@ -167,7 +167,7 @@ describe("F1: a call passes what is configured and nothing else", () => {
     const changing = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object", properties: {} },
+      inputSchema: { type: "object", properties: {} },
       execute: () => {
         callPath = path("added while it ran");
         return "rain";

@@ -81,7 +81,7 @@ describe("runUntil", () => {
         output: "b",
         costUsd: 0.2,
         turns: 2,
-        failure: { code: "budget_exhausted", details: { dimension: "costUsd", limit: 0.05 } },
+        error: { code: "budget_exhausted", details: { dimension: "costUsd", limit: 0.05 } },
       });
       expect(model.calls).toHaveLength(2);
     });
@@ -93,7 +93,7 @@ describe("runUntil", () => {
         interruptionReason: "run_until:max_cost",
         output: "a",
         costUsd: 0.1,
-        failure: null,
+        error: null,
       });
       expect(model.calls).toHaveLength(1);
     });
@@ -104,7 +104,7 @@ describe("runUntil", () => {
         status: "budget_exhausted",
         interruptionReason: "run_until:max_cost",
         costUsd: 0,
-        failure: { details: { limit: 0.01 } },
+        error: { details: { limit: 0.01 } },
       });
     });
 
@@ -122,7 +122,7 @@ describe("runUntil", () => {
 
     test("a cap of the agent's own, which is of each run, is not that of the loop", async () => {
       const { result } = await rounds(three, { maxCostUsd: 5 }, { budget: { maxCostUsd: 0.02 } });
-      expect(result).toMatchObject({ status: "budget_exhausted", failure: { details: { limit: 0.02 } } });
+      expect(result).toMatchObject({ status: "budget_exhausted", error: { details: { limit: 0.02 } } });
       expect(result.interruptionReason).not.toMatch(/^run_until/u);
     });
   });
@@ -163,7 +163,7 @@ describe("runUntil", () => {
         status: "deadline_exceeded",
         interruptionReason: "run_until:deadline",
         output: "answer 2",
-        failure: { code: "cancelled" },
+        error: { code: "cancelled" },
       });
       expect(model.calls).toHaveLength(3);
       expect(took).toBeLessThanOrEqual(120);
@@ -175,7 +175,7 @@ describe("runUntil", () => {
         status: "deadline_exceeded",
         interruptionReason: "run_until:deadline",
         output: "answer 1",
-        failure: null,
+        error: null,
       });
       expect(model.calls).toHaveLength(1);
     });
@@ -245,11 +245,11 @@ describe("runUntil", () => {
       expect(result).toMatchObject({
         status: "budget_exhausted",
         interruptionReason: "run_until:max_tokens",
-        failure: { code: "budget_exhausted", details: { dimension: "tokens" } },
+        error: { code: "budget_exhausted", details: { dimension: "tokens" } },
       });
       const { calls } = model;
       expect(result).toMatchObject({ output: `answer ${calls.length}`, turns: calls.length });
-      expect(result.failure?.details).toMatchObject({ limit: 500 - 10 * calls.length });
+      expect(result.error?.details).toMatchObject({ limit: 500 - 10 * calls.length });
       expect(await of(0)).toMatchObject({
         result: { status: "budget_exhausted", interruptionReason: "run_until:max_tokens", turns: 0 },
         model: { calls: [] },
@@ -262,14 +262,14 @@ describe("runUntil", () => {
         status: "budget_exhausted",
         interruptionReason: "run_until:max_turns",
         output: "answer 2",
-        failure: null,
+        error: null,
       });
       expect(model.calls).toHaveLength(2);
       const looking = scout(["answer 1", looks, "answer 2"]);
       expect(await looking.agent.runUntil("Do it", { until: goOn, budget: { maxTurns: 2 } })).toMatchObject({
         interruptionReason: "run_until:max_turns",
         output: "answer 1",
-        failure: { details: { dimension: "turns", limit: 1 } },
+        error: { details: { dimension: "turns", limit: 1 } },
       });
     });
 

@@ -14,7 +14,7 @@ import {
   HistoryRetention,
   messageText,
   toolCallsOf,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type ChatMessage,
   type HistoryKey,
   type HistoryProvider,
@@ -27,7 +27,7 @@ const image = {
   mediaType: "image/png",
   source: { kind: "base64", data: "AAAA" },
 } as const;
-const look = tool({ name: "look", description: "Looks", input: z.object({}), execute: () => "rain" });
+const look = tool({ name: "look", description: "Looks", inputSchema: z.object({}), execute: () => "rain" });
 const looks = { toolCalls: [{ name: "look", input: {} }] };
 const sized = z.object({ size: z.number() });
 
@@ -62,7 +62,7 @@ describe("a history of the application's own", () => {
     const worker = new Agent({ name: "clerk", model, history: provider });
     const lead: HostedAgent = {
       id: formatAgentId({ name: "office" }),
-      colleagues: [worker],
+      subAgents: [worker],
       run: async (ctx) => {
         const hired = await ctx.spawn(worker.id, ctx.input, { retention: HistoryRetention.PERMANENT });
         return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : hired.reason;
@@ -199,7 +199,7 @@ describe("an answer that is asked for again", () => {
   test("one that only the schema's own rules refuse is a failed result, not a throw", async () => {
     const agent = new Agent({ name: "measurer", model: scriptedModel(['{"size":3}', '{"size":3}']) });
     const output = z.object({ size: z.number().refine((size) => size > 5, "too small") });
-    const failed = { status: "failed", output: '{"size":3}', failure: { code: "model_format_error" } };
+    const failed = { status: "failed", output: '{"size":3}', error: { code: "model_format_error" } };
     expect(await agent.invoke("How big?", { output })).toMatchObject(failed);
     expect(await agent.stream("How big?", { output }).result()).toMatchObject(failed);
   });
@@ -248,13 +248,13 @@ describe("the default runtime", () => {
   test("refuses a team in which two have one name, rather than hire one for the other", async () => {
     const twin = (): Agent => new Agent({ name: "twin", model: scriptedModel([]) });
     // One of your own that hires others later.
-    const late = { id: formatAgentId({ name: "late" }), colleagues: [] as Agent[], run: async () => null };
+    const late = { id: formatAgentId({ name: "late" }), subAgents: [] as Agent[], run: async () => null };
     const lead = new OrchestratorAgent({
       name: "twins",
       model: scriptedModel(handsTo("b")),
       subAgents: [{ agent: late }, { agent: twin() }],
     });
-    late.colleagues.push(twin());
+    late.subAgents.push(twin());
     await expect(lead.invoke("Go")).rejects.toMatchObject({
       code: "already_exists",
       message: expect.stringContaining("two agents of one run are both twin"),

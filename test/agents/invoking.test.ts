@@ -26,7 +26,7 @@ import {
   messageText,
   Transcript,
   userMessage,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type Architecture,
   type ChatMessage,
   type HistoryKey,
@@ -89,7 +89,7 @@ describe("invoke", () => {
     expect(await agent.invoke("Where?")).toMatchObject({
       status: "failed",
       output: "",
-      failure: { code: "model_auth" },
+      error: { code: "model_auth" },
     });
   });
 
@@ -141,7 +141,7 @@ describe("invoke", () => {
   test("an architecture that only sets its output has asked and answered in the session", async () => {
     const echo: Architecture = {
       name: "echo",
-      thinks: false,
+      requiresModel: false,
       declaredWorkers: () => ({}),
       async *run(session, deps, prompt) {
         session.output = `${prompt} ${session.messages.length}`;
@@ -261,7 +261,7 @@ describe("what an agent is made of", () => {
           ],
         }),
       () => new OrchestratorAgent({ name: "twin", model, subAgents: [{ agent: one }] }),
-      () => new Agent({ name: "lead", model, colleagues: [one, twin()] }),
+      () => new Agent({ name: "lead", model, subAgents: [one, twin()] }),
       () => new Sequential({ name: "lead", steps: [within, one] }),
       by(debate({ debaters: { one, other }, judge: twin() })),
       by(blackboard({ agents: { one }, decider: twin() })),
@@ -275,7 +275,7 @@ describe("what an agent is made of", () => {
   test("an architecture by its name; an unknown one says which there are", async () => {
     registerArchitecture("parrot", () => ({
       name: "parrot",
-      thinks: false,
+      requiresModel: false,
       declaredWorkers: () => ({}),
       // oxlint-disable-next-line require-yield
       async *run(session, _deps, prompt) {
@@ -384,7 +384,7 @@ describe("messages and signals", () => {
     const waits = tool({
       name: "wait",
       description: "Waits for the word",
-      input: {},
+      inputSchema: {},
       suspends: true,
       execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("word")),
     });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   HookManager,
+  Agent,
   OrchestratorAgent,
   Priority,
   ReActAgent,
@@ -231,14 +232,14 @@ describe("an orchestrator", () => {
     const fake = tool({
       name: "handoff_reader",
       description: "Not the reader",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => "Stolen.",
     });
     const tools: Tool[] = [fake];
     const model = scriptedModel([{ toolCalls: [handOff("reader", "Read it.")] }, "Done."]);
     const make = () =>
       new OrchestratorAgent({ name: "lead", model, tools, subAgents: [{ agent: reader.agent }] });
-    expect(make).toThrow("a tool of the orchestrator is named handoff_reader, as a hand-off is");
+    expect(make).toThrow("the tool handoff_reader has the name of a hand-off");
     tools.pop();
     const agent = make();
     tools.push(fake);
@@ -247,12 +248,29 @@ describe("an orchestrator", () => {
     expect(resultsIn(model)).toEqual(["Read."]);
   });
 
+  test("an OrchestratorAgent adds a hand-off tool for a sub-agent that is given without settings", () => {
+    const { agent } = worker("reader", []);
+    const made = new OrchestratorAgent({ name: "lead", model: scriptedModel([]), subAgents: [agent] });
+    expect(made.tools.map(({ name }) => name)).toEqual(["handoff_reader"]);
+    expect(made.subAgents).toEqual([agent]);
+  });
+
+  test("an Agent registers its sub-agents and adds a hand-off tool only for a SubAgentConfig", () => {
+    const { agent: reader } = worker("reader", []);
+    const { agent: writer } = worker("writer", []);
+    const subAgents = [reader, { agent: writer, key: "w" }];
+    const made = new Agent({ name: "lead", model: scriptedModel([]), subAgents });
+    expect(made.tools.map(({ name }) => name)).toEqual(["handoff_w"]);
+    expect(made.subAgents).toEqual([reader, writer]);
+    expect(made.with({ maxTurns: 3 }).tools.map(({ name }) => name)).toEqual(["handoff_w"]);
+  });
+
   test.each<[string, readonly SubAgentConfig[], string]>([
-    ["nobody", [], "subAgents is empty"],
+    ["an empty list", [], "invalid subAgents: the list is empty"],
     [
       "two of one key",
       [{ agent: worker("a.b", []).agent }, { agent: worker("a_b", []).agent }],
-      "sub-agents a.b and a_b would both be handoff_a_b: give one of them another key",
+      "sub-agents a.b and a_b have the same tool name handoff_a_b",
     ],
     ["a key that fits no tool", [{ agent: worker("a", []).agent, key: "a b" }], "1 to 56 letters"],
     ["no time", [{ agent: worker("a", []).agent, askTimeoutMs: 0 }], "askTimeoutMs of sub-agent a is 0"],

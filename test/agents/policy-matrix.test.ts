@@ -59,7 +59,7 @@ function byWorth(outputs: readonly JsonValue[], { unfinished }: Ran): readonly J
 describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
   test("with enough of everything it completes", async () => {
     const { result } = await ran(thinker);
-    expect(result).toMatchObject({ status: "completed", output: thinker.output, failure: null });
+    expect(result).toMatchObject({ status: "completed", output: thinker.output, error: null });
   });
 
   test("B1, B5: out of turns, it stops typed, with what there was, and none is overspent", async () => {
@@ -68,7 +68,7 @@ describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
       const { result, outside } = await ran(thinker, { budget: { maxTurns } });
       expect(result).toMatchObject({
         status: "budget_exhausted",
-        failure: { code: "budget_exhausted", details: { dimension: "turns", limit: maxTurns } },
+        error: { code: "budget_exhausted", details: { dimension: "turns", limit: maxTurns } },
       });
       expect(result.turns).toBeLessThanOrEqual(maxTurns);
       expect(outside.asked).toBeLessThanOrEqual(maxTurns);
@@ -102,7 +102,7 @@ describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
       for (const part of [0, 0.3, 0.6, 0.95]) {
         const cap = dimension === "maxTokens" ? Math.floor(all * part) : all * part;
         const { result, tokens, usd } = await ran(thinker, { budget: { [dimension]: cap } });
-        expect(result).toMatchObject({ status: "budget_exhausted", failure: { code: "budget_exhausted" } });
+        expect(result).toMatchObject({ status: "budget_exhausted", error: { code: "budget_exhausted" } });
         expect(dimension === "maxTokens" ? tokens : usd).toBeLessThanOrEqual(cap);
         expect(result.costUsd).toBeCloseTo(usd, 9);
       }

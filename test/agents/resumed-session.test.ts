@@ -42,7 +42,7 @@ async function setUp(open: () => Promise<Store>, script: readonly ScriptStep[]) 
   const look = tool({
     name: "look",
     description: "Looks",
-    input: { type: "object", properties: {} } as const,
+    inputSchema: { type: "object", properties: {} } as const,
     execute: () => "rain",
   });
   const agent = new Agent({
@@ -139,7 +139,12 @@ describe.each(twoStores)("%s: a run that is resumed after others (N3)", (_name, 
 });
 
 describe.each(twoStores)("%s: a run that is stopped, resumed and comes to its end (S1)", (_name, prepare) => {
-  const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "rain" });
+  const look = tool({
+    name: "look",
+    description: "Looks",
+    inputSchema: { type: "object" },
+    execute: () => "rain",
+  });
   const call = (callId: string): ScriptStep => ({ toolCalls: [{ name: "look", input: {}, callId }] });
 
   test.for([

@@ -5,7 +5,7 @@ import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 export const look = tool({
   name: "look",
   description: "The weather in a town",
-  input: z.object({ town: z.string() }),
+  inputSchema: z.object({ town: z.string() }),
   execute: ({ town }) => `rain in ${town}`,
 });
 export const looks = { toolCalls: [{ name: "look", input: { town: "Sens" } }] };

@@ -16,7 +16,7 @@ import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 const look = tool({
   name: "look",
   description: "Looks",
-  input: { type: "object", properties: {} },
+  inputSchema: { type: "object", properties: {} },
   execute: () => "y".repeat(4_000),
 });
 

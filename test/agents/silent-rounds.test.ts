@@ -34,7 +34,7 @@ describe("sent on by a stop hook, an answer that says nothing", () => {
     const begun: string[] = [];
     const brief: Architecture = {
       name: "brief",
-      thinks: false,
+      requiresModel: false,
       declaredWorkers: () => ({}),
       async *run(session, _deps, prompt) {
         begun.push(session.output);

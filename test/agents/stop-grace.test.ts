@@ -20,11 +20,16 @@ class Hang {
   };
 }
 
-const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "rain" });
+const look = tool({
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object" },
+  execute: () => "rain",
+});
 const looks = { text: "Let me see.", toolCalls: [{ name: "look", input: {} }] };
 
 function hangingTool({ forever }: Hang) {
-  return tool({ name: "look", description: "Looks", input: { type: "object" }, execute: forever });
+  return tool({ name: "look", description: "Looks", inputSchema: { type: "object" }, execute: forever });
 }
 
 function hangingModel({ forever }: Hang): Model {
@@ -65,7 +70,7 @@ const kinds: Readonly<Record<string, Kind>> = {
       model: scriptedModel([{ toolCalls: [looks, { name: "see", input: {} }].map(callOf) }, "no"]),
       tools: [
         look,
-        tool({ name: "see", description: "Sees", input: { type: "object" }, execute: hang.forever }),
+        tool({ name: "see", description: "Sees", inputSchema: { type: "object" }, execute: hang.forever }),
       ],
     }),
   },
@@ -196,7 +201,12 @@ function openCalls(messages: readonly Said[]): readonly string[] {
 it("keeps the results of a batch there were, and says of the call that was given up that it was not executed (S1)", async () => {
   const firm = await company();
   const hang = new Hang();
-  const see = tool({ name: "see", description: "Sees", input: { type: "object" }, execute: hang.forever });
+  const see = tool({
+    name: "see",
+    description: "Sees",
+    inputSchema: { type: "object" },
+    execute: hang.forever,
+  });
   const calls = [
     { name: "look", input: {}, callId: "1" },
     { name: "see", input: {}, callId: "2" },

@@ -7,7 +7,7 @@ function sender(sent: string[]) {
   return tool({
     name: "send",
     description: "Sends mail",
-    input: { type: "object", properties: { to: { type: "string" } }, required: ["to"] } as const,
+    inputSchema: { type: "object", properties: { to: { type: "string" } }, required: ["to"] } as const,
     execute: ({ to }) => {
       sent.push(to);
       return `sent to ${to}`;
@@ -85,7 +85,7 @@ describe("a batch of calls that is stopped half way", () => {
       tools: [sender(sent)],
       guardrails: [afterBob],
     });
-    expect(result).toMatchObject({ status: "guardrail_tripped", failure: { message: "bob knows" } });
+    expect(result).toMatchObject({ status: "guardrail_tripped", error: { message: "bob knows" } });
     expect(sent).toEqual(["ann", "bob"]);
     expect(results).toEqual(["sent to ann", "[withheld: bob knows]"]);
   });

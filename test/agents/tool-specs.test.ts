@@ -4,7 +4,7 @@ import type { Tool } from "../../src/kernel/index.ts";
 import { ToolSpecs } from "../../src/agents/tool-specs.ts";
 
 function named(name: string, description = name): Tool {
-  return tool({ name, description, input: { type: "object" }, execute: () => "" });
+  return tool({ name, description, inputSchema: { type: "object" }, execute: () => "" });
 }
 
 it("is one and the same list for as long as it says the same", () => {

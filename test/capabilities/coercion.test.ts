@@ -5,7 +5,7 @@ import { tool } from "../../src/capabilities/index.ts";
 import type { JsonSchema, JsonValue } from "../../src/kernel/index.ts";
 
 function coerced(schema: JsonSchema, input: JsonValue): JsonValue {
-  const made = tool({ name: "t", description: "x", input: schema, execute: () => "" });
+  const made = tool({ name: "t", description: "x", inputSchema: schema, execute: () => "" });
   return made.coerce?.(input) ?? null;
 }
 
@@ -112,7 +112,7 @@ describe("T3: arguments are coerced where nothing is lost", () => {
     const add = tool({
       name: "add",
       description: "x",
-      input: z.object({ a: z.number(), b: z.boolean(), c: z.array(z.number()) }),
+      inputSchema: z.object({ a: z.number(), b: z.boolean(), c: z.array(z.number()) }),
       execute: () => "",
     });
     expect(await add.parse({ a: "8", b: "true", c: "[1]" })).toEqual({ a: 8, b: true, c: [1] });

@@ -19,7 +19,7 @@ import {
   Fault,
   Transcript,
   userMessage,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type JsonValue,
   type RunContext,
   type Telemetry,
@@ -82,7 +82,7 @@ async function company(options: Partial<TracingOptions> = {}) {
   const hire = tool({
     name: "hire",
     description: "Has the scout look",
-    input: { type: "object" },
+    inputSchema: { type: "object" },
     execute: async (_input, { ctx }) => {
       trace.getTracer("test").startSpan("GET weather").end();
       const hired = await ctx.spawn(agentId("scout"), "look");
@@ -99,7 +99,7 @@ async function company(options: Partial<TracingOptions> = {}) {
       modelId: "big",
     },
   );
-  return new Agent({ name: "lead", model, tools: [hire], middleware, colleagues: [scout] });
+  return new Agent({ name: "lead", model, tools: [hire], middleware, subAgents: [scout] });
 }
 
 describe("spans, by the real SDK", () => {
@@ -126,7 +126,7 @@ describe("spans, by the real SDK", () => {
       tool({
         name,
         description: name,
-        input: { type: "object" },
+        inputSchema: { type: "object" },
         execute: async (_input, { ctx, callId }) => {
           const hired = await ctx.spawn(agentId(target), callId);
           return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : "nobody free";
@@ -141,14 +141,14 @@ describe("spans, by the real SDK", () => {
       model: scriptedModel([two("scout"), two("scout"), "y", "y"]),
       tools: [hires("scout", "scout")],
       middleware,
-      colleagues: [scout],
+      subAgents: [scout],
     });
     const lead = new Agent({
       name: "lead",
       model: scriptedModel([two("chief"), "z"]),
       tools: [hires("chief", "chief")],
       middleware,
-      colleagues: [chief, scout],
+      subAgents: [chief, scout],
     });
     const { result } = await run(lead);
     expect(result.status).toBe("completed");
@@ -164,7 +164,7 @@ describe("spans, by the real SDK", () => {
     const wait = tool({
       name: "wait",
       description: "Waits",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       suspends: true,
       execute: async (_input, { ctx }) => (await ctx.waitForSignal("go")) ?? null,
     });
@@ -194,7 +194,7 @@ describe("spans, by the real SDK", () => {
     const look = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => {
         throw new Error(`refused: ${key}`);
       },
@@ -351,7 +351,7 @@ describe("nothing telemetry does is felt by the run", () => {
       model: scriptedModel(["hi"]),
       middleware: [tracing({ telemetry }), layer],
     });
-    expect((await run(worker)).result.failure).toMatchObject({ message: "mine" });
+    expect((await run(worker)).result.error).toMatchObject({ message: "mine" });
     expect(calls).toEqual(["called"]);
   });
 

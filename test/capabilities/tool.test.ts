@@ -10,7 +10,7 @@ describe("tool()", () => {
     const add = tool({
       name: "add",
       description: "Adds",
-      input: z.object({ a: z.number(), b: z.number().default(1) }),
+      inputSchema: z.object({ a: z.number(), b: z.number().default(1) }),
       execute: ({ a, b }) => a + b,
     });
     expect(add.inputSchema).toMatchObject({
@@ -27,7 +27,7 @@ describe("tool()", () => {
     const look = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object", properties: { at: { type: "integer" } }, required: ["at"] } as const,
+      inputSchema: { type: "object", properties: { at: { type: "integer" } }, required: ["at"] } as const,
       needsApproval: ({ at }) => at > 1,
       execute: ({ at }) => `seen ${at}`,
     });
@@ -41,11 +41,15 @@ describe("tool()", () => {
 
   test("T1: input that does not fit is refused with what to mend, from zod and from JSON Schema alike", async () => {
     const body = { description: "x", execute: () => "" };
-    const zod = tool({ ...body, name: "zod", input: z.object({ where: z.object({ town: z.string() }) }) });
+    const zod = tool({
+      ...body,
+      name: "zod",
+      inputSchema: z.object({ where: z.object({ town: z.string() }) }),
+    });
     const json = tool({
       ...body,
       name: "json",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { where: { type: "object", properties: { town: { type: "string" } } } },
       },
@@ -60,7 +64,7 @@ describe("tool()", () => {
   });
 
   test("a schema that is no JSON Schema is refused by name at its first use", async () => {
-    const bad = tool({ name: "bad", description: "x", input: { type: "nonsense" }, execute: () => "" });
+    const bad = tool({ name: "bad", description: "x", inputSchema: { type: "nonsense" }, execute: () => "" });
     await expect(Promise.resolve(bad.parse({}))).rejects.toMatchObject({
       code: "invalid_argument",
       message: expect.stringMatching(
@@ -74,7 +78,7 @@ describe("tool()", () => {
       tool({
         name: "give",
         description: "x",
-        input: { type: "object" },
+        inputSchema: { type: "object" },
         execute: () => value as string,
       }).execute({}, context);
     expect(await returning("hi")).toEqual({ output: { type: "text", text: "hi" }, isError: false });
@@ -86,20 +90,20 @@ describe("tool()", () => {
 
   test("fails closed: a risky tool counts as destructive unless told", () => {
     const make = (options: { risk?: "high"; destructive?: boolean }) =>
-      tool({ name: "t", description: "x", input: { type: "object" }, execute: () => "", ...options });
+      tool({ name: "t", description: "x", inputSchema: { type: "object" }, execute: () => "", ...options });
     expect([make({}).destructive, make({ risk: "high" }).destructive]).toEqual([false, true]);
     expect(make({ risk: "high", destructive: false }).destructive).toBe(false);
   });
 
   test("a bad name is refused with the rule", () => {
     expect(() =>
-      tool({ name: "look up", description: "x", input: { type: "object" }, execute: () => "" }),
+      tool({ name: "look up", description: "x", inputSchema: { type: "object" }, execute: () => "" }),
     ).toThrow('"look up" is not a tool name');
   });
 
   test("a tool that edits counts as destructive, and what is misspelt is refused", () => {
     const make = (options: object) =>
-      tool({ name: "t", description: "x", input: { type: "object" }, execute: () => "", ...options });
+      tool({ name: "t", description: "x", inputSchema: { type: "object" }, execute: () => "", ...options });
     expect(make({ edits: true }).destructive).toBe(true);
     expect(() => make({ risk: "harmless" })).toThrow(
       'risk of tool t is "harmless": it must be one of safe, high, critical',
@@ -129,7 +133,7 @@ describe("a body that is an async generator", () => {
     const progress = (update: JsonValue): void => void shown.push(update);
     return { shown, context: { signal, progress } as unknown as ToolContext };
   };
-  const base = { name: "dig", description: "x", input: { type: "object" } } as const;
+  const base = { name: "dig", description: "x", inputSchema: { type: "object" } } as const;
 
   test("yields progress and returns the result", async () => {
     const dig = tool({
@@ -188,4 +192,16 @@ describe("a body that is an async generator", () => {
     });
     await expect(fail.execute({}, watching)).rejects.toThrow("rock");
   });
+});
+
+test.each([
+  [
+    { input: { type: "object" } },
+    'invalid option "input" of tool dig: the schema of a tool is named inputSchema',
+  ],
+  [{}, "tool dig has no inputSchema"],
+])("tool() refuses %j and names inputSchema", (options, message) => {
+  expect(() => tool({ name: "dig", description: "x", execute: () => "", ...options } as never)).toThrow(
+    message,
+  );
 });

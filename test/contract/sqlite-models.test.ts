@@ -10,7 +10,7 @@ it.each(Object.entries(models))(
   async (_says, model) => {
     const path = await newPath();
     let files = 0;
-    const open = () => sqliteStore({ path: `${path}.${++files}`, hash: sha256, mail: { maxDeliveries: 2 } });
+    const open = () => sqliteStore({ path: `${path}.${++files}`, hash: sha256, inbox: { maxDeliveries: 2 } });
     await expect(fc.assert(model(open), { numRuns: 150 })).resolves.toBeUndefined();
   },
   120_000,

@@ -94,7 +94,7 @@ export function moneyAgents(server: ServerAddress): HostedAgent {
   return {
     id: formatAgentId({ name: "lead" }),
     ...shared,
-    colleagues: [hand],
+    subAgents: [hand],
     run: (ctx) => work(ctx, `lead ${JSON.stringify(ctx.input)}`, hand),
   };
 }

@@ -19,19 +19,19 @@ export interface ServedAgentOptions extends Pick<HostedAgent, "run" | "budget"> 
   readonly name: string;
   /** A name stands for a plain tool. */
   readonly tools?: readonly (string | Tool)[];
-  readonly colleagues?: readonly HostedAgent[];
+  readonly subAgents?: readonly HostedAgent[];
 }
 
 /** An agent whose model and tools the counting server plays. */
 export function servedAgent(
   server: ServerAddress,
-  { name, tools = [], colleagues = [], budget = ampleBudget, run }: ServedAgentOptions,
+  { name, tools = [], subAgents = [], budget = ampleBudget, run }: ServedAgentOptions,
 ): HostedAgent {
   return {
     id: formatAgentId({ name }),
     models: { main: servedModel(server, () => getRunContext()?.runId ?? "") },
     tools: tools.map((tool) => (typeof tool === "string" ? servedTool(server, tool) : tool)),
-    colleagues,
+    subAgents,
     budget,
     run,
   };

@@ -31,7 +31,7 @@ test("the judge finds calls that go past the journal", async () => {
         name: "forgetful",
         architecture: {
           name: "forgetful",
-          thinks: false,
+          requiresModel: false,
           declaredWorkers: () => ({}),
           async *run(session, { ctx }) {
             for (const question of ["one", "two"]) {

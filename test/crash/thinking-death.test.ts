@@ -36,7 +36,7 @@ function thinker(architecture: Architecture, world: string[]): Agent {
   const look = tool({
     name: "look",
     description: "Looks",
-    input: { type: "object" },
+    inputSchema: { type: "object" },
     execute: (input) => {
       world.push("look");
       return `seen ${JSON.stringify(input)}`;

@@ -197,7 +197,7 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     const tools = desktopTools(desktop);
     const buyer = new AgentCore({ name: "buyer", model, tools, ephemeral: [desktop] });
     const run = await runtime.submit(buyer, "Order tea for Grace");
-    const { output, failure } = await run.result();
+    const { output, error: failure } = await run.result();
     await runtime.close();
     expect({ output, failure }).toEqual({ output: "ordered", failure: null });
     expect(await ended).toEqual({ code: 10, stdout: "Grace|FALSE|\n" });

@@ -44,7 +44,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
     for (const [run, { goOn }] of Object.entries(goldenRuns)) {
       const handle = await runtime.find(goldenId(run));
       if (handle === undefined) throw new Error(`there is no run ${run} in the file`);
-      found.push({ run, what: "standing", value: plain(numbersOf(await handle.standing())) });
+      found.push({ run, what: "standing", value: plain(numbersOf(await handle.snapshot())) });
       at.asked.length = 0;
       found.push(...(await cameTo(run, await goOn(handle, { runtime, clock, company: at } satisfies Desk))));
       found.push({ run, what: "asked", value: [...at.asked] });
@@ -63,7 +63,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
 
 async function cameTo(run: string, handle: RunHandle): Promise<readonly Finding[]> {
   const { metadata: _metadata, ...result } = await handle.result();
-  const { money } = numbersOf(await handle.standing());
+  const { money } = numbersOf(await handle.snapshot());
   return [
     { run, what: "result", value: plain(result) },
     { run, what: "ledger", value: plain(money) },

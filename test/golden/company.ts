@@ -8,7 +8,7 @@ import {
   toolCallsOf,
   Transcript,
   userMessage,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type Event,
   type JsonValue,
   type ModelRequest,
@@ -57,13 +57,13 @@ export function company(): Company {
   const look = tool({
     name: "look",
     description: "The weather in a town",
-    input: { type: "object", properties: { town: { type: "string" } } },
+    inputSchema: { type: "object", properties: { town: { type: "string" } } },
     execute: (input) => `rain in ${JSON.stringify(input)}`,
   });
   const send = tool({
     name: "send",
     description: "Sends a letter",
-    input: { type: "object" },
+    inputSchema: { type: "object" },
     needsApproval: true,
     execute: () => "sent",
   });
@@ -97,7 +97,7 @@ export function company(): Company {
   };
   const lead: HostedAgent = {
     id: formatAgentId({ name: "lead" }),
-    colleagues: [helper],
+    subAgents: [helper],
     models: { main: model },
     tools: [look, send],
     run: (ctx) => everyStep(ctx, helper),
@@ -222,7 +222,7 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
       runtime.submit(panel, "Who has a seat?", { runId: goldenId("crowded") }),
     rests: (event) => event.type === "task_suspend" && event.taskId !== "t0",
     goOn: async (handle) => {
-      const { headcount } = await handle.standing();
+      const { headcount } = await handle.snapshot();
       const [, patient] = Object.values(headcount.tasks);
       await handle.signal("go", "here", patient?.taskId);
       return handle;

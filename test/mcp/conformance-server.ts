@@ -35,31 +35,31 @@ const tools: readonly Tool[] = [
   tool({
     name: "test_simple_text",
     description: "Says one sentence",
-    input: nothing,
+    inputSchema: nothing,
     execute: () => "A sentence, as it was asked for.",
   }),
   tool({
     name: "test_image_content",
     description: "Shows a pixel",
-    input: nothing,
+    inputSchema: nothing,
     execute: () => parts(image),
   }),
   tool({
     name: "test_audio_content",
     description: "Plays nothing",
-    input: nothing,
+    inputSchema: nothing,
     execute: () => parts({ type: "file", mediaType: "audio/wav", source: { kind: "base64", data: silence } }),
   }),
   tool({
     name: "test_embedded_resource",
     description: "Hands out a text with its address",
-    input: nothing,
+    inputSchema: nothing,
     execute: () => parts(file("test://embedded-resource", "text/plain", "What is at that address.")),
   }),
   tool({
     name: "test_multiple_content_types",
     description: "Hands out one of each",
-    input: nothing,
+    inputSchema: nothing,
     execute: () =>
       parts(
         { type: "text", text: "One of each:" },
@@ -70,7 +70,7 @@ const tools: readonly Tool[] = [
   tool({
     name: "test_tool_with_logging",
     description: "Says what it does while it does it",
-    input: nothing,
+    inputSchema: nothing,
     execute: async (_input, context) => {
       await showing(context, ["it begins", "it goes on", "it ends"]);
       return "done";
@@ -79,7 +79,7 @@ const tools: readonly Tool[] = [
   tool({
     name: "test_tool_with_progress",
     description: "Says how far it is",
-    input: nothing,
+    inputSchema: nothing,
     execute: async (_input, context) => {
       const steps = [0, 50, 100].map((progress) => ({ progress, total: 100, message: `${progress} of 100` }));
       await showing(context, steps);
@@ -89,7 +89,7 @@ const tools: readonly Tool[] = [
   tool({
     name: "test_error_handling",
     description: "Fails",
-    input: nothing,
+    inputSchema: nothing,
     execute: () => {
       throw new Error("it fails, as it was asked to");
     },
@@ -97,7 +97,11 @@ const tools: readonly Tool[] = [
   tool({
     name: "test_elicitation",
     description: "Asks the user something",
-    input: { type: "object", properties: { message: { type: "string" } }, required: ["message"] } as const,
+    inputSchema: {
+      type: "object",
+      properties: { message: { type: "string" } },
+      required: ["message"],
+    } as const,
     execute: ({ message }, context) =>
       ask(context, message, {
         properties: { response: { type: "string", description: "What the user says" } },
@@ -107,7 +111,7 @@ const tools: readonly Tool[] = [
   tool({
     name: "test_elicitation_sep1034_defaults",
     description: "Asks with values that are there unless the user says otherwise",
-    input: nothing,
+    inputSchema: nothing,
     execute: (_input, context) =>
       ask(context, "Is this right?", {
         properties: {
@@ -122,13 +126,13 @@ const tools: readonly Tool[] = [
   tool({
     name: "test_elicitation_sep1330_enums",
     description: "Asks for choices of every kind",
-    input: nothing,
+    inputSchema: nothing,
     execute: (_input, context) => ask(context, "Choose.", { properties: choices }),
   }),
   tool({
     name: "json_schema_2020_12_tool",
     description: "Takes what a newer schema describes",
-    input: {
+    inputSchema: {
       $schema: "https://json-schema.org/draft/2020-12/schema",
       type: "object",
       $defs: {

@@ -47,7 +47,7 @@ export async function callOnce(
   input: JsonObject = {},
 ): Promise<ToolResult> {
   const run = await runtime.submit(agent, { toolName, input });
-  const { output, failure } = await run.result();
+  const { output, error: failure } = await run.result();
   if (failure !== null) throw new Error(failure.message);
   return output as unknown as ToolResult;
 }

@@ -12,13 +12,13 @@ const server = await mcpServer({
     tool({
       name: "count",
       description: "Counts its calls",
-      input: nothing,
+      inputSchema: nothing,
       execute: () => ({ calls: ++calls }),
     }),
     tool({
       name: "pay",
       description: "Pays",
-      input: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
+      inputSchema: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
       risk: "critical",
       needsApproval: true,
       execute: ({ usd }) => `paid ${usd}`,

@@ -6,7 +6,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type { McpServer } from "@modelcontextprotocol/server";
 import { afterEach, expect, it } from "vitest";
 import { Agent, openRuntime, tool } from "../../src/index.ts";
-import { formatAgentId, type HostedAgent as HostedAgent } from "../../src/kernel/index.ts";
+import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { mcpServer, mcpServers, type McpServerOptions, type ServerConfigs } from "../../src/mcp.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { caller, callOnce, named } from "./live-servers.ts";
@@ -84,7 +84,7 @@ it.for(["initialize", "auto", "2026-07-28"] as const)(
     const asked = tool({
       name: "asked",
       description: "Asks for a name",
-      input: nothing,
+      inputSchema: nothing,
       execute: async (_input, { ctx, callId }) => {
         const requestedSchema = { type: "object", properties: { name: { type: "string" } } };
         const input = { message: "Your name?", requestedSchema };
@@ -110,7 +110,7 @@ it("says no for a host that cannot ask", async () => {
   const pay = tool({
     name: "pay",
     description: "Pays",
-    input: nothing,
+    inputSchema: nothing,
     needsApproval: true,
     execute: () => "paid",
   });
@@ -129,7 +129,7 @@ it("tells a model what is wrong with its arguments, and a host of a tool that is
   const sum = tool({
     name: "sum",
     description: "Adds",
-    input: { type: "object", properties: { a: { type: "number" } }, required: ["a"] } as const,
+    inputSchema: { type: "object", properties: { a: { type: "number" } }, required: ["a"] } as const,
     execute: ({ a }) => a,
   });
   const url = await serve({ name: "adder", tools: [sum] });
@@ -145,7 +145,12 @@ it("tells a model what is wrong with its arguments, and a host of a tool that is
 
 it("is called once for a call that is made again under the same key (J6)", async () => {
   let paid = 0;
-  const pay = tool({ name: "pay", description: "Pays", input: nothing, execute: () => `paid ${++paid}` });
+  const pay = tool({
+    name: "pay",
+    description: "Pays",
+    inputSchema: nothing,
+    execute: () => `paid ${++paid}`,
+  });
   const url = await serve({ name: "payer", tools: [pay] });
   const client = new Client({ name: "host", version: "1" });
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
@@ -236,7 +241,7 @@ it("goes on with a conversation, and keeps each user's apart", async () => {
 });
 
 it("changes the list that an agent has when a server says that its tools are others now", async () => {
-  const hello = tool({ name: "hello", description: "Greets", input: nothing, execute: () => "hello" });
+  const hello = tool({ name: "hello", description: "Greets", inputSchema: nothing, execute: () => "hello" });
   const connected: McpServer[] = [];
   const url = await serve({ name: "growing", tools: [hello], extend: (server) => connected.push(server) });
   const { mcp, tools, runtime, agent } = await hostOf({ growing: { url } });
@@ -253,7 +258,7 @@ it("changes the list that an agent has when a server says that its tools are oth
 });
 
 it("finds a server again that has forgotten the session", async () => {
-  const hello = tool({ name: "hello", description: "Greets", input: nothing, execute: () => "hello" });
+  const hello = tool({ name: "hello", description: "Greets", inputSchema: nothing, execute: () => "hello" });
   const servers = [
     await mcpServer({ name: "a", tools: [hello] }),
     await mcpServer({ name: "b", tools: [hello] }),

@@ -227,7 +227,7 @@ test("an agent on a model of V3 is shown the picture that a tool took, and is ch
   const camera = tool({
     name: "camera",
     description: "Takes a picture",
-    input: { type: "object" },
+    inputSchema: { type: "object" },
     execute: () => imageResult(Buffer.from(red, "base64"), "image/png", { text: "taken" }),
   });
   const runtime = await openRuntime({ unknownPrice: "ignore" });

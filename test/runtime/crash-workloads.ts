@@ -5,7 +5,7 @@ import {
   toolMessage,
   Transcript,
   userMessage,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type ApprovalDecision,
   type Event,
   type Guardrail,
@@ -38,7 +38,7 @@ function toolLoop(world: World): Workload {
     let transcript = Transcript.of([userMessage("go")]);
     for (let turn = 1; ; turn++) {
       ctx.check();
-      ctx.tell({ type: "turn_start", data: { turn } });
+      ctx.emitEvent({ type: "turn_start", data: { turn } });
       const { message, stopReason } = await ctx.llm({ transcript });
       transcript = transcript.append(message);
       if (stopReason !== "tool_calls") return "done";
@@ -55,7 +55,7 @@ function toolLoop(world: World): Workload {
           })),
         ),
       );
-      ctx.tell({ type: "turn_end", data: { turn, stopReason, toolCalls: calls.length } });
+      ctx.emitEvent({ type: "turn_end", data: { turn, stopReason, toolCalls: calls.length } });
     }
   };
   const script = ({ messages }: { messages: readonly unknown[] }) => {
@@ -85,7 +85,7 @@ function spawnTree(world: World): Workload {
         const outcomes = await ctx.joinAll(handles);
         return outcomes.reduce((sum, { output }) => sum + Number(output), 0);
       },
-      depth === 3 ? {} : { colleagues: [level(depth + 1)] },
+      depth === 3 ? {} : { subAgents: [level(depth + 1)] },
     );
   return { agents: () => [level(1)] };
 }
@@ -122,7 +122,7 @@ function sendAndHandBack(world: World): Workload {
       const spawned = await ctx.spawn(other.id, null);
       return spawned.kind === "spawned" ? (await ctx.join(spawned.handle)).status : spawned.kind;
     },
-    { colleagues: [other] },
+    { subAgents: [other] },
   );
   return {
     agents: () => [sender, clerk],
@@ -169,7 +169,7 @@ function preemption(world: World): Workload {
       const outcomes = await ctx.joinAll([one.handle, two.handle]);
       return outcomes.map(({ output }) => output);
     },
-    { colleagues: [low, high] },
+    { subAgents: [low, high] },
   );
   return { agents: () => [boss], submit: { spawnBudget: { maxAgents: 2, allowPreempt: true } } };
 }
@@ -257,9 +257,9 @@ function branches(world: World): Workload {
   const worker = agent("worker", async (ctx) => {
     const results = await ctx.parallel({
       left: async (branch) => {
-        branch.tell({ type: "turn_start", data: { turn: 1 } });
+        branch.emitEvent({ type: "turn_start", data: { turn: 1 } });
         const one = await branch.step("left", async () => (count(world, "left"), 1));
-        branch.tell({ type: "turn_start", data: { turn: 2 } });
+        branch.emitEvent({ type: "turn_start", data: { turn: 2 } });
         return one;
       },
       right: (branch) => branch.step("right", async () => (count(world, "right"), 2)),
@@ -267,7 +267,7 @@ function branches(world: World): Workload {
     const raced = await ctx.race<number>({
       quick: async (branch) => {
         const three = await branch.step("quick", async () => (count(world, "quick"), 3));
-        branch.tell({ type: "turn_start", data: { turn: 3 } });
+        branch.emitEvent({ type: "turn_start", data: { turn: 3 } });
         return three;
       },
       slow: async (branch) => (await branch.sleepUntil(1e15), 4),
@@ -281,7 +281,7 @@ function continuing(world: World): Workload {
   const counter = agent("counter", async (ctx) => {
     const done = Number(ctx.input ?? 0);
     await ctx.step("work", async ({ idempotencyKey }) => (count(world, idempotencyKey), done));
-    ctx.tell({ type: "turn_start", data: { turn: done } });
+    ctx.emitEvent({ type: "turn_start", data: { turn: done } });
     return done === 3 ? "counted" : ctx.continueAsNew(done + 1);
   });
   return { agents: () => [counter] };

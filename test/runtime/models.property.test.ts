@@ -7,7 +7,7 @@ import { models } from "./models/index.ts";
 it.each(Object.entries(models))(
   "%s",
   async (_says, model) => {
-    const open = async () => memoryStore({ hash: sha256, mail: { maxDeliveries: 2 } });
+    const open = async () => memoryStore({ hash: sha256, inbox: { maxDeliveries: 2 } });
     await expect(fc.assert(model(open), { numRuns: propertyRuns(10_000) })).resolves.toBeUndefined();
   },
   60_000,

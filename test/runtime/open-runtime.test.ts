@@ -15,11 +15,11 @@ import { agent, gate, until } from "./runtime-setup.ts";
 
 test.for<RuntimeOptions>([
   { keepEndedRunsMs: -1 },
-  { mail: { maxDeliveries: 0 } },
-  { mail: { maxDeliveries: 1.5 } },
-  { mail: { baseDelayMs: -1 } },
-  { mail: { maxDelayMs: Number.NaN } },
-  { mail: { maxDelayMs: Infinity } },
+  { inbox: { maxDeliveries: 0 } },
+  { inbox: { maxDeliveries: 1.5 } },
+  { inbox: { baseDelayMs: -1 } },
+  { inbox: { maxDelayMs: Number.NaN } },
+  { inbox: { maxDelayMs: Infinity } },
   { keepEndedRunsMs: Number.NaN },
   { concurrency: 0 },
   { concurrency: Number.NaN },
@@ -164,7 +164,7 @@ test("agents of one name are refused as a whole, each time, and nobody is left h
   onTestFinished(() => runtime.close());
   const inner = agent("clerk", async () => "inner");
   const lead = agent("clerk", async () => "lead", {
-    colleagues: [agent("other", async () => "other"), inner],
+    subAgents: [agent("other", async () => "other"), inner],
   });
   for (let attempt = 0; attempt < 2; attempt++) {
     await expect(runtime.submit(lead, null)).rejects.toMatchObject({

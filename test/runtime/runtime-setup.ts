@@ -28,7 +28,7 @@ export interface Bench {
 /** A runtime in memory whose time stands still until it is told to move. */
 export async function setUp(options: RuntimeOptions = {}): Promise<Bench> {
   const clock = new FakeClock();
-  const store = memoryStore({ hash: sha256, mail: { maxDeliveries: 3 } });
+  const store = memoryStore({ hash: sha256, inbox: { maxDeliveries: 3 } });
   const errors: unknown[] = [];
   let workers = 0;
   const open = (more: RuntimeOptions = {}): Promise<Runtime> =>

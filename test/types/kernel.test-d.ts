@@ -381,12 +381,12 @@ export function ids(supervision: Supervision, load: (run: RunId, task: TaskId) =
 export function told(ctx: RunContext, turn: Turn): void {
   const note = eventDraft("architecture_event", { architecture: "own", name: "own.seen", data: {} });
   const settled = eventDraft("settled", { sessionId: parseSessionId("ses_7") });
-  ctx.tell(note);
-  ctx.tell(settled, turn);
+  ctx.emitEvent(note);
+  ctx.emitEvent(settled, turn);
   // @ts-expect-error -- the end of an invocation is told with its turn
-  ctx.tell(settled);
+  ctx.emitEvent(settled);
   // @ts-expect-error -- the runtime's to tell
-  ctx.tell(eventDraft("run_pause", { by: "alice" }), turn);
+  ctx.emitEvent(eventDraft("run_pause", { by: "alice" }), turn);
 }
 
 // What is frozen is read-only, and JSON is JSON.

@@ -45,7 +45,7 @@ const duty =
  */
 export class ActorCritic implements Architecture {
   readonly name = "actor-critic";
-  readonly thinks = false;
+  readonly requiresModel = false;
   readonly #team: Roster;
   readonly #maxRounds: number;
   readonly #threshold: number;

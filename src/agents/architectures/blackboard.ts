@@ -48,7 +48,7 @@ const contributorDuty =
  */
 export class Blackboard implements Architecture {
   readonly name = "blackboard";
-  readonly thinks: boolean;
+  readonly requiresModel: boolean;
   readonly #agents: Roster;
   readonly #workers: ReturnType<Architecture["declaredWorkers"]>;
   readonly #coordinator: Advisor | undefined;
@@ -61,7 +61,7 @@ export class Blackboard implements Architecture {
     this.#coordinator = coordinator;
     this.#decider = decider;
     this.#maxRounds = countOf("blackboard", "maxRounds", maxRounds);
-    this.thinks = coordinator === "self" || decider === "self";
+    this.requiresModel = coordinator === "self" || decider === "self";
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {

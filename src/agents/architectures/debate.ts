@@ -32,7 +32,7 @@ interface Position {
  */
 export class Debate implements Architecture {
   readonly name = "debate";
-  readonly thinks: boolean;
+  readonly requiresModel: boolean;
   readonly #debaters: Roster;
   readonly #workers: ReturnType<Architecture["declaredWorkers"]>;
   readonly #rounds: number;
@@ -47,7 +47,7 @@ export class Debate implements Architecture {
     const alike = scoreOf("debate", "convergenceThreshold", convergenceThreshold);
     this.#alike = detectConvergence ? alike : undefined;
     this.#judge = judge;
-    this.thinks = judge === "self";
+    this.requiresModel = judge === "self";
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {

@@ -70,9 +70,10 @@ export class DeepAgent implements Architecture {
       await this.base.loop(inner, work, prompt, () => {
         session.output = inner.output;
         const now = desk.now();
-        if (now.todos !== seen.todos) ctx.tell(note("deep_agent", "todos_written", { todos: todosOf(now) }));
+        if (now.todos !== seen.todos)
+          ctx.emitEvent(note("deep_agent", "todos_written", { todos: todosOf(now) }));
         if (now.files !== seen.files)
-          ctx.tell(note("deep_agent", "files_changed", { files: [...now.files.keys()] }));
+          ctx.emitEvent(note("deep_agent", "files_changed", { files: [...now.files.keys()] }));
         if (now !== seen) show(session, (seen = now));
       });
     } finally {

@@ -13,7 +13,7 @@ export async function drive(
   deps: Dependencies,
   prompt: string,
 ): Promise<void> {
-  for await (const draft of architecture.run(session, deps, prompt)) deps.ctx.tell(draft);
+  for await (const draft of architecture.run(session, deps, prompt)) deps.ctx.emitEvent(draft);
 }
 
 /** A session of an architecture's own, inside that of an invocation. */

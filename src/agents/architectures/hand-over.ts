@@ -46,14 +46,14 @@ export function handOverIn(metadata: JsonObject): HandOver | undefined {
 export class HandingOver implements Architecture {
   readonly name: string;
   readonly base: Architecture;
-  readonly thinks: boolean;
+  readonly requiresModel: boolean;
   readonly #targets: readonly HandOverTarget[];
   readonly #passesOn: boolean;
 
   constructor(base: Architecture, targets: readonly HandOverTarget[], passesOn: boolean) {
     this.name = base.name;
     this.base = base;
-    this.thinks = base.thinks ?? true;
+    this.requiresModel = base.requiresModel ?? true;
     this.#targets = targets;
     this.#passesOn = passesOn;
   }

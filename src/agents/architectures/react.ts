@@ -53,7 +53,7 @@ export class ReAct implements Architecture {
     while (session.turns < maxTurns) {
       ctx.check();
       const turn = ++session.turns;
-      ctx.tell(eventDraft("turn_start", { turn }));
+      ctx.emitEvent(eventDraft("turn_start", { turn }));
       const shown = history.getPromptWindow(session.id);
       const transcript = shown instanceof Promise ? await shown : shown;
       const reply = await ctx.llm(requestOf(session, deps, transcript, toolChoice));
@@ -72,7 +72,7 @@ export class ReAct implements Architecture {
         session.messages = session.messages.append(answers(calls, results));
         session.settled = none;
       }
-      ctx.tell(eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length }));
+      ctx.emitEvent(eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length }));
       onTurn?.();
       const done = areLast(results);
       // What nobody would answer any more is left where it is.
@@ -84,7 +84,7 @@ export class ReAct implements Architecture {
       if (inputs.length > 0) {
         session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
-        ctx.tell(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
+        ctx.emitEvent(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
       } else if (done) {
         session.output = text;
         return;

@@ -32,7 +32,7 @@ export async function askRole(session: AgentSession, deps: Dependencies, call: R
   const { ctx } = deps;
   ctx.check();
   const turn = ++session.turns;
-  ctx.tell(eventDraft("turn_start", { turn }));
+  ctx.emitEvent(eventDraft("turn_start", { turn }));
   const { message, usage, stopReason } = await ctx.llm({
     transcript: before.append(opening(prompt, attachments)),
     instructions,
@@ -40,7 +40,7 @@ export async function askRole(session: AgentSession, deps: Dependencies, call: R
     ...(format && { responseFormat: format }),
   });
   session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
-  ctx.tell(eventDraft("turn_end", { turn, stopReason, toolCalls: 0 }));
+  ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: 0 }));
   return messageText(message);
 }
 

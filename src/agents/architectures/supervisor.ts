@@ -43,7 +43,7 @@ const spawnableRole = "(spawned)";
 export class Supervisor implements Architecture {
   readonly name = "supervisor";
   readonly base: Architecture;
-  readonly thinks: boolean;
+  readonly requiresModel: boolean;
   readonly #workers: Roster;
   readonly #spawnable: HostedAgent | undefined;
   readonly #maxSpawned: number;
@@ -53,7 +53,7 @@ export class Supervisor implements Architecture {
 
   constructor({ workers, base = react(), spawnable, maxSpawned = 5, remember = false }: SupervisorOptions) {
     this.base = base;
-    this.thinks = base.thinks ?? true;
+    this.requiresModel = base.requiresModel ?? true;
     this.#workers = new Roster("supervisor", "workers", workers);
     for (let inner: Architecture | undefined = base; inner !== undefined; inner = inner.base) {
       if (inner instanceof Supervisor)
@@ -153,7 +153,7 @@ export class Supervisor implements Architecture {
         if (!isMemberName(name)) return refusal(`${name} is no name for a worker: use ${memberNameRule}`);
         if (made.size >= this.#maxSpawned)
           return refusal(`there are ${made.size} workers you made, which is all you may: use one of them`);
-        ctx.tell(note(this.name, "worker_spawned", { worker: name, instructions }));
+        ctx.emitEvent(note(this.name, "worker_spawned", { worker: name, instructions }));
         return said(`${name} is there: delegate to it`, { spawned: name, instructions });
       },
     });

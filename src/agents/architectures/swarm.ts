@@ -62,7 +62,7 @@ export interface SwarmOptions {
  */
 export class Swarm implements Architecture {
   readonly name = "swarm";
-  readonly thinks = false;
+  readonly requiresModel = false;
   readonly #peers: Roster;
   readonly #filters: ReadonlyMap<string, NonNullable<SwarmPeer["inputFilter"]>>;
   readonly #schemas: readonly (readonly [peer: string, schema: JsonSchema])[];

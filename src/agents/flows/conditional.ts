@@ -24,7 +24,7 @@ export interface ConditionalFlowOptions {
 /** One agent or the other, as the input asks for. */
 export class ConditionalFlow implements Architecture {
   readonly name = "conditional";
-  readonly thinks = false;
+  readonly requiresModel = false;
   readonly #options: ConditionalFlowOptions;
 
   constructor(options: ConditionalFlowOptions) {
@@ -66,7 +66,9 @@ export class ConditionalFlow implements Architecture {
         const given: unknown = await this.#options.predicate(prompt);
         return Boolean(given);
       } catch (error) {
-        step.ctx.tell(eventDraft("hook_error", { hook: "predicate", failure: Fault.from(error).toJSON() }));
+        step.ctx.emitEvent(
+          eventDraft("hook_error", { hook: "predicate", failure: Fault.from(error).toJSON() }),
+        );
         return false;
       }
     });

@@ -35,7 +35,7 @@ export interface ParallelFlowOptions {
  */
 export class ParallelFlow implements Architecture {
   readonly name = "parallel";
-  readonly thinks = false;
+  readonly requiresModel = false;
   readonly #branches: readonly FlowStep[];
   readonly #merge: Merge;
 
@@ -70,7 +70,7 @@ export class ParallelFlow implements Architecture {
         session.output = joined(texts);
       };
       const branch = async (ctx: RunContext): Promise<WorkerEnd> => {
-        ctx.tell(stepStart({ flow, step }));
+        ctx.emitEvent(stepStart({ flow, step }));
         const own = deps.scopeForWorker(deps.role, ctx);
         const end = await hire(own, { worker, input, heard });
         if (end.kind !== "refused") heard(end.text);

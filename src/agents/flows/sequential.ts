@@ -16,9 +16,9 @@ import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
  */
 export class SequentialFlow implements Architecture {
   readonly name = "sequential";
-  readonly thinks = false;
+  readonly requiresModel = false;
   /** It begins with the input. */
-  readonly formless = true;
+  readonly supportsStructuredOutput = false;
   readonly #steps: readonly FlowStep[];
 
   constructor(steps: readonly HostedAgent[]) {

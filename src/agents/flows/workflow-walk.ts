@@ -122,7 +122,7 @@ export class WorkflowWalk {
   async #visit(visit: Visit, ctx: RunContext): Promise<JsonValue> {
     const { node: step, input } = visit;
     const node = this.#graph.node(step);
-    ctx.tell(stepStart({ flow, step }));
+    ctx.emitEvent(stepStart({ flow, step }));
     let said: JsonValue | undefined;
     try {
       if (typeof node !== "function") said = await this.#hire(node, visit, ctx);
@@ -130,7 +130,7 @@ export class WorkflowWalk {
         step,
         async (inside) => {
           const value = typeof node === "function" ? await work(node, visit, inside) : (said ?? null);
-          inside.ctx.tell(stepEnd({ flow, step, status: "completed" }));
+          inside.ctx.emitEvent(stepEnd({ flow, step, status: "completed" }));
           return value;
         },
         { input },
@@ -138,7 +138,7 @@ export class WorkflowWalk {
     } catch (error) {
       // A stop that comes when it has answered does not make it unsaid.
       const status = said === undefined ? statusOf(error) : "completed";
-      ctx.tell(stepEnd({ flow, step, status }));
+      ctx.emitEvent(stepEnd({ flow, step, status }));
       throw error;
     }
   }

@@ -25,7 +25,7 @@ export interface WorkflowFlowOptions<Name extends string = string>
  */
 export class WorkflowFlow implements Architecture {
   readonly name = "workflow";
-  readonly thinks = false;
+  readonly requiresModel = false;
   readonly graph: WorkflowGraph;
   readonly #bounds: WorkflowBounds;
 

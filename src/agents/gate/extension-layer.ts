@@ -53,7 +53,7 @@ export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer 
 }
 
 async function attempt<Value>(
-  { tell }: GatedCall,
+  { emitEvent: tell }: GatedCall,
   { name }: ToolExtension,
   event: string,
   ask: () => Promise<Value>,

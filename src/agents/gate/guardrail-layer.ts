@@ -10,7 +10,7 @@ export function guardrailLayer(guardrails: readonly Guardrail[]): GateLayer {
   const after = guardrails.filter((each) => each.afterCall !== undefined);
   if (before.length > 0) {
     layer.before = async (gated) => {
-      const { call, tell } = gated;
+      const { call, emitEvent: tell } = gated;
       const { stop } = await hear(before, {
         stage: "tool_call",
         callId: call.callId,
@@ -24,7 +24,7 @@ export function guardrailLayer(guardrails: readonly Guardrail[]): GateLayer {
   }
   if (after.length > 0) {
     layer.after = async (gated, result) => {
-      const { call, tell } = gated;
+      const { call, emitEvent: tell } = gated;
       const { stop, warnings } = await hear(after, {
         stage: "tool_result",
         callId: call.callId,

@@ -31,7 +31,7 @@ export function hookLayer(hooks: HookRegistry): { readonly first: GateLayer; rea
   };
 }
 
-function tellErrors({ tell }: GatedCall, hook: string, error: unknown): void {
+function tellErrors({ emitEvent: tell }: GatedCall, hook: string, error: unknown): void {
   const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
   for (const each of errors) tell(eventDraft("hook_error", { hook, failure: Fault.from(each).toJSON() }));
 }

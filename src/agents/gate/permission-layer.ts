@@ -65,7 +65,7 @@ async function isRemembered({ memory }: Permissions, gated: GatedCall): Promise<
     return (await memory?.has(approvalOf(gated))) === true;
   } catch (error) {
     const failure = Fault.from(error).toJSON();
-    gated.tell(eventDraft("hook_error", { hook: "approval_memory", failure }));
+    gated.emitEvent(eventDraft("hook_error", { hook: "approval_memory", failure }));
     return false;
   }
 }

@@ -52,7 +52,9 @@ export class GuardedRun {
       guardrail.onTurnStart?.(this.#ctx.facts);
     } catch (error) {
       const failure = Fault.from(error).toJSON();
-      this.#ctx.tell(eventDraft("guardrail_error", { guardrail: guardrail.name, stage: "input", failure }));
+      this.#ctx.emitEvent(
+        eventDraft("guardrail_error", { guardrail: guardrail.name, stage: "input", failure }),
+      );
     }
   }
 
@@ -75,7 +77,7 @@ export class GuardedRun {
           return step.ctx;
         },
       };
-      const tell = (event: EmittableEvent): void => step.ctx.tell(event);
+      const tell = (event: EmittableEvent): void => step.ctx.emitEvent(event);
       const { stop } = await hear(guardrails, { stage, ask: (guardrail) => ask(guardrail, context), tell });
       return stop === undefined ? null : { guardrail: stop.guardrail, reason: stop.reason };
     });

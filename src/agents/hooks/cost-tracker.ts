@@ -19,12 +19,12 @@ export interface Cost {
 
 /**
  * What a run costs, by agent and by model. It counts nothing itself: it reads the run's ledger, inside (`new CostTracker(ctx)`) or from
- * outside (`new CostTracker({ standing: await run.standing() })`), so it is right in whichever process asks, right after a resume too.
+ * outside (`new CostTracker({ snapshot: await run.snapshot() })`), so it is right in whichever process asks, right after a resume too.
  */
 export class CostTracker {
-  readonly #run: { readonly standing: RunSnapshot };
+  readonly #run: { readonly snapshot: RunSnapshot };
 
-  constructor(run: { readonly standing: RunSnapshot }) {
+  constructor(run: { readonly snapshot: RunSnapshot }) {
     this.#run = run;
   }
 
@@ -47,7 +47,7 @@ export class CostTracker {
   }
 
   get #lines(): readonly CostLine[] {
-    return Object.values(this.#run.standing.ledger.lines);
+    return Object.values(this.#run.snapshot.ledger.lines);
   }
 
   #by<Key>(keyOf: (label: CostLabel) => Key): ReadonlyMap<Key, Cost> {

@@ -154,12 +154,12 @@ export class HookCalls implements MomentViewer {
   #fail({ hook, callback }: Registration, error: Fault, task: ObservedTask): void {
     const { name } = callback;
     const label = name === "" ? hook : `${hook} ${name}`;
-    task.tell(eventDraft("hook_error", { hook: label, failure: error.toJSON() }));
+    task.emitEvent(eventDraft("hook_error", { hook: label, failure: error.toJSON() }));
     try {
       this.#onError?.({ hook, callback: name, error });
     } catch (thrown) {
       const failure = Fault.from(thrown).toJSON();
-      task.tell(eventDraft("hook_error", { hook: `onError of ${label}`, failure }));
+      task.emitEvent(eventDraft("hook_error", { hook: `onError of ${label}`, failure }));
     }
   }
 }

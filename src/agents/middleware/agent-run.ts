@@ -46,7 +46,7 @@ const statuses: readonly RunStatus[] = ["completed", "max_turns", "guardrail_tri
 async function nothing(): Promise<void> {}
 
 function agentRunContext(ctx: RunContext): AgentRunContext {
-  const { agentId, taskId, facts, signal, meta, input, standing } = ctx;
+  const { agentId, taskId, facts, signal, meta, input, snapshot: standing } = ctx;
   return {
     agentName: agentNameOf(agentId),
     agentId,
@@ -57,7 +57,7 @@ function agentRunContext(ctx: RunContext): AgentRunContext {
     facts,
     signal,
     metadata: {},
-    tell: (event) => ctx.tell(event),
+    emitEvent: (event) => ctx.emitEvent(event),
     rest: (wait) => wait,
     parentId: meta.supervision?.parentId ?? null,
     parentTaskId: standing.headcount.tasks[taskId]?.parentId ?? null,

@@ -67,7 +67,7 @@ export function auditLogger({ log, maxChars = 500, required = false }: AuditLogg
     } catch (error) {
       if (required) throw error;
       const failure = Fault.from(error).toJSON();
-      context.tell(eventDraft("hook_error", { hook: "audit-logger", failure }));
+      context.emitEvent(eventDraft("hook_error", { hook: "audit-logger", failure }));
     }
   }
 

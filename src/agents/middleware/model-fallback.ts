@@ -47,7 +47,9 @@ export function modelFallback({ models, kinds }: ModelFallbackOptions): Layer {
             throw error;
           }
           const { message } = Fault.from(error);
-          context.tell(eventDraft("model_fallback", { from: nameOf(model), to: nameOf(to), kind, message }));
+          context.emitEvent(
+            eventDraft("model_fallback", { from: nameOf(model), to: nameOf(to), kind, message }),
+          );
           context.model = to;
         }
       }

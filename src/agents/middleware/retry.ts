@@ -46,7 +46,7 @@ export function retry(options: RetryOptions): Layer {
       if (error === undefined || last || !isRetried(error.value)) {
         if (attempt > 1) {
           const success = error === undefined;
-          context.tell(eventDraft("retry_end", { attempt: attempt - 1, success }));
+          context.emitEvent(eventDraft("retry_end", { attempt: attempt - 1, success }));
         }
         if (error?.thrown === true) throw error.value;
         return;
@@ -57,7 +57,7 @@ export function retry(options: RetryOptions): Layer {
       const delayMs = retryDelayMs(attempt, settings, random, retryAfterMs);
       const kind = failureKind(error.value) ?? "unknown";
       const { maxRetries: maxAttempts } = settings;
-      context.tell(eventDraft("retry_start", { attempt, maxAttempts, delayMs, kind, message }));
+      context.emitEvent(eventDraft("retry_start", { attempt, maxAttempts, delayMs, kind, message }));
       await context.rest(pause(clock, delayMs, context.signal));
     }
   }

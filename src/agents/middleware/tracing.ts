@@ -78,7 +78,7 @@ export function tracing({ telemetry, clock, prices, content = false }: TracingOp
       if (problem !== undefined && !told) {
         told = true;
         const failure = Fault.from(problem.error).toJSON();
-        context.tell(eventDraft("hook_error", { hook: "tracing", failure }));
+        context.emitEvent(eventDraft("hook_error", { hook: "tracing", failure }));
       }
     }
   }

@@ -44,12 +44,12 @@ export class ExecutionTracker {
   readonly #look: () => Account | undefined;
 
   constructor(
-    source: Partial<ExecutionBudget> | { readonly standing: RunSnapshot; readonly taskId: TaskId } = {},
+    source: Partial<ExecutionBudget> | { readonly snapshot: RunSnapshot; readonly taskId: TaskId } = {},
     options: ExecutionTrackerOptions = {},
   ) {
-    if ("standing" in source) {
+    if ("snapshot" in source) {
       this.#own = null;
-      this.#look = () => source.standing.ledger.accounts[source.taskId];
+      this.#look = () => source.snapshot.ledger.accounts[source.taskId];
     } else {
       const { warnAt = 0.8, onWarning, unknownPrice } = options;
       const own = new OwnPurse(openLedger(unknownPrice), onWarning);

@@ -26,10 +26,10 @@ export class SpawnTracker {
   readonly #own: OwnSeats | null;
   readonly #look: () => Headcount;
 
-  constructor(source: Partial<SpawnBudget> | { readonly standing: RunSnapshot } = {}) {
-    if ("standing" in source) {
+  constructor(source: Partial<SpawnBudget> | { readonly snapshot: RunSnapshot } = {}) {
+    if ("snapshot" in source) {
       this.#own = null;
-      this.#look = () => source.standing.headcount;
+      this.#look = () => source.snapshot.headcount;
     } else {
       const own = new OwnSeats(openHeadcount(spawnBudget(source), "root" as TaskId, Priority.NORMAL));
       this.#own = own;

@@ -24,7 +24,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     tool({
       name: "browser_open",
       description: "Opens an address in the browser and shows what is on the page.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { url: { type: "string" }, newTab: { type: "boolean" } },
         required: ["url"],
@@ -39,14 +39,14 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     tool({
       name: "browser_look",
       description: "Shows what is on the page in front, each element with a reference for other tools.",
-      input: { type: "object", properties: {}, additionalProperties: false } as const,
+      inputSchema: { type: "object", properties: {}, additionalProperties: false } as const,
       ...looking,
       execute: afterwards,
     }),
     tool({
       name: "browser_screenshot",
       description: "A picture of the page in front.",
-      input: { type: "object", properties: {}, additionalProperties: false } as const,
+      inputSchema: { type: "object", properties: {}, additionalProperties: false } as const,
       ...looking,
       execute: async (): Promise<ToolResult> => {
         browser.page();
@@ -57,7 +57,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     tool({
       name: "browser_click",
       description: "Clicks an element.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { ref: reference },
         required: ["ref"],
@@ -72,7 +72,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     tool({
       name: "browser_type",
       description: "Replaces the text of a field; `submit` presses Enter after it.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { ref: reference, text: { type: "string" }, submit: { type: "boolean" } },
         required: ["ref", "text"],
@@ -89,7 +89,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     tool({
       name: "browser_select",
       description: "Chooses an option of a list, by its value or its label.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { ref: reference, option: { type: "string" } },
         required: ["ref", "option"],
@@ -104,7 +104,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     tool({
       name: "browser_press",
       description: "Presses a key on the page, such as Enter, Escape, PageDown or Control+A.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { key: { type: "string" } },
         required: ["key"],
@@ -119,7 +119,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     tool({
       name: "browser_back",
       description: "Goes back to the page before.",
-      input: { type: "object", properties: {}, additionalProperties: false } as const,
+      inputSchema: { type: "object", properties: {}, additionalProperties: false } as const,
       ...looking,
       execute: async () => {
         await browser.page().goBack({ waitUntil: "domcontentloaded" });
@@ -129,7 +129,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     tool({
       name: "browser_tab",
       description: "Brings a tab to the front, or closes it.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { tab: { type: "integer" }, action: { enum: ["show", "close"] } },
         required: ["tab", "action"],

@@ -23,7 +23,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
       name: "desktop_look",
       description:
         "Lists the windows on the screen and what is in them, with places to click at where programs tell them.",
-      input: { type: "object", properties: {}, additionalProperties: false } as const,
+      inputSchema: { type: "object", properties: {}, additionalProperties: false } as const,
       ...looking,
       execute: () => seen({ useAccessibility: true }),
     }),
@@ -31,7 +31,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
       name: "desktop_screenshot",
       description:
         "A picture of the screen, or of one window. Of the whole screen: a pixel of it is a pixel to click at.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { window: { type: "integer", description: "A window's number" } },
         additionalProperties: false,
@@ -51,7 +51,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_focus",
       description: "Brings a window to the front and gives it the keyboard.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { window: { type: "integer", description: "A window's number" } },
         required: ["window"],
@@ -66,7 +66,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_move",
       description: "Moves the pointer, to see what shows when it is there.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { x: place, y: place },
         required: ["x", "y"],
@@ -81,7 +81,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_click",
       description: "Clicks at a place of the screen; count 2 is a double click.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: {
           x: place,
@@ -102,7 +102,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_drag",
       description: "Drags from one place of the screen to another.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { fromX: place, fromY: place, toX: place, toY: place, button },
         required: ["fromX", "fromY", "toX", "toY"],
@@ -117,7 +117,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_scroll",
       description: "Turns the wheel at a place of the screen.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: {
           x: place,
@@ -137,7 +137,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_type",
       description: "Types a text into the window that has the keyboard; a line end is Enter.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { text: { type: "string", maxLength: 10_000 } },
         required: ["text"],
@@ -152,7 +152,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_press",
       description: "Presses a key, such as Enter, Escape, PageDown, F5 or Control+Shift+T.",
-      input: {
+      inputSchema: {
         type: "object",
         properties: { key: { type: "string" } },
         required: ["key"],

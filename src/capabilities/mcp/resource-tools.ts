@@ -35,13 +35,13 @@ export function resourceTools(servers: ResourceHolder): readonly Tool[] {
   const list = tool({
     name: "list_mcp_resources",
     description: "Lists what the MCP servers have to read, with the server and uri to read it by",
-    input: listInput,
+    inputSchema: listInput,
     execute: async ({ server }) => (await servers.resources(server)).map(shown),
   });
   const read = tool({
     name: "read_mcp_resource",
     description: "Reads a resource of an MCP server by its uri",
-    input: readInput,
+    inputSchema: readInput,
     execute: async ({ server, uri }, { signal }) =>
       partsResult(await servers.readResource(server, uri, { signal })),
   });

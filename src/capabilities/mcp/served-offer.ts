@@ -65,7 +65,7 @@ export function toolOffers(
     agent,
     input: (given) => ({ toolName: name, input: given }),
     session: () => undefined,
-    result: ({ status, output, failure, interruptionReason }) =>
+    result: ({ status, output, error: failure, interruptionReason }) =>
       status === "completed"
         ? servedResult(output as unknown as ToolResult)
         : refusal(`${name} ended as ${status}: ${failure?.message ?? interruptionReason ?? ""}`),
@@ -91,7 +91,7 @@ export function agentOffer({ agent, name, description, inputSchema }: OfferedAge
     input: (given) => (inputSchema === undefined ? (given["input"] ?? "") : given),
     session: ({ sessionId }) =>
       inputSchema === undefined && typeof sessionId === "string" ? sessionId : undefined,
-    result: ({ output, status, runId, turns, costUsd, failure, interruptionReason }, sessionId) => {
+    result: ({ output, status, runId, turns, costUsd, error: failure, interruptionReason }, sessionId) => {
       const said = typeof output === "string" ? output : JSON.stringify(output);
       const why = failure?.message ?? interruptionReason;
       const text = status === "completed" ? said : `${said}\n[${status}${why ? `: ${why}` : ""}]`.trim();

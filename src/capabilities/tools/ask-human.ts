@@ -32,7 +32,7 @@ export function askHumanTool({ about }: AskHumanToolOptions = {}): Tool {
     description: ["Asks a person a question and waits for the answer, however long it takes.", about]
       .filter(Boolean)
       .join(" "),
-    input,
+    inputSchema: input,
     suspends: true,
     execute: async (question, { ctx, callId }) => {
       const asked = { toolName: name, callId, input: { ...question }, reason: question.question };

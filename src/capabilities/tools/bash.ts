@@ -50,7 +50,7 @@ export function bashTool(options: BashToolOptions): Tool {
   return tool({
     name: "bash",
     description: `Runs a shell command in the workspace, without input, for up to ${timeoutMs} ms. Processes it leaves in the background end with it. Output over ${maxOutputBytes} bytes is cut in the middle.`,
-    input,
+    inputSchema: input,
     risk: isHeld ? "high" : "critical",
     destructive: true,
     concurrency: "sequential",

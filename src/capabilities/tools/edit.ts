@@ -36,7 +36,7 @@ export function editTool({ root: path, maxBytes = 4 * 1024 * 1024 }: EditToolOpt
     name: "edit",
     description:
       "Replaces an exact text in a file of the workspace. The text must occur once: add lines around it to tell it from others, or set all.",
-    input,
+    inputSchema: input,
     risk: "high",
     edits: true,
     concurrency: "sequential",

@@ -37,7 +37,7 @@ export function fetchTool(options: FetchToolOptions = {}): Tool {
   return tool({
     name: "fetch",
     description: `Gets a web page and gives its text (up to ${maxText} characters), an image or a PDF. Only public addresses; only GET.`,
-    input,
+    inputSchema: input,
     // It changes nothing, and yet what is in the address goes out.
     risk: "high",
     destructive: false,

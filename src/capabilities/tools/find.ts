@@ -33,7 +33,7 @@ export function findTool({ root: path, maxResults = 500, timeoutMs = 20_000 }: F
   return tool({
     name: "find",
     description: `Finds files of the workspace by a glob, up to ${maxResults}. Leaves out what .gitignore names, unless ignored.`,
-    input,
+    inputSchema: input,
     timeoutMs,
     execute: async ({ pattern, path: from = ".", ignored = false }, { signal }) => {
       const found = await matchingFiles(root, { pattern, path: from, ignored, signal });

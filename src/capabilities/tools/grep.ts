@@ -70,7 +70,7 @@ export function grepTool(options: GrepToolOptions): Tool {
   return tool({
     name: "grep",
     description: `Searches files of the workspace for lines that match, up to ${maxMatches}, as path:line: text. Leaves out binary files and what .gitignore names.`,
-    input,
+    inputSchema: input,
     timeoutMs,
     execute: async (
       { pattern, path = ".", glob = "**/*", literal = false, ignoreCase = false, ignored = false },

@@ -25,7 +25,7 @@ export function lsTool({ root: path, maxEntries = 1_000 }: LsToolOptions): Tool 
   return tool({
     name: "ls",
     description: `Lists a folder of the workspace: folders end in /, links show where they lead, files their size in bytes. Up to ${maxEntries} entries.`,
-    input,
+    inputSchema: input,
     execute: async ({ path: where = "." }) => {
       const folder = await root.folder(where);
       try {

@@ -48,7 +48,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
     tool({
       name: "recall",
       description: "Looks for what is remembered of this user.",
-      input: asked,
+      inputSchema: asked,
       execute: async ({ query, limit = 10 }, { facts }) => {
         const found = await memory.recall(scopeOf(facts), { text: query, limit });
         const lines = [
@@ -66,7 +66,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
     tool({
       name: "remember",
       description: "Keeps something of this user for later conversations: an episode as text, or a fact.",
-      input: remembered,
+      inputSchema: remembered,
       execute: async ({ text, fact }, { facts, idempotencyKey }) => {
         const scope = scopeOf(facts);
         const ids: string[] = [];
@@ -80,7 +80,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
     tool({
       name: "forget",
       description: "Deletes what is remembered of this user, by the ids that recall gives.",
-      input: forgotten,
+      inputSchema: forgotten,
       risk: "high",
       execute: async ({ ids }, { facts }) => {
         const count = await memory.forget(scopeOf(facts), { ids });

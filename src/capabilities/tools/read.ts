@@ -48,7 +48,7 @@ export function readTool(options: ReadToolOptions): Tool {
   return tool({
     name: "read",
     description: `Reads a file of the workspace: text (up to ${maxLines} lines or ${maxBytes} bytes a call; go on with offset) or an image.`,
-    input,
+    inputSchema: input,
     execute: async ({ path, offset = 1, limit = maxLines }, { signal }) => {
       const { folder, file, shown } = await root.read(path);
       try {

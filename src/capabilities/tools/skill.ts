@@ -37,7 +37,7 @@ export function skillTool({ skills, maxChars = 100_000, name = "skill" }: SkillT
   return tool({
     name,
     description: `Tells how something is done. When a skill of the list fits what is asked, load it by its name before you begin, and do as it says:\n${list.join("\n")}`,
-    input,
+    inputSchema: input,
     execute: async ({ name: wanted }) => {
       const skill = shown.find((each) => each.name === wanted);
       const facts: JsonObject = { skill: wanted };

@@ -36,7 +36,7 @@ export function spawnAgentTool({ agents }: SpawnAgentToolOptions): Tool {
   return tool({
     name: "spawn_agent",
     description: `Hires an agent for a task of its own and gives its answer. It knows nothing but what the task says. There are:\n${list.join("\n")}`,
-    input: {
+    inputSchema: {
       type: "object",
       properties: {
         agent: { type: "string", enum: names },

@@ -35,7 +35,7 @@ export function todoTool({ maxItems = 50 }: TodoToolOptions = {}): Tool {
     name: "todo",
     description:
       "Keeps the plan: write the whole list whenever it changes. One item at most is doing; mark it done before the next.",
-    input,
+    inputSchema: input,
     execute: ({ items }) => {
       if (items.length > maxItems)
         return errorResult(`${items.length} items are too many: ${maxItems} at most`);

@@ -51,7 +51,7 @@ export function toolSearch(options: ToolSearchOptions): readonly Tool[] {
   const search = tool({
     name,
     description: `Gives the arguments of tools that are listed without them: by their names, or up to ${maxResults} by what is to be done. Then call the tool by its name.`,
-    input,
+    inputSchema: input,
     execute: ({ names = [], query = "" }) => {
       const unknown = names.filter((each) => !known.has(each));
       const named = names.flatMap((each) => known.get(each) ?? []);

@@ -17,7 +17,7 @@ export interface ToolOptions<Input extends Schema> {
   readonly name: string;
   readonly description: string;
   /** Any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written `as const`. */
-  readonly input: Input;
+  readonly inputSchema: Input;
   readonly risk?: ToolRisk;
   /** Unless told, only a tool of risk `safe` that edits nothing counts as harmless. */
   readonly destructive?: boolean;
@@ -43,6 +43,14 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       `${JSON.stringify(name)} is not a tool name: it must be 1 to 64 letters, digits, and _ -, starting with a letter or _`,
     );
   }
+  if (!("inputSchema" in options)) {
+    throw new Fault(
+      "invalid_argument",
+      "input" in options
+        ? `invalid option "input" of tool ${name}: the schema of a tool is named inputSchema; use tool({ inputSchema: ... })`
+        : `tool ${name} has no inputSchema; use a Standard Schema such as z.object({ ... }), or a JSON Schema`,
+    );
+  }
   const { timeoutMs = 120_000, edits = false, concurrency = "parallel" } = options;
   assertOneOf(name, "risk", risk, risks);
   assertOneOf(name, "concurrency", concurrency, concurrencies);
@@ -52,7 +60,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       `timeoutMs of tool ${name} is ${timeoutMs}: it must be above 0, or null for none`,
     );
   }
-  const reader = new SchemaReader<Infer<Input>>(toolSchema(name), options.input, coerceInput);
+  const reader = new SchemaReader<Infer<Input>>(toolSchema(name), options.inputSchema, coerceInput);
   const { jsonSchema } = reader;
   return Object.freeze({
     name,

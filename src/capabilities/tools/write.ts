@@ -26,7 +26,7 @@ export function writeTool({ root: path, maxBytes = 1024 * 1024 }: WriteToolOptio
   return tool({
     name: "write",
     description: `Writes a file of the workspace, in place of what it held. Up to ${maxBytes} bytes. To change a part, use edit.`,
-    input,
+    inputSchema: input,
     risk: "high",
     edits: true,
     concurrency: "sequential",

@@ -14,12 +14,12 @@ import type { EmittableEvent } from "../events/emittable-event.ts";
 export interface Architecture {
   readonly name: string;
   /** `false`: all it does is set others to work, and its agent needs no model. */
-  readonly thinks?: boolean;
+  readonly requiresModel?: boolean;
   /**
-   * `true`: what it answers is never JSON of a form that is wanted, whoever works for it. Then only a model of its agent's can put it into
-   * one; without a model such a wish is refused before anything is paid.
+   * `false`: the architecture's answer never follows a requested schema. Only a model of the agent can then convert it; a request for
+   * structured output without such a model is refused before any call is paid. Default: `true`.
    */
-  readonly formless?: boolean;
+  readonly supportsStructuredOutput?: boolean;
   /** The architecture it is wrapped around. */
   readonly base?: Architecture;
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent>;

@@ -26,8 +26,8 @@ export interface ObservedTask {
   /** What the task was started with. */
   readonly input: JsonValue;
   readonly clock: Clock;
-  /** Into the run's log, what code may tell (`ctx.tell`); once the run has ended, to whoever hears of the runtime's errors (S4). */
-  tell(event: EmittableEvent): void;
+  /** Into the run's log, what code may tell (`ctx.emitEvent`); once the run has ended, to whoever hears of the runtime's errors (S4). */
+  emitEvent(event: EmittableEvent): void;
 }
 
 /**

@@ -22,7 +22,7 @@ export interface HostedAgent {
   /** What `ctx.tool` may call. */
   readonly tools?: readonly Tool[];
   /** Agents it may spawn; registered with it. */
-  readonly colleagues?: readonly HostedAgent[];
+  readonly subAgents?: readonly HostedAgent[];
   readonly budget?: Partial<ExecutionBudget>;
   /** Of runs it is the root of, unless their submission says otherwise. */
   readonly spawnBudget?: Partial<SpawnBudget>;
@@ -30,7 +30,7 @@ export interface HostedAgent {
    * `each`, unless told: every message starts a run of its own, in the name of whoever sent it, side by side with those of other
    * senders. `together`: one run at a time has all that wait.
    */
-  readonly mail?: InboxMode;
+  readonly inbox?: InboxMode;
   /** Read anew at each call, so that a change of configuration takes effect at the next one (F1). */
   readonly callPath?: CallPath;
   /**

@@ -38,8 +38,8 @@ interface ContextBase {
   readonly signal: CancelSignal;
   /** For layers to leave each other notes; not stored. */
   readonly metadata: Record<string, unknown>;
-  /** Into the run's log, with the record of the call: what code may tell (`ctx.tell`). */
-  tell(event: EmittableEvent): void;
+  /** Into the run's log, with the record of the call: what code may tell (`ctx.emitEvent`). */
+  emitEvent(event: EmittableEvent): void;
   /** Waits for something that is no work: around a call the worker's slot is others' meanwhile, and a stop ends the wait. */
   rest<Value>(wait: Promise<Value>): Promise<Value>;
 }

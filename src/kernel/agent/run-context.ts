@@ -139,7 +139,7 @@ export interface RunContext {
   /** Aborted by a stop, and when the task is let go of here: its owner lost the run, closed, or put it to sleep. */
   readonly signal: CancelSignal;
   /** The run's seats and money, to look at. */
-  readonly standing: RunSnapshot;
+  readonly snapshot: RunSnapshot;
   /** Someone reads its text as it is written (E2). */
   readonly streaming: boolean;
   /** What the task was started with; `null` for one that messages started. */
@@ -238,8 +238,8 @@ export interface RunContext {
    * Puts an event into the run's log with the next step of this scope; told once, however often it is replayed (E4). One that is the
    * runtime's to tell is refused with `invalid_argument`. `turn`: of the invocation whose start or end is told.
    */
-  tell(event: EmittableEvent): void;
-  tell(event: EmittableEvent | TurnEvent, turn: Turn): void;
+  emitEvent(event: EmittableEvent): void;
+  emitEvent(event: EmittableEvent | TurnEvent, turn: Turn): void;
   /** C2: throws once cancelled or past the deadline, but not while recorded steps remain in this scope. */
   check(): void;
   /** J8: ends this task's journal and goes on in a new one that starts from `state`. */

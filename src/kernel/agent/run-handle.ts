@@ -22,7 +22,7 @@ export interface RunHandle {
   /** Of an agent of your own, `output` is what its `run` returned. */
   result(): Promise<RunResult<JsonValue>>;
   /** Seats and money as they stand in the store now, whoever drives the run. Costs O(commits of the run). */
-  standing(): Promise<RunSnapshot>;
+  snapshot(): Promise<RunSnapshot>;
   cancel(reason?: string): Promise<void>;
   pause(): Promise<void>;
   resume(): Promise<void>;

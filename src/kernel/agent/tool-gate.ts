@@ -31,8 +31,8 @@ export interface GatedCall {
   readonly history: readonly SettledCall[];
   /** For steps of the gate's own, scoped under this call: journaled, and paid where they cost. */
   readonly ctx: RunContext;
-  /** Into the run's log, with the record of the call: what code may tell (`ctx.tell`). */
-  readonly tell: (event: EmittableEvent) => void;
+  /** Into the run's log, with the record of the call: what code may tell (`ctx.emitEvent`). */
+  readonly emitEvent: (event: EmittableEvent) => void;
 }
 
 /** Puts a question to somebody in this process. What it throws is a deny. */

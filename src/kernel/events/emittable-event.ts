@@ -46,7 +46,7 @@ export function assertTold(draft: EventDraft, isOfTurn = false): void {
   const { type } = draft;
   if (toldByCode.has(type) || (isOfTurn && toldWithTurn.has(type))) return;
   const whose = toldWithTurn.has(type)
-    ? `${type} is told by the agent itself, with its turn: ctx.tell(event, turn)`
+    ? `${type} is told by the agent itself, with its turn: ctx.emitEvent(event, turn)`
     : `${describeValue(type ?? draft)} is no event that code may tell`;
   throw new Fault("invalid_argument", `${whose}. What it may tell: ${ofCode.join(", ")}`);
 }

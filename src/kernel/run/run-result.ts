@@ -33,12 +33,12 @@ export interface RunResult<Output = string> {
   readonly usage: Usage;
   /** All that was charged, `lost` included. `null`: not known. */
   readonly costUsd: number | null;
-  readonly lost: UnreportedSpend;
+  readonly unreported: UnreportedSpend;
   readonly turns: number;
   readonly runId: RunId;
   readonly sessionId: SessionId;
   readonly agentId: AgentId;
   /** Of status `failed`, and of stops that were faults. */
-  readonly failure: Failure | null;
+  readonly error: Failure | null;
   readonly metadata: { readonly [key: string]: JsonValue };
 }

@@ -1,5 +1,5 @@
 import type { AgentId, RunId } from "../base/identity.ts";
-import type { InboxSettings } from "./mail-settings.ts";
+import type { InboxSettings } from "./inbox-settings.ts";
 import type { Message } from "../messages/message.ts";
 
 /** A message, with how often it was handed back. */
@@ -29,8 +29,8 @@ export type InboxChange =
 /** What an activation is begun with: each message has one of its own; or one at a time has all that wait. */
 export type InboxMode = "each" | "together";
 
-export interface MailQuery {
-  readonly mail: InboxMode;
+export interface InboxQuery {
+  readonly mode: InboxMode;
   /** Epoch milliseconds. */
   readonly now: number;
   /** For more, by a run under way: what stands behind its messages; `together`, also what stands behind nobody's. */
@@ -70,7 +70,7 @@ export interface Inbox {
   /** Of these, what is not acknowledged, dead letters too. */
   find(agentId: AgentId, messageIds: readonly string[]): Promise<readonly Delivery[]>;
   /** What may be taken now. `each`: what stands behind nothing; `together`: all, but nothing while a run has some. */
-  next(agentId: AgentId, query: MailQuery): Promise<NextMail>;
+  next(agentId: AgentId, query: InboxQuery): Promise<NextMail>;
   ack(agentId: AgentId, messageIds: readonly string[]): Promise<void>;
   /** `at`: the time it is (epoch milliseconds). Without one they may be tried again at once. */
   nack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void>;

@@ -142,17 +142,17 @@ export class StoredRunHandle implements RunHandle {
       interruptionReason: task?.data.interruption?.reason ?? failure?.message ?? null,
       usage,
       costUsd,
-      lost,
+      unreported: lost,
       turns,
       runId: this.runId,
       sessionId: this.sessionId,
       agentId: this.agentId,
-      failure,
+      error: failure,
       metadata: task?.data.metadata ?? {},
     };
   }
 
-  async standing(): Promise<RunSnapshot> {
+  async snapshot(): Promise<RunSnapshot> {
     this.#options.life?.check();
     const state = new RunState(this.#options.unknownPrice ?? "refuse");
     for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);

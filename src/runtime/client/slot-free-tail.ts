@@ -12,7 +12,7 @@ export function slotFreeTail(tail: Shown): Shown {
 function readBy(task: SlotYielder, tail: Shown): AsyncIterator<Event | Delta> {
   const events = tail[Symbol.asyncIterator]();
   return {
-    next: () => task.outside(events.next()),
+    next: () => task.yieldSlotWhile(events.next()),
     return: async () => (await events.return?.()) ?? { value: undefined, done: true },
   };
 }

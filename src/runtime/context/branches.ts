@@ -39,7 +39,7 @@ async function unlessFault(strand: CancellationScope, running: readonly Promise<
   try {
     await Promise.all(running);
   } catch (error) {
-    strand.giveUp("another branch failed");
+    strand.abandon("another branch failed");
     throw error;
   }
 }

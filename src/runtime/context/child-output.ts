@@ -19,10 +19,10 @@ export async function withChildOutput(
   const left = Promise.withResolvers<undefined>();
   const call = runner.beginCall();
   // What the child has open is left when this is, so that it comes to its end then, or after as long again.
-  call.body = { leave: () => (call.body = { leave: () => left.resolve(undefined) }) };
+  call.body = { abandon: () => (call.body = { abandon: () => left.resolve(undefined) }) };
   const outcome = await Promise.race([runner.tree.whenEnded(child), left.promise]);
   runner.endCall(call);
-  if (runner.dropped || strand.givenUp) return never();
+  if (runner.isDropped || strand.isAbandoned) return never();
   if (outcome === undefined) return stop;
   const { reason, status, cause } = stop;
   const { output: childOutput } = outcome;

@@ -40,19 +40,19 @@ export async function compactTranscript(
     type: "session_before_compact",
     data: { sessionId, contextTokens, manual },
   };
-  const record = await steps.journaled<CompactionRecord>(
+  const record = await steps.run<CompactionRecord>(
     step,
     async (open) => {
       const ctx = scoped(step);
       const messages = transcript.slice();
       const window = await compact(messages, ctx);
-      for (const draft of ctx.takeTold()) open.tell(draft);
+      for (const draft of ctx.takeTold()) open.emit(draft);
       const pieces = piecesOf(messages, window);
       if (isWhole(pieces, messages.length)) return null;
       requirePairs(window);
       const tokensAfter = scale(contextTokens, boundMessages(window), boundMessages(messages));
       const data = { sessionId, entryId, tokensBefore: contextTokens, tokensAfter };
-      open.tell({ type: "session_compact", data });
+      open.emit({ type: "session_compact", data });
       return { pieces, tokensAfter };
     },
     before,

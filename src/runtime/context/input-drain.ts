@@ -9,10 +9,10 @@ export function drainInput(
   mode: DrainMode,
 ): Promise<readonly JsonValue[]> {
   const { taskId, task, state } = steps.runner;
-  if (task.record.parentId !== null) return steps.alone(`drain ${queue}`, () => []);
+  if (task.record.parentId !== null) return steps.exclusive(`drain ${queue}`, () => []);
   const step = { address: steps.next(), kind: "drain", name: queue, digest: mode } as const;
   // In the breath of the record: two branches that drain at once share nothing.
-  return steps.look<JsonValue>(step, () => {
+  return steps.poll<JsonValue>(step, () => {
     const waiting = state.resolutions(taskId, queueWait(queue));
     return waiting.length === 0 ? none : waiting.slice(0, most[mode]).map(({ value }) => value);
   });

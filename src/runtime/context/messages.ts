@@ -34,7 +34,7 @@ export class MessageSteps {
     const clock = typeof target === "string" ? undefined : this.#steps.runner.state.task(target.taskId);
     const due = timeoutMs === undefined ? undefined : await this.dueIn(timeoutMs, clock);
     const step = this.#steps.identify("wait", `ask ${name}`, { body, timeoutMs: timeoutMs ?? null });
-    return this.#steps.journaled<AskOutcome>(step, () =>
+    return this.#steps.run<AskOutcome>(step, () =>
       typeof target === "string"
         ? this.#askAgent(step.address, target, body, due)
         : this.#askTask(step.address, target, due),
@@ -87,7 +87,7 @@ export class MessageSteps {
 
   async send(verb: string, target: string, body: JsonValue, perform: Body<void>): Promise<void> {
     const step = this.#steps.identify("send", `${verb} ${target}`, body);
-    await this.#steps.journaled<void>(step, (open) => {
+    await this.#steps.run<void>(step, (open) => {
       assertJson(body, `what is to ${verb} ${target}`);
       return perform(open, step);
     });
@@ -98,7 +98,7 @@ export class MessageSteps {
     if (Number.isNaN(ms)) throw new Fault("invalid_argument", "timeoutMs is NaN: it must be milliseconds");
     const { owner } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
-    const from = await this.#steps.breath(step, () => owner.clock.now() - task.pausedMs);
+    const from = await this.#steps.runSync(step, () => owner.clock.now() - task.pausedMs);
     return () => (task.pausedSince === null ? from + ms + task.pausedMs : null);
   }
 
@@ -106,7 +106,7 @@ export class MessageSteps {
     const { runner, strand } = this.#steps;
     const wait = runner.tree.wait(runner.taskId, name, due);
     try {
-      return await runner.waiting(strand, wait.came, { name, due });
+      return await runner.waitFor(strand, wait.came, { name, due });
     } catch (error) {
       wait.leave();
       throw error;
@@ -141,7 +141,7 @@ export class MessageSteps {
     try {
       const ended = tree.whenEnded(taskId);
       const first = timer === undefined ? ended : Promise.race([ended, timer.came]);
-      const outcome = (await runner.waiting(strand, first, { name: joinWait([taskId]), due })) as
+      const outcome = (await runner.waitFor(strand, first, { name: joinWait([taskId]), due })) as
         | TaskOutcome
         | undefined;
       if (outcome !== undefined) return answerOf(outcome);

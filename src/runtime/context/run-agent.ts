@@ -42,7 +42,7 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
     const children = childrenOf(state, taskId, "wait");
     if (children.length > 0) {
       const ended = Promise.all(children.map((each) => tree.whenEnded(each)));
-      await runner.waiting(strand, ended, { name: joinWait(children) });
+      await runner.waitFor(strand, ended, { name: joinWait(children) });
     }
     return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: ctx.takeTold() };
   } catch (error) {

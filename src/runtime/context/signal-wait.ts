@@ -22,7 +22,7 @@ export function waitForName(
   name: string,
   due: Due | undefined,
 ): Promise<{ readonly value?: JsonValue }> {
-  return steps.journaled<{ readonly value?: JsonValue }>(steps.identify("wait", name, null), async () => {
+  return steps.run<{ readonly value?: JsonValue }>(steps.identify("wait", name, null), async () => {
     const came = await messages.cameFor(name, due);
     return came === undefined ? {} : { value: came };
   });

@@ -111,7 +111,7 @@ export class TaskContext implements RunContext {
     return this.#runner.agentId;
   }
 
-  get standing(): RunSnapshot {
+  get snapshot(): RunSnapshot {
     return this.#runner.state;
   }
 
@@ -134,7 +134,7 @@ export class TaskContext implements RunContext {
   }
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
-  tell(draft: EventDraft, turn?: Turn): void {
+  emitEvent(draft: EventDraft, turn?: Turn): void {
     assertTold(draft, isTurnOf(this.#runner, turn));
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
@@ -159,7 +159,7 @@ export class TaskContext implements RunContext {
     const model = modelFor(agent, role);
     const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
     const call = new ModelCall(this.#steps.next(), request, role, model, this.#sent.get(role), countedBy);
-    return this.#steps.journaled(call, callModel, this.#starts.of(role, model), this.#noteReply);
+    return this.#steps.run(call, callModel, this.#starts.of(role, model), this.#noteReply);
   }
 
   readonly #noteReply = (reply: LlmReply, { address, role, request, countedBy }: ModelCall): LlmReply => {
@@ -184,9 +184,9 @@ export class TaskContext implements RunContext {
     this.#toolsCalled = first + calls.length;
     const [only] = calls;
     if (only === undefined || calls.length > 1)
-      return this.#steps.alone("tools", () => this.#callTools(scope, first, calls, options));
+      return this.#steps.exclusive("tools", () => this.#callTools(scope, first, calls, options));
     const step = new ToolStep(stepAt(scope, first), only, this.#from, options);
-    return this.#steps.journaled(step, callTool, step.start, this.#noteResult);
+    return this.#steps.run(step, callTool, step.start, this.#noteResult);
   }
 
   readonly #noteResult = (result: ToolResult, { call, options }: ToolStep): readonly ToolResult[] => {
@@ -208,7 +208,7 @@ export class TaskContext implements RunContext {
 
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
     const step = this.#steps.identify("spawn", agentId, { input, options });
-    return this.#steps.journaled<SpawnOutcome>(step, async () => {
+    return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
       return () => this.#runner.tree.spawn(this.taskId, agentId, input, options);
     });
@@ -241,7 +241,7 @@ export class TaskContext implements RunContext {
     { stopOnFault = false }: ParallelOptions = {},
   ): Promise<BranchResults<Branches>> {
     const address = this.#steps.next();
-    return this.#steps.alone("parallel", async () => {
+    return this.#steps.exclusive("parallel", async () => {
       const names = Object.keys(branches);
       const strand = stopOnFault ? new CancellationScope(this.#steps.strand) : this.#steps.strand;
       const contexts = names.map((name) => this.#inside(branchScope(address, name), strand));
@@ -258,7 +258,7 @@ export class TaskContext implements RunContext {
   ): Promise<{ readonly winner: string; readonly value: Value }> {
     const { strand } = this.#steps;
     const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
-    return this.#steps.journaled<{ winner: string; value: Value }>(step, async (open) => {
+    return this.#steps.run<{ winner: string; value: Value }>(step, async (open) => {
       const entrants = Object.entries(branches).map(([name, branch]) => {
         const own = new CancellationScope(strand);
         const ctx = this.#inside(branchScope(step.address, name), own);
@@ -271,10 +271,10 @@ export class TaskContext implements RunContext {
       try {
         const first = await Promise.race(entrants.map(({ result }) => result));
         const winner = entrants.find(({ name }) => name === first.winner);
-        for (const draft of winner?.ctx.takeTold() ?? []) open.tell(draft);
+        for (const draft of winner?.ctx.takeTold() ?? []) open.emit(draft);
         return first;
       } finally {
-        for (const { own } of entrants) own.giveUp("another branch of the race was first");
+        for (const { own } of entrants) own.abandon("another branch of the race was first");
       }
     });
   }
@@ -327,9 +327,9 @@ export class TaskContext implements RunContext {
   /** Not journaled: it is opened anew by whoever replays. */
   async resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
     const value = await open();
-    if (this.#runner.dropped) await close(value);
+    if (this.#runner.isDropped) await close(value);
     else this.#runner.onDrop(() => close(value));
-    return this.#runner.live(Promise.resolve(value), this.#steps.strand);
+    return this.#runner.whileAlive(Promise.resolve(value), this.#steps.strand);
   }
 
   step<Value extends JsonValue>(
@@ -338,7 +338,7 @@ export class TaskContext implements RunContext {
     { input = null }: { readonly input?: JsonValue } = {},
   ): Promise<Value> {
     const step = this.#steps.identify("step", name, input);
-    return this.#steps.journaled<Value>(step, async (open) => {
+    return this.#steps.run<Value>(step, async (open) => {
       assertJson(input, `the input of step ${name}`);
       const call = await open.begin();
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
@@ -346,7 +346,7 @@ export class TaskContext implements RunContext {
       const running = new StepBodyContext({ idempotencyKey, around: open.strand, call, inside });
       call.body = running;
       const value = await running.unlessLeft(Promise.resolve(body(running)));
-      for (const draft of running.takeTold()) open.tell(draft);
+      for (const draft of running.takeTold()) open.emit(draft);
       return value;
     });
   }
@@ -365,12 +365,12 @@ export class TaskContext implements RunContext {
 
   /** For the inbox: which messages a drain gave is journaled, so that a replay drains the same. */
   drain(peek: Body<readonly Message[]>): Promise<readonly Message[]> {
-    return this.#steps.journaled<readonly Message[]>(this.#steps.identify("drain", inboxDrain, null), peek);
+    return this.#steps.run<readonly Message[]>(this.#steps.identify("drain", inboxDrain, null), peek);
   }
 
   /** What came before is durable first: then nothing of the old journal can be taken for a part of the new one. */
   continueAsNew(state: JsonValue): Promise<never> {
-    return this.#steps.alone("continueAsNew", async () => {
+    return this.#steps.exclusive("continueAsNew", async () => {
       assertJson(state, "the state to continue from");
       await this.#runner.seated(this.#steps.strand);
       await this.#runner.log.flush();
@@ -407,7 +407,7 @@ export class TaskContext implements RunContext {
 
   #callTool(address: StepAddress, call: ToolCall, options: ToolsOptions): ToolResult | Promise<ToolResult> {
     const step = new ToolStep(address, call, this.#from, options);
-    return this.#steps.recorded<ToolResult, ToolStep>(step, callTool, step.start);
+    return this.#steps.runInScope<ToolResult, ToolStep>(step, callTool, step.start);
   }
 
   get #from(): CallingScope {
@@ -446,10 +446,10 @@ export class TaskContext implements RunContext {
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
     const step = this.#steps.identify("wait", name, null);
-    return this.#steps.journaled<Value>(step, ({ strand }) => this.#runner.waiting(strand, work(), { name }));
+    return this.#steps.run<Value>(step, ({ strand }) => this.#runner.waitFor(strand, work(), { name }));
   }
 
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
-    return this.#steps.breath<Value>(this.#steps.identify("value", name, null), read);
+    return this.#steps.runSync<Value>(this.#steps.identify("value", name, null), read);
   }
 }

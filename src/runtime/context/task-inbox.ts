@@ -16,18 +16,18 @@ export class TaskInboxView implements TaskInbox {
   drain(): Promise<readonly Message[]> {
     const { agent, agentId, facts, log, owner, task, tree } = this.#runner;
     const { runId } = facts;
-    const { mail = "each" } = agent;
+    const { inbox: mode = "each" } = agent;
     return this.#ctx.drain(async (open) => {
       // What an earlier drain gave may not be written yet.
       const limit = task.drained.length + batch;
-      const query = { mail, now: owner.clock.now(), runId, limit };
+      const query = { mode, now: owner.clock.now(), runId, limit };
       const { deliveries: waiting } = await owner.store.inbox.next(agentId, query);
       tree.noteDeliveries(waiting);
       // In the breath of the record: two branches that drain at once share nothing.
       return () => {
         const given = new Set([...task.drained, ...task.record.messages].map(({ id }) => id));
         const fresh = waiting.map(({ message }) => message).filter(({ id }) => !given.has(id));
-        for (const message of fresh) open.tell(mailReceived(message));
+        for (const message of fresh) open.emit(mailReceived(message));
         const messageIds = fresh.map(({ id }) => id);
         if (messageIds.length > 0) log.add({ inbox: [{ type: "take", agentId, messageIds }] });
         return fresh;

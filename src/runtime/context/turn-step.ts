@@ -43,7 +43,7 @@ export function takeTurn(steps: StepExecutor, plan: Plan): Promise<Turn> {
   const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
   const known = runner.task.steps.get(step.address);
   const take = (): Promise<Turn> =>
-    steps.journaled<TurnRecord, Turn>(
+    steps.run<TurnRecord, Turn>(
       step,
       (open) => makeTurn(open, plan, seen),
       undefined,
@@ -122,10 +122,10 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
   const historyHash =
     plan.history && hold(contentNames.ofJson(plan.history, "the history of a turn"), plan.history);
   const { channel } = runner.task.record;
-  open.tell({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
-  open.tell({ type: "before_agent_start", data: { instructionsHash, fromCache } });
+  open.emit({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
+  open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
   const session = sessionId ?? runner.facts.sessionId;
-  open.tell({ type: "context", data: { sessionId: session, leafId, messages: history.length } });
+  open.emit({ type: "context", data: { sessionId: session, leafId, messages: history.length } });
   const at = clock.now();
   const record: { -readonly [Key in keyof TurnRecord]: TurnRecord[Key] } = {
     at,

@@ -114,7 +114,7 @@ export class RunLog implements FlushableLog {
   }
 
   /** Gives the event its place; the seq is its own from now on. */
-  tell(
+  emit(
     taskId: TaskId,
     { type, data }: EventDraft,
     at = this.#clock.now(),
@@ -131,7 +131,7 @@ export class RunLog implements FlushableLog {
     return event;
   }
 
-  seat(command: HeadcountCommand): HeadcountOutcome {
+  applySeat(command: HeadcountCommand): HeadcountOutcome {
     const at = this.#clock.now();
     if (at > this.#addedAt) this.#addedAt = at;
     const outcome = this.#state.seat(command, at);
@@ -141,7 +141,7 @@ export class RunLog implements FlushableLog {
     return outcome;
   }
 
-  book(command: LedgerCommand): LedgerOutcome {
+  applyLedger(command: LedgerCommand): LedgerOutcome {
     const outcome = this.#state.book(command);
     if (!outcome.applied) return outcome;
     if (this.#draft.ledger === undefined) this.#draft.ledger = [command];

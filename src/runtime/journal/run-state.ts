@@ -130,7 +130,7 @@ export class RunState {
   }
 
   /** Nobody goes by it any more. What refers to it for a while yet is not to keep all there was in the run. */
-  letGo(): void {
+  dispose(): void {
     for (const { steps } of this.tasks.values()) steps.clear();
   }
 

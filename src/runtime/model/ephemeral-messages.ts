@@ -12,7 +12,7 @@ export async function readSources(
         return await source.messages();
       } catch (error) {
         const failure = Fault.from(error).toJSON();
-        open.tell({ type: "hook_error", data: { hook: source.name, failure } });
+        open.emit({ type: "hook_error", data: { hook: source.name, failure } });
         return [];
       }
     }),

@@ -149,7 +149,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
   /** C2: it may have been stopped since. */
   #sendLater(model: Model, grant: Grant): void {
     const { runner, strand } = this.#open;
-    if (runner.dropped) return;
+    if (runner.isDropped) return;
     try {
       runner.check(strand);
     } catch (error) {
@@ -161,7 +161,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
   }
 
   #send(model: Model, grant: Grant): void {
-    if (this.#open.runner.dropped) return;
+    if (this.#open.runner.isDropped) return;
     this.#parts = 0;
     const failed = (error: unknown): void => this.#failed(model, grant, error);
     const answered = (response: ModelResponse): void => this.#answered(model, grant, response);
@@ -174,7 +174,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
   }
 
   /** B3: it may have cost all that was held. What still comes of it is nobody's. */
-  leave(fault: Fault): void {
+  abandon(fault: Fault): void {
     this.#giveUp?.(fault);
     this.#isLeft = true;
   }
@@ -209,11 +209,11 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
   #answered(model: Model, grant: Grant, response: ModelResponse): void {
     const open = this.#open;
     const { runner } = open;
-    if (runner.dropped || this.#isLeft) return;
+    if (runner.isDropped || this.#isLeft) return;
     try {
       this.#attempts.turns = 0;
       if (this.#tries > 1)
-        open.tell({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
+        open.emit({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
       const answer = new Answer(open, model, grant, response, open.durationSince(this.#sentAt));
       this.#outgoing.answered?.(answer);
       this.#came(answer);
@@ -224,7 +224,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
 
   #unsent({ id }: Grant, error: unknown): void {
     const { runner } = this.#open;
-    if (runner.dropped) return;
+    if (runner.isDropped) return;
     runner.tree.book(runner.taskId, { type: "refund", id });
     throw error;
   }
@@ -236,7 +236,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
 
   #failed(model: Model, grant: Grant, error: unknown): void {
     const open = this.#open;
-    if (open.runner.dropped || this.#isLeft) return;
+    if (open.runner.isDropped || this.#isLeft) return;
     try {
       const failed = fail(open, grant, error, this.#parts, this.#partial);
       if (failed.charged) this.#attempts.turns = 0;
@@ -298,7 +298,7 @@ function tellFallback(
   to: Model,
   { kind, message }: ClassifiedError,
 ): void {
-  runner.tell({ type: "model_fallback", data: { from: nameOf(from), to: nameOf(to), kind, message } });
+  runner.emit({ type: "model_fallback", data: { from: nameOf(from), to: nameOf(to), kind, message } });
 }
 
 function nameOf({ provider, modelId }: Model): { readonly provider: string; readonly modelId: string } {
@@ -313,13 +313,13 @@ function retryDelay(open: ActiveStep, tries: number, { error, cause }: FailedAtt
   const fault = new Fault(`model_${kind}`, message, { cause });
   const ended = { type: "retry_end", data: { attempt: tries - 1, success: false } } as const;
   if (!retry.enabled || !retryable || fault.retry !== "backoff" || tries > retry.maxRetries) {
-    if (tries > 1) open.tell(ended);
+    if (tries > 1) open.emit(ended);
     throw fault;
   }
-  if (tries > 1) runner.tell(ended);
+  if (tries > 1) runner.emit(ended);
   const delayMs = retryDelayMs(tries, retry, random, retryAfterMs);
   const start = { attempt: tries, maxAttempts: retry.maxRetries, delayMs, kind, message };
-  runner.tell({ type: "retry_start", data: start });
+  runner.emit({ type: "retry_start", data: start });
   return delayMs;
 }
 
@@ -334,7 +334,8 @@ export function settleReservation({ runner }: ActiveStep, { response, grant }: A
   const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
   const tokens = usage.inputTokens + usage.outputTokens;
   tree.book(taskId, { type: "settle", id: grant.id, tokens, costUsd });
-  if (runner.state.headcount.tasks[taskId]?.shielded === true) runner.log.seat({ type: "progress", taskId });
+  if (runner.state.headcount.tasks[taskId]?.shielded === true)
+    runner.log.applySeat({ type: "progress", taskId });
   return usage;
 }
 
@@ -349,7 +350,7 @@ export function conclude(
   const named =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
   flattenText(message);
-  open.tell({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
+  open.emit({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
   const cut = truncatedByBudget(open, grant, stopReason, messageText(message));
   if (cut !== undefined) throw cut;
   return { message, stopReason, usage, model: named };
@@ -365,7 +366,7 @@ export function truncatedByBudget(
   const cutBy = grant?.cutBy ?? null;
   if (cutBy === null || stopReason !== "length") return undefined;
   const { dimension, limit: most, used, taskId: of } = cutBy;
-  open.tell({ type: "budget_exhausted", data: cutBy });
+  open.emit({ type: "budget_exhausted", data: cutBy });
   const reason = "the answer was cut at what was left of the budget";
   const details = { taskId: of, reason, [partialOutput]: partial };
   return new BudgetExhaustedError({ dimension, limit: most, used, details });
@@ -382,7 +383,7 @@ async function delay({ runner, strand }: ActiveStep, delayMs: number): Promise<v
   const over = Promise.withResolvers<void>();
   const cancel = clock.schedule(clock.now() + delayMs, over.resolve);
   try {
-    await runner.resting(strand, over.promise);
+    await runner.pauseFor(strand, over.promise);
   } finally {
     cancel();
   }

@@ -57,7 +57,7 @@ const defaultOutputTokens = 8_192;
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
   const { runner } = call.open;
   const loading = runner.owner.prices.load?.();
-  return loading === undefined ? reserve(call) : reserveAfter(runner.live(loading), call);
+  return loading === undefined ? reserve(call) : reserveAfter(runner.whileAlive(loading), call);
 }
 
 function reserve(call: CallReservation): Grant | Promise<Grant> {
@@ -100,7 +100,7 @@ async function decided({ runner, strand }: ActiveStep, id: string): Promise<Deci
   const { taskId, tree } = runner;
   const decision = tree.decided(id);
   try {
-    return await runner.waiting(strand, decision, { name: "budget" });
+    return await runner.waitFor(strand, decision, { name: "budget" });
   } catch (error) {
     tree.book(taskId, { type: "withdraw", id });
     tree.book(taskId, { type: "refund", id });

@@ -4,7 +4,7 @@ import type { RunFacts, TaskRecord } from "../../kernel/index.ts";
 /** A task whose code may wait for what another run comes to. */
 export interface SlotYielder {
   /** The task has no slot meanwhile: the run that is waited for may need it. It has one again when its code goes on. */
-  outside<Value>(work: Promise<Value>): Promise<Value>;
+  yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value>;
   /** The same, and a stop of the task that comes meanwhile ends the wait. */
   outsideUnlessStopped<Value>(work: Promise<Value>): Promise<Value>;
 }

@@ -8,7 +8,7 @@ export class EventLoopTurn {
   }
 
   /** Whether timers and sockets have waited long enough. */
-  get isLong(): boolean {
+  get isExhausted(): boolean {
     const now = performance.now();
     if (this.#began !== undefined) return now - this.#began >= this.#longestMs;
     this.#began = now;

@@ -24,7 +24,7 @@ export class Purse {
 
   /** The decision, if there is one at once. */
   reserve(taskId: TaskId, command: ReserveCommand): Decision | undefined {
-    const outcome = this.#log.book(command);
+    const outcome = this.#log.applyLedger(command);
     if (!outcome.applied) throw new Fault("internal", `task ${taskId} has no purse to reserve from`);
     const [first] = outcome.decisions;
     const own = first?.id === command.id ? first : outcome.decisions.find(({ id }) => id === command.id);
@@ -40,14 +40,14 @@ export class Purse {
   }
 
   book(taskId: TaskId, command: LedgerCommand): void {
-    this.#tell(taskId, this.#log.book(command));
+    this.#tell(taskId, this.#log.applyLedger(command));
   }
 
   /** B3: it may have cost all that was held, if it is still open. */
   lose(taskId: TaskId, reservationId: string): void {
     const reservation = this.#state.ledger.open.find(({ id }) => id === reservationId);
     if (reservation === undefined) return;
-    this.#log.tell(taskId, lostReservationEvent(reservation));
+    this.#log.emit(taskId, lostReservationEvent(reservation));
     this.book(taskId, { type: "lose", id: reservationId });
   }
 
@@ -61,8 +61,8 @@ export class Purse {
 
   #tell(taskId: TaskId, { decisions, warnings, overrun }: LedgerOutcome): void {
     if (warnings.length > 0)
-      for (const data of warnings) this.#log.tell(taskId, { type: "budget_warning", data });
-    if (overrun !== null) this.#log.tell(taskId, { type: "budget_overrun", data: overrun });
+      for (const data of warnings) this.#log.emit(taskId, { type: "budget_warning", data });
+    if (overrun !== null) this.#log.emit(taskId, { type: "budget_overrun", data: overrun });
     if (this.#waiting === undefined || this.#waiting.size === 0) return;
     for (const decision of decisions) {
       this.#waiting.get(decision.id)?.resolve(decision);

@@ -69,7 +69,7 @@ export class RunObservers {
       facts: factsOf(record),
       input: record.input,
       clock: this.#owner.clock,
-      tell: (draft) => {
+      emitEvent: (draft) => {
         assertTold(draft);
         sealMadeJson(draft.data, `the data of event ${draft.type}`);
         if (!this.#log.tellObserved(taskId, draft)) this.#owner.onError(missed(agentId, draft));

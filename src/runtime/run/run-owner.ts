@@ -47,8 +47,8 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   #restTimer: (() => void) | undefined;
   /** As this worker counts it: then it takes no room. */
   #isIdle = false;
-  #pumping: Promise<void> | undefined;
-  #pumpAgain = false;
+  #reading: Promise<void> | undefined;
+  #readAgain = false;
   /** Its tasks were started, as far as they could be. */
   #isStarted = false;
   /** Its last commit is under way: what is said to it now is for whoever has it next (L3). */
@@ -75,7 +75,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   /** Whether what an observer tells was taken into the run's log. */
   tellObserved(taskId: TaskId, draft: EventDraft): boolean {
     if (this.#over || this.#state.ended) return false;
-    this.#log.tell(taskId, draft);
+    this.#log.emit(taskId, draft);
     return true;
   }
 
@@ -121,7 +121,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     const loading = this.#tree.load();
     if (loading !== undefined) await loading;
     if (!this.#state.ended) this.#tree.recover();
-    const reading = this.#pump();
+    const reading = this.#readMail();
     if (reading !== undefined) await reading;
     if (this.#over) return;
     if (mismatch !== undefined && this.#owner.versionPolicy === "refuse") this.#tree.failAll(mismatch);
@@ -162,7 +162,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     const end = clock.now() + graceMs;
     while (!this.#over && this.#tree.atWork && !this.#tree.only("rests") && clock.now() < end)
       await this.#sleep(Math.min(end, clock.now() + 10));
-    await this.#let({ kind: "ready" });
+    await this.#release({ kind: "ready" });
   }
 
   #sleep(untilMs: number): Promise<void> {
@@ -221,7 +221,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   /** A paused run wakes by mail alone. */
   async #suspend(): Promise<void> {
     const wakeAt = this.#state.paused ? null : this.#waits.nextTime;
-    await this.#let({ kind: "suspended", wakeAt }, () => this.#tree.only("idle"));
+    await this.#release({ kind: "suspended", wakeAt }, () => this.#tree.only("idle"));
   }
 
   /** What can be gone on with waits for an order; what cannot has ended for good. */
@@ -230,7 +230,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     const completed = this.#state.task(root).outcome?.status === "completed";
     const rest: Rest = completed ? { kind: "ended" } : { kind: "suspended", wakeAt: null };
     const released = this.#log.flushAndRelease(rest);
-    if (released === undefined) void this.#let(rest, () => this.#state.ended);
+    if (released === undefined) void this.#release(rest, () => this.#state.ended);
     else {
       this.#isReleasing = true;
       void this.#leaveOnce(released, rest);
@@ -244,25 +244,25 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     } catch (error) {
       this.fail(Fault.from(error));
     }
-    if (!this.#over) this.#leave(rest, true);
+    if (!this.#over) this.#finishWith(rest, true);
   }
 
   /** A run that is in a call may not write for long: its loss is not to wait for that. */
   async #look(): Promise<void> {
-    await this.#pump();
+    await this.#readMail();
     if (!this.#over && !this.#isReleasing && this.#tree.atWork)
       await this.#owner.store.leases.check(this.#lease);
   }
 
   /** Resolves when all mail there is by now was dealt with. Nothing to wait for where there is none. */
-  #pump(): Promise<void> | undefined {
+  #readMail(): Promise<void> | undefined {
     if (this.#isReleasing) return undefined;
-    if (this.#pumping === undefined && this.#hasNoMail()) {
+    if (this.#reading === undefined && this.#hasNoMail()) {
       this.noteIdle();
       return undefined;
     }
-    this.#pumpAgain = true;
-    return (this.#pumping ??= this.#readMail());
+    this.#readAgain = true;
+    return (this.#reading ??= this.#handleNewMail());
   }
 
   /** As far as it can be told at once. */
@@ -270,21 +270,21 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     return this.#owner.store.mailbox.readNow?.(this.#lease.runId)?.length === 0;
   }
 
-  async #readMail(): Promise<void> {
+  async #handleNewMail(): Promise<void> {
     try {
-      while (this.#pumpAgain && !this.#over) {
-        this.#pumpAgain = false;
+      while (this.#readAgain && !this.#over) {
+        this.#readAgain = false;
         const mail = await this.#owner.store.mailbox.read(this.#lease.runId);
         if (this.#isReleasing) return;
-        if (mail.length > 0) await this.#deal(mail);
+        if (mail.length > 0) await this.#handleMail(mail);
         this.noteIdle();
       }
     } finally {
-      this.#pumping = undefined;
+      this.#reading = undefined;
     }
   }
 
-  async #deal(mail: readonly PlacedMail[]): Promise<void> {
+  async #handleMail(mail: readonly PlacedMail[]): Promise<void> {
     for (const each of mail) {
       if (this.#over || this.#isReleasing || each.place <= this.#state.mailThrough) continue;
       // What a task ended on is durable before it is taken back: a void is of an earlier commit.
@@ -292,19 +292,19 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
       if (this.#isReleasing) return;
       this.#log.add({ mailThrough: each.place });
       this.stayAwake();
-      this.#obey(each);
+      this.#applyMail(each);
     }
     // An order to a run that has ended does not keep it here.
     this.#tree.finishIfDone();
   }
 
-  #obey({ id, body, from }: PlacedMail): void {
+  #applyMail({ id, body, from }: PlacedMail): void {
     if (this.#state.ended && this.#comesTooLate(body.type)) return;
     switch (body.type) {
       case "resolve": {
         const signal = signalOf(body.wait);
         if (signal !== undefined && this.#state.tasks.has(body.taskId))
-          this.#log.tell(body.taskId, { type: "task_signal", data: { name: signal, by: from } });
+          this.#log.emit(body.taskId, { type: "task_signal", data: { name: signal, by: from } });
         this.#resolve(body.taskId, body.wait, body.value);
         break;
       }
@@ -315,19 +315,19 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
         break;
       }
       case "cancel":
-        this.#log.tell(root, { type: "run_cancel", data: { reason: body.reason, by: from } });
+        this.#log.emit(root, { type: "run_cancel", data: { reason: body.reason, by: from } });
         this.#tree.cancel(body.taskId, body.reason);
         break;
       case "top_up":
         this.#topUp(body, from);
         break;
       case "resume":
-        this.#log.tell(root, { type: "run_resume", data: { by: from } });
+        this.#log.emit(root, { type: "run_resume", data: { by: from } });
         this.#tree.reopen(planResume(this.#state));
         this.#tree.goOn();
         break;
       case "pause":
-        this.#log.tell(root, { type: "run_pause", data: { by: from } });
+        this.#log.emit(root, { type: "run_pause", data: { by: from } });
         this.#tree.pause();
         break;
       case "reprioritize":
@@ -338,7 +338,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
         break;
       case "steer":
       case "follow_up":
-        this.#log.tell(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
+        this.#log.emit(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
         this.#resolve(root, queueWait(body.type), body.input, submittedAs(id));
         break;
     }
@@ -352,7 +352,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   }
 
   #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
-    this.#log.tell(root, { type: "budget_top_up", data: { taskId, add, by } });
+    this.#log.emit(root, { type: "budget_top_up", data: { taskId, add, by } });
     this.#tree.book(taskId, { type: "topUp", taskId, add });
     const plan = planResume(this.#state);
     const ranOut = ({ taskId: each }: { readonly taskId: TaskId }): boolean =>
@@ -369,7 +369,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   #reprioritize(taskId: TaskId, to: Priority, by: string): void {
     const from = this.#state.headcount.tasks[taskId]?.priority;
     if (from === undefined) return;
-    this.#log.tell(root, { type: "task_reprioritize", data: { taskId, from, to, by } });
+    this.#log.emit(root, { type: "task_reprioritize", data: { taskId, from, to, by } });
     this.#tree.book(taskId, { type: "reprioritize", taskId, priority: to });
     this.#tree.seat({ type: "reprioritize", taskId, priority: to });
   }
@@ -384,7 +384,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   }
 
   /** Unless it has something to do again by the time all is durable; if that cannot be, the run is given up. */
-  async #let(rest: Rest, stillSo = (): boolean => true): Promise<void> {
+  async #release(rest: Rest, stillSo = (): boolean => true): Promise<void> {
     try {
       const flushed = this.#log.flush();
       if (flushed !== undefined) await flushed;
@@ -392,10 +392,10 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
       this.fail(Fault.from(error));
     }
     if (this.#over || !stillSo()) return;
-    this.#leave(rest, false);
+    this.#finishWith(rest, false);
   }
 
-  #leave(rest: Rest, isReleased: boolean): void {
+  #finishWith(rest: Rest, isReleased: boolean): void {
     this.#close();
     this.#left.resolve({ rest, isReleased });
   }
@@ -406,6 +406,6 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     this.#waits.forget();
     this.#log.close();
     this.#tree.close();
-    this.#state.letGo();
+    this.#state.dispose();
   }
 }

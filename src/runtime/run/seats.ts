@@ -6,11 +6,11 @@ import type { AwaitedName } from "../task/wait-registry.ts";
 /** What a move of seats means for the tasks in it. */
 export interface SeatMoves {
   /** H2: it is to yield once its calls settle. */
-  yields(taskId: TaskId): void;
+  onYield(taskId: TaskId): void;
   /** It has no seat any more. */
-  leaves(taskId: TaskId): void;
+  onPause(taskId: TaskId): void;
   /** It has a seat: a new one, its own again, or the one it need not yield. */
-  sits(taskId: TaskId): void;
+  onSeat(taskId: TaskId): void;
 }
 
 const seatEvents = {
@@ -38,11 +38,11 @@ export class Seats {
 
   /** Asks for a seat; `follow` carries out what comes of it. */
   acquire(command: Extract<HeadcountCommand, { type: "acquire" }>): HeadcountOutcome {
-    return this.#log.seat(command);
+    return this.#log.applySeat(command);
   }
 
   step(command: HeadcountCommand): void {
-    this.follow(this.#log.seat(command));
+    this.follow(this.#log.applySeat(command));
   }
 
   settle(taskId: TaskId): void {
@@ -57,13 +57,13 @@ export class Seats {
       waitsFor: waits.map(({ name }) => name),
       until: times.length === 0 ? null : Math.min(...times),
     };
-    this.#log.tell(taskId, { type: "task_suspend", data });
+    this.#log.emit(taskId, { type: "task_suspend", data });
     this.step({ type: "suspend", taskId });
   }
 
   wake(taskId: TaskId, by: string): void {
     if (this.find(taskId)?.idle !== true) return;
-    this.#log.tell(taskId, { type: "task_wake", data: { by } });
+    this.#log.emit(taskId, { type: "task_wake", data: { by } });
     this.step({ type: "wake", taskId });
   }
 
@@ -73,13 +73,13 @@ export class Seats {
     for (const { taskId, change } of outcome.changes) {
       if (change === "granted" && taskId === newcomer) continue;
       const yieldsTo = this.find(taskId)?.yieldsTo ?? taskId;
-      if (change === "pausing") this.#log.tell(taskId, { type: "seat_yield", data: { taskId, yieldsTo } });
-      else this.#log.tell(taskId, { type: seatEvents[change], data: { taskId } });
+      if (change === "pausing") this.#log.emit(taskId, { type: "seat_yield", data: { taskId, yieldsTo } });
+      else this.#log.emit(taskId, { type: seatEvents[change], data: { taskId } });
     }
     for (const { taskId, change } of outcome.changes) {
-      if (change === "pausing") this.#moves.yields(taskId);
-      else if (change === "paused") this.#moves.leaves(taskId);
-      else this.#moves.sits(taskId);
+      if (change === "pausing") this.#moves.onYield(taskId);
+      else if (change === "paused") this.#moves.onPause(taskId);
+      else this.#moves.onSeat(taskId);
     }
   }
 }

@@ -46,7 +46,7 @@ export class StopTimer {
 
   #endGrace(runner: TaskRunner): void {
     const stop = runner.token.error;
-    if (runner.dropped || stop === undefined) return;
+    if (runner.isDropped || stop === undefined) return;
     if (runner.leaveCalls(stop)) this.giveGrace(runner);
     else if (!runner.abandon(stop)) this.#stops.endUnbegun(runner, stop);
   }

@@ -144,18 +144,18 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, ...waits });
     if (outcome.kind === "refused") {
       const { reason, holders } = outcome;
-      this.#log.tell(parentId, { type: "spawn_refuse", data: { agentId, priority, reason, holders } });
+      this.#log.emit(parentId, { type: "spawn_refuse", data: { agentId, priority, reason, holders } });
       return { kind: "refused", reason, holders };
     }
     const data = { childTaskId: taskId, agentId, priority };
-    this.#log.tell(
+    this.#log.emit(
       parentId,
       outcome.kind === "pending"
         ? { type: "spawn_wait", data: { ...data, victim: outcome.victim } }
         : { type: "spawn_start", data },
     );
     this.#log.add({ tasks: [{ type: "create", task }] });
-    this.#log.book(
+    this.#log.applyLedger(
       openAccountCommand(this.#owner, { taskId, parentId, budget: ownBudget(agent, options), priority }),
     );
     this.#seats.follow(outcome, taskId);
@@ -224,7 +224,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   recover(): void {
     const lost = lostCallEvents(this.#state, this.#lease.epoch);
     if (lost.length === 0) return;
-    for (const { taskId, draft } of lost) this.#log.tell(taskId, draft);
+    for (const { taskId, draft } of lost) this.#log.emit(taskId, draft);
     this.#purse.book(root, { type: "crash" });
     this.seat({ type: "crash" });
   }
@@ -278,7 +278,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       carryOver({ owner: this.#owner, log: this.#log, state, tenantId: this.tenantId });
       const forgotten = historyToErase(state);
       if (forgotten !== undefined) this.#log.add(forgotten, at);
-      this.#log.tell(root, runEnd(state), at);
+      this.#log.emit(root, runEnd(state), at);
     }
     this.rest.finish();
   }
@@ -332,14 +332,14 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     if (task.begun) return;
     const { taskId, supervision, budget, messages } = task.record;
     const data = { priority: supervision.priority, budget };
-    this.#log.tell(taskId, { type: "task_start", data }, at, task);
-    for (const message of messages) this.#log.tell(taskId, mailReceived(message), at, task);
+    this.#log.emit(taskId, { type: "task_start", data }, at, task);
+    for (const message of messages) this.#log.emit(taskId, mailReceived(message), at, task);
   }
 
   /** Its code has come to this. */
   #meet(runner: TaskRunner, fate: CodeOutcome): void {
     const { taskId } = runner;
-    if (runner.dropped) return;
+    if (runner.isDropped) return;
     if (fate.kind === "ended") this.#end(taskId, fate.outcome, fate);
     else if (fate.kind === "continues") this.#continueAsNew(runner, fate.input, fate.told);
     else this.#restart(runner, fate.fault, fate.told);
@@ -356,7 +356,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     }
     this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
     const data = { attempt: crashes, delayMs, failure: fault.toJSON() };
-    this.#log.tell(taskId, { type: "task_retry", data });
+    this.#log.emit(taskId, { type: "task_retry", data });
     this.#leave(runner);
     this.#start(taskId);
     this.rest.noteIdle();
@@ -365,10 +365,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   /** J8: the same task, seat and purse, on an empty journal. */
   #continueAsNew(runner: TaskRunner, input: JsonValue, told: readonly EventDraft[]): void {
     const { taskId } = runner;
-    for (const draft of told) this.#log.tell(taskId, draft);
+    for (const draft of told) this.#log.emit(taskId, draft);
     this.#log.add({ tasks: [{ type: "continue", taskId, input }] });
     const { journal } = this.#state.task(taskId);
-    this.#log.tell(taskId, { type: "task_continue_as_new", data: { journal } });
+    this.#log.emit(taskId, { type: "task_continue_as_new", data: { journal } });
     this.#leave(runner);
     this.#start(taskId);
   }
@@ -404,7 +404,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     if (this.#closed || task.outcome !== null) return;
     const at = this.#owner.clock.now();
     this.#begin(task, at);
-    for (const draft of told) this.#log.tell(taskId, draft, at, task);
+    for (const draft of told) this.#log.emit(taskId, draft, at, task);
     for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
@@ -413,16 +413,16 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const answers = answersOf(task, outcome, this.#lease.runId, at);
     for (const each of answers?.inbox ?? none)
       if (each.type === "nack")
-        for (const draft of this.#deliveries.handBack(each.messageIds)) this.#log.tell(taskId, draft);
+        for (const draft of this.#deliveries.handBack(each.messageIds)) this.#log.emit(taskId, draft);
     this.#purse.loseAll(taskId);
-    for (const draft of endEvents(task, outcome)) this.#log.tell(taskId, draft, at, task);
+    for (const draft of endEvents(task, outcome)) this.#log.emit(taskId, draft, at, task);
     if (answers !== undefined) this.#log.add(answers, at);
     if (runner !== undefined) this.#leave(runner);
     this.#ends?.get(taskId)?.resolve(outcome);
     this.#ends?.delete(taskId);
     // The root keeps its seat and its purse for as long as there is a run; what may be resumed keeps its purse.
     if (taskId !== root) {
-      if (["completed", "paused"].includes(outcome.status)) this.#log.book({ type: "close", taskId });
+      if (["completed", "paused"].includes(outcome.status)) this.#log.applyLedger({ type: "close", taskId });
       this.seat({ type: "release", taskId });
     }
     this.finishIfDone(at);
@@ -437,7 +437,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
       this.#seats.follow(outcome);
       if (this.#state.ledger.accounts[taskId] === undefined)
-        this.#log.book(openAccountCommand(this.#owner, { taskId, parentId, budget, priority }));
+        this.#log.applyLedger(openAccountCommand(this.#owner, { taskId, parentId, budget, priority }));
     }
     this.#log.add({
       voids: voids.map((address) => ({ taskId, address })),
@@ -449,13 +449,13 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return true;
   }
 
-  yields(taskId: TaskId): void {
+  onYield(taskId: TaskId): void {
     const runner = this.#runners.get(taskId);
     if (runner === undefined) this.#seats.settle(taskId);
     else runner.settleIfPausing();
   }
 
-  sits(taskId: TaskId): void {
+  onSeat(taskId: TaskId): void {
     this.#waits.rearm(taskId);
     this.rest.stayAwake();
     this.#runners.get(taskId)?.unpark();
@@ -463,7 +463,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /** H5: with `return-partial` a paused task is over. */
-  leaves(taskId: TaskId): void {
+  onPause(taskId: TaskId): void {
     if (this.#state.task(taskId).record.onPause !== "return-partial") return;
     const output = this.#runners.get(taskId)?.output ?? null;
     this.#end(taskId, { status: "paused", output, failure: null });

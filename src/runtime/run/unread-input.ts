@@ -34,7 +34,7 @@ export function carryOver(completed: CompletedRun): void {
     for (const came of state.resolutions(root, queueWait(kind))) {
       const submission = submitAgain(completed, kind, came);
       log.submit(submission);
-      log.tell(root, { type: "run_carry_over", data: { kind, runId: submission.run.runId } });
+      log.emit(root, { type: "run_carry_over", data: { kind, runId: submission.run.runId } });
       state.carryOver(kind);
     }
   }

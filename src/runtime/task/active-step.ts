@@ -52,7 +52,7 @@ export class ActiveStep {
     return this.#told ?? nothing;
   }
 
-  tell(draft: EventDraft): void {
+  emit(draft: EventDraft): void {
     if (this.#told === undefined) this.#told = [draft];
     else this.#told.push(draft);
   }
@@ -61,7 +61,7 @@ export class ActiveStep {
   tellFromCode(draft: EventDraft): void {
     assertTold(draft);
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
-    this.tell(draft);
+    this.emit(draft);
   }
 
   /** What it called has come to its end. Milliseconds since `from`. */
@@ -78,7 +78,7 @@ export class ActiveStep {
 
   /** What the body told since its last step. */
   tellInside(): void {
-    for (const draft of this.inside?.takeTold() ?? nothing) this.tell(draft);
+    for (const draft of this.inside?.takeTold() ?? nothing) this.emit(draft);
   }
 
   /** Takes back what was told after the first `count`, for another record to tell. */
@@ -94,7 +94,7 @@ export class ActiveStep {
     const call = this.start();
     const flushed = runner.log.flush();
     if (flushed !== undefined) return this.#beganAfter(call, flushed);
-    return runner.dropped ? never() : call;
+    return runner.isDropped ? never() : call;
   }
 
   async #beginAfter(wait: Promise<void>): Promise<InFlightCall> {
@@ -107,9 +107,9 @@ export class ActiveStep {
     try {
       await flushed;
     } catch (error) {
-      if (!runner.dropped) throw error;
+      if (!runner.isDropped) throw error;
     }
-    if (runner.dropped) return never();
+    if (runner.isDropped) return never();
     runner.check(strand);
     return call;
   }
@@ -138,8 +138,8 @@ export function openStep(
   const known = runner.task.opened.get(address);
   if (known !== undefined) return new ActiveStep(runner, strand, address, known, true, at);
   let seq = -1;
-  for (let index = 0; index < told.length; index++) seq = runner.tell(told[index] as EventDraft, at);
-  if (start !== undefined) seq = runner.tell(start, at);
+  for (let index = 0; index < told.length; index++) seq = runner.emit(told[index] as EventDraft, at);
+  if (start !== undefined) seq = runner.emit(start, at);
   if (seq >= 0) runner.log.open({ taskId: runner.taskId, address, seq }, at, runner.task);
   return new ActiveStep(runner, strand, address, seq, false, at);
 }

@@ -9,6 +9,6 @@ export function stopAtOverrun(open: ActiveStep): void {
 
 export function exhausted(open: ActiveStep, exhaustion: Exhaustion): BudgetExhaustedError {
   const { dimension, limit, used, taskId } = exhaustion;
-  open.tell({ type: "budget_exhausted", data: exhaustion });
+  open.emit({ type: "budget_exhausted", data: exhaustion });
   return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
 }

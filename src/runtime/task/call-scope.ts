@@ -19,8 +19,8 @@ export abstract class AbandonableCall extends LazyScope implements CallBody {
   }
 
   /** The body is told to stop, if it was not, and never answered again. */
-  leave(fault: Fault): void {
+  abandon(fault: Fault): void {
     this.#fail?.(fault);
-    this.strand.giveUp(fault.message);
+    this.strand.abandon(fault.message);
   }
 }

@@ -21,8 +21,8 @@ export class CancellationScope {
     this.#call = call;
   }
 
-  get givenUp(): boolean {
-    return this.#givenUp || (this.#parent?.givenUp ?? false);
+  get isAbandoned(): boolean {
+    return this.#givenUp || (this.#parent?.isAbandoned ?? false);
   }
 
   /** A platform signal that follows the token, made when someone first asks. */
@@ -35,14 +35,14 @@ export class CancellationScope {
     return this.#signal;
   }
 
-  giveUp(reason: string): void {
+  abandon(reason: string): void {
     this.#givenUp = true;
     this.token.cancel(reason);
   }
 
   /** The calls around it stand still, or go on. */
-  block(by: 1 | -1): void {
+  addBlocked(by: 1 | -1): void {
     if (this.#call !== undefined) this.#call.blocked += by;
-    this.#parent?.block(by);
+    this.#parent?.addBlocked(by);
   }
 }

@@ -2,7 +2,7 @@ import type { Fault } from "../../kernel/index.ts";
 
 /** What a call does. Left, the call ends by the fault, whatever it does; what it comes to later is nobody's. */
 export interface CallBody {
-  leave(fault: Fault): void;
+  abandon(fault: Fault): void;
 }
 
 /** A call that a step has begun and not settled. While its own body waits for a step, it is not at work. */
@@ -49,7 +49,7 @@ export class OpenCalls {
       if (body === undefined) continue;
       call.body = undefined;
       found = true;
-      body.leave(fault);
+      body.abandon(fault);
     }
     return found;
   }

@@ -12,7 +12,7 @@ type LayerContext = Pick<
   | "facts"
   | "signal"
   | "metadata"
-  | "tell"
+  | "emitEvent"
   | "rest"
 >;
 
@@ -30,7 +30,7 @@ export function layerContext(open: ActiveStep): LayerContext {
     facts,
     signal: strand.signal,
     metadata: {},
-    tell: (event) => open.tellFromCode(event),
-    rest: (wait) => runner.resting(strand, wait),
+    emitEvent: (event) => open.tellFromCode(event),
+    rest: (wait) => runner.pauseFor(strand, wait),
   };
 }

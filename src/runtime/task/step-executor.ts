@@ -75,11 +75,11 @@ export class StepExecutor {
   /** C2. */
   check(): void {
     const { runner, scope, strand } = this;
-    if (!runner.dropped && !runner.hasRecorded(scope)) runner.check(strand);
+    if (!runner.isDropped && !runner.hasRecorded(scope)) runner.check(strand);
   }
 
   /** J1, J2, J5: the recorded outcome, or the body's, recorded; no other call of the scope meanwhile. `as`: what the code is given of it. */
-  journaled<Value, Given = Value, Step extends StepIdentity = StepIdentity>(
+  run<Value, Given = Value, Step extends StepIdentity = StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
     start?: EventDraft,
@@ -98,7 +98,7 @@ export class StepExecutor {
   }
 
   /** The same for a step that is over in the breath in which it is begun. */
-  breath<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
+  runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
     const { runner, strand } = this;
     if (this.#isOver) return never();
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
@@ -109,7 +109,7 @@ export class StepExecutor {
       if (!runner.isSeated) return this.#performAlone<Value, Value, StepIdentity>(step, () => read, told);
       this.#check(strand, told);
       // An earlier owner may have told what was to be told, and no more.
-      if (!runner.task.opened.has(step.address)) for (const draft of told) runner.tell(draft);
+      if (!runner.task.opened.has(step.address)) for (const draft of told) runner.emit(draft);
       const outcome = outcomeOf(step, read);
       this.#looked = undefined;
       runner.record(step, outcome, nothing);
@@ -124,12 +124,12 @@ export class StepExecutor {
    * The same for a look at what may have come. One that found nothing needs no record where the step after it leaves a trace of its
    * beginning: nobody looks again at what that step goes by.
    */
-  look<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
+  poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
     const { runner, strand } = this;
     if (this.#isOver || this.#open !== undefined || runner.task.steps.has(step.address))
-      return this.breath(step, read);
+      return this.runSync(step, read);
     if (runner.wentPast(step.address)) return foundNothing;
-    if (read().length > 0) return this.breath(step, read);
+    if (read().length > 0) return this.runSync(step, read);
     try {
       runner.check(strand);
     } catch (error) {
@@ -142,7 +142,7 @@ export class StepExecutor {
   }
 
   /** J2: one journaled call at a time in a scope, at the first run already. */
-  async alone<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
+  async exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     if (this.#isOver) return never();
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
     this.#recordLooks();
@@ -160,7 +160,7 @@ export class StepExecutor {
   }
 
   /** J1, J5: for a call that is alone in its scope already, or one of several in one. */
-  recorded<Value, Step extends StepIdentity = StepIdentity>(
+  runInScope<Value, Step extends StepIdentity = StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
     start?: EventDraft,
@@ -263,7 +263,7 @@ export class StepExecutor {
     done: unknown,
     as: ((value: never, step: Step) => Given) | undefined,
   ): Given | Promise<Given> {
-    if (this.runner.dropped) return never();
+    if (this.runner.isDropped) return never();
     try {
       return this.#recorded(open, step, outcomeOf(step, done), as);
     } catch (error) {
@@ -272,10 +272,10 @@ export class StepExecutor {
   }
 
   #failed(open: ActiveStep, step: StepIdentity, error: unknown): never | Promise<never> {
-    if (this.runner.dropped) return never();
+    if (this.runner.isDropped) return never();
     try {
       // What a stop made of it is not what it came to: whoever goes on begins it anew.
-      if (this.strand.givenUp) throw error;
+      if (this.strand.isAbandoned) throw error;
       return this.#recorded<never, StepIdentity>(open, step, failureOf(error));
     } catch (fault) {
       return this.#thrown(step, fault, open);
@@ -365,7 +365,7 @@ export class StepExecutor {
 
   /** Nothing here is answered any more. */
   get #isOver(): boolean {
-    return this.runner.dropped || this.strand.givenUp;
+    return this.runner.isDropped || this.strand.isAbandoned;
   }
 }
 

@@ -93,7 +93,7 @@ export class TaskRunner implements SlotYielder {
   #parked: (() => void)[] = [];
 
   /** Nothing of it is answered any more; its own to say. */
-  dropped = false;
+  isDropped = false;
   /** Of a stop, while one is given. */
   endGrace: (() => void) | undefined;
   /** What its code wants said of it, however it ends. */
@@ -168,10 +168,12 @@ export class TaskRunner implements SlotYielder {
   run(code: () => Promise<unknown>): Promise<Ending> {
     return new Promise((resolve, reject) => {
       const end = (ending: Ending): void => {
-        if (this.dropped) return;
+        if (this.isDropped) return;
         this.#ended = true;
         this.#slot.give();
-        resolve(this.#resources.isEmpty ? ending : this.live(this.#resources.close()).then(() => ending));
+        resolve(
+          this.#resources.isEmpty ? ending : this.whileAlive(this.#resources.close()).then(() => ending),
+        );
       };
       // As it is: with a function of our own around it, what ended runs held outlives them until the next full collection.
       this.#fail = reject;
@@ -193,7 +195,7 @@ export class TaskRunner implements SlotYielder {
     if (recorded === undefined) return undefined;
     const differs = findMismatch(recorded, step, this.owner.hash);
     if (differs !== undefined) {
-      if (!this.dropped) this.#fail?.(differs);
+      if (!this.isDropped) this.#fail?.(differs);
       throw differs;
     }
     this.#recorded.visit(step.address, step.kind);
@@ -216,17 +218,17 @@ export class TaskRunner implements SlotYielder {
     told: readonly EventDraft[],
     at = this.owner.clock.now(),
   ): void {
-    for (let index = 0; index < told.length; index++) this.tell(told[index] as EventDraft, at);
+    for (let index = 0; index < told.length; index++) this.emit(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
     this.log.record(record, at, this.task);
     this.tree.recorded(record);
     if (this.task.steps.size === longJournal)
-      this.tell({ type: "journal_warning", data: { steps: longJournal } });
+      this.emit({ type: "journal_warning", data: { steps: longJournal } });
   }
 
-  tell(draft: EventDraft, at?: number): number {
-    return this.log.tell(this.taskId, draft, at, this.task).seq;
+  emit(draft: EventDraft, at?: number): number {
+    return this.log.emit(this.taskId, draft, at, this.task).seq;
   }
 
   /** One and the same for a model that is asked again: what is kept of each call refers to it. */
@@ -296,13 +298,13 @@ export class TaskRunner implements SlotYielder {
   }
 
   endCall(call: InFlightCall): void {
-    if (!this.#calls.end(call) || this.dropped) return;
+    if (!this.#calls.end(call) || this.isDropped) return;
     this.settleIfPausing();
     this.#noteRestSoon();
   }
 
   settleIfPausing(): void {
-    if (!this.atWork && !this.dropped) this.tree.settle(this.taskId);
+    if (!this.atWork && !this.isDropped) this.tree.settle(this.taskId);
   }
 
   unpark(): void {
@@ -313,18 +315,18 @@ export class TaskRunner implements SlotYielder {
   }
 
   /** While this is open the strand counts as waiting, not as working. A stop ends it. */
-  async waiting<Value>(
+  async waitFor<Value>(
     strand: CancellationScope,
     work: Promise<Value>,
     { name, due }: AwaitedName,
   ): Promise<Value> {
     const awaited = { name, due };
     this.#waits = [...this.#waits, awaited];
-    strand.block(1);
+    strand.addBlocked(1);
     this.#noteRestSoon();
     let by = name;
     try {
-      const value = await this.live(unlessStopped(work, strand.token));
+      const value = await this.whileAlive(unlessStopped(work, strand.token));
       if (value === undefined && due !== undefined) by = "time";
       return value;
     } catch (error) {
@@ -332,25 +334,25 @@ export class TaskRunner implements SlotYielder {
       throw error;
     } finally {
       this.#waits = this.#waits.filter((each) => each !== awaited);
-      strand.block(-1);
+      strand.addBlocked(-1);
       this.tree.wake(this.taskId, by);
       this.#noteRestSoon();
     }
   }
 
   /** A pause that this process must see the end of: the slot is free for others meanwhile, and a stop ends it. */
-  async resting<Value>(strand: CancellationScope, work: Promise<Value>): Promise<Value> {
+  async pauseFor<Value>(strand: CancellationScope, work: Promise<Value>): Promise<Value> {
     this.#resting++;
     if (!this.atWork) this.#slot.give();
     try {
-      return await this.live(unlessStopped(work, strand.token));
+      return await this.whileAlive(unlessStopped(work, strand.token));
     } finally {
       this.#resting--;
     }
   }
 
   /** Not at once: most of what is read of another run is there already. */
-  async outside<Value>(work: Promise<Value>): Promise<Value> {
+  async yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value> {
     this.#outside++;
     this.#noteRestSoon();
     try {
@@ -363,12 +365,14 @@ export class TaskRunner implements SlotYielder {
 
   /** What is waited for after a stop is part of leaving, and has the time that leaving has. */
   outsideUnlessStopped<Value>(work: Promise<Value>): Promise<Value> {
-    return this.outside(this.token.cancelled ? work : this.live(unlessStopped(work, this.token)));
+    return this.yieldSlotWhile(
+      this.token.cancelled ? work : this.whileAlive(unlessStopped(work, this.token)),
+    );
   }
 
   /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
-  async live<Value>(work: Promise<Value>, strand?: CancellationScope): Promise<Value> {
-    const over = (): boolean => this.dropped || (strand?.givenUp ?? false);
+  async whileAlive<Value>(work: Promise<Value>, strand?: CancellationScope): Promise<Value> {
+    const over = (): boolean => this.isDropped || (strand?.isAbandoned ?? false);
     try {
       const value = await work;
       if (!over()) return value;
@@ -394,7 +398,7 @@ export class TaskRunner implements SlotYielder {
       this.#resources.leave();
       return true;
     }
-    this.strand.giveUp(stop.reason);
+    this.strand.abandon(stop.reason);
     try {
       this.report.abandoned?.(stop);
     } catch (error) {
@@ -406,12 +410,12 @@ export class TaskRunner implements SlotYielder {
 
   /** Nothing of it is answered any more. What its code has open is told to stop: sockets and processes do not outlive it. */
   drop(): void {
-    if (this.dropped) return;
-    this.dropped = true;
+    if (this.isDropped) return;
+    this.isDropped = true;
     this.endGrace?.();
     this.inside.task = undefined;
     this.#slot.giveUp();
-    if (!this.#ended || this.#calls.count > 0) this.strand.giveUp(`task ${this.taskId} was let go of here`);
+    if (!this.#ended || this.#calls.count > 0) this.strand.abandon(`task ${this.taskId} was let go of here`);
     this.token.dispose();
     if (!this.#resources.isEmpty) void this.#resources.close();
   }
@@ -433,29 +437,29 @@ export class TaskRunner implements SlotYielder {
   async #park(strand: CancellationScope): Promise<void> {
     const parking = Promise.withResolvers<void>();
     this.#parked.push(parking.resolve);
-    strand.block(1);
+    strand.addBlocked(1);
     this.#noteRest();
     this.settleIfPausing();
     try {
-      await this.live(unlessStopped(parking.promise, strand.token));
+      await this.whileAlive(unlessStopped(parking.promise, strand.token));
     } catch {
       // Stopped: whoever parked looks again, and sees it.
     } finally {
       this.#parked = this.#parked.filter((each) => each !== parking.resolve);
-      strand.block(-1);
+      strand.addBlocked(-1);
     }
   }
 
   /** From another run. What of its code still waits for one, or only waits, goes on without a slot. */
   async #comeBack(): Promise<void> {
-    if (this.dropped || this.#ended) return;
+    if (this.isDropped || this.#ended) return;
     this.tree.rest.stayAwake();
     await this.#slot.take();
     this.#noteRestSoon();
   }
 
   #noteRest(): void {
-    if (this.dropped) return;
+    if (this.isDropped) return;
     if (this.#outside > 0) this.#slot.give();
     if (!this.rests) return;
     this.#slot.give();
@@ -470,8 +474,8 @@ export class TaskRunner implements SlotYielder {
   }
 
   #noteUnclosed(error: unknown): void {
-    if (!this.dropped)
-      this.tell({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
+    if (!this.isDropped)
+      this.emit({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
   }
 
   #newMeta(deadline: number | null): RunMeta {

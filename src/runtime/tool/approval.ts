@@ -45,17 +45,17 @@ export function askForApproval(
     reason,
   };
   const step = { address: approvalAddress(callAddress), kind: "approval", name, digest } as const;
-  return steps.recorded<ApprovalDecision>(
+  return steps.runInScope<ApprovalDecision>(
     step,
     async (open) => {
       const said = answer
-        ? await runner.resting(
+        ? await runner.pauseFor(
             strand,
             handled(() => answer(request, facts)),
           )
         : await decided(runner, strand, name);
       const decision = isApprovalDecision(said) ? said : noDecision(said);
-      open.tell({ type: "approval_decision", data: { approvalId, decision } });
+      open.emit({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
     },
     { type: "approval_request", data: request },
@@ -68,7 +68,7 @@ export function askPerson(
   { reason, ...call }: PersonQuestion,
 ): Promise<ApprovalDecision> {
   const address = steps.next();
-  return steps.alone(`approval of ${call.toolName}`, async () => {
+  return steps.exclusive(`approval of ${call.toolName}`, async () => {
     assertJson(call.input, `the question of ${call.toolName}`);
     return askForApproval(steps, address, { call, reason });
   });
@@ -85,7 +85,7 @@ function noDecision(said: unknown): ApprovalDecision {
 async function decided(runner: TaskRunner, strand: CancellationScope, name: string): Promise<unknown> {
   const wait = runner.tree.wait(runner.taskId, name);
   try {
-    return await runner.waiting(strand, wait.came, { name });
+    return await runner.waitFor(strand, wait.came, { name });
   } catch (error) {
     wait.leave();
     throw error;

@@ -54,10 +54,10 @@ export async function withGateContext<Value>(
       get ctx() {
         return inside.ctx;
       },
-      tell: (event) => open.tellFromCode(event),
+      emitEvent: (event) => open.tellFromCode(event),
     });
   } finally {
-    for (const draft of inside.takeTold()) open.tell(draft);
+    for (const draft of inside.takeTold()) open.emit(draft);
   }
 }
 

@@ -89,7 +89,7 @@ function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   const { callId, toolName } = call;
   const durationMs = open.durationSince(open.at);
   const status = open.denied ? "denied" : result.isError ? "error" : "ok";
-  open.tell({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
+  open.emit({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
 }
 
@@ -102,7 +102,7 @@ function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): Too
   const { tools: allowed } = open.runner.task.record;
   if (allowed === null || allowed.includes(toolName)) return undefined;
   const reason = "not one of this task's tools";
-  open.tell({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
+  open.emit({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
   open.denied = true;
   return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
 }
@@ -324,7 +324,7 @@ function runIn(
 function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: ToolCallContext): void {
   const { clock, callTimers } = open.runner.owner;
   const timer = new CallTimeout(clock.now() + timeoutMs, () =>
-    body.leave(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
+    body.abandon(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
   );
   callTimers.add(timer);
   open.timer = timer;

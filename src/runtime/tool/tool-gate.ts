@@ -59,7 +59,7 @@ function denied(
   { open, call: { callId, toolName } }: Passage,
   { by, reason }: Extract<GateVerdict, { decision: "deny" }>,
 ): Passed {
-  open.tell({ type: "permission_deny", data: { callId, toolName, by, reason } });
+  open.emit({ type: "permission_deny", data: { callId, toolName, by, reason } });
   return { refusal: `[denied: ${reason}]` };
 }
 
@@ -93,8 +93,8 @@ async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict>
   const { answer, ...question } = verdict;
   // With the verdict, because whoever takes over does not judge again.
   const told = open.takeTold(before);
-  await steps.recorded<RecordedAsk>(step, async (asking) => {
-    for (const draft of told) asking.tell(draft);
+  await steps.runInScope<RecordedAsk>(step, async (asking) => {
+    for (const draft of told) asking.emit(draft);
     return { ...question, handled: answer !== undefined };
   });
   return verdict;
@@ -134,6 +134,6 @@ async function remember(
       async (gated) => await gate?.remember?.(gated, decision),
     );
   } catch (error) {
-    open.tell({ type: "hook_error", data: { hook: "remember", failure: Fault.from(error).toJSON() } });
+    open.emit({ type: "hook_error", data: { hook: "remember", failure: Fault.from(error).toJSON() } });
   }
 }

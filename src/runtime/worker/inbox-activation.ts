@@ -15,9 +15,9 @@ import type { WorkerContext } from "../process/worker-context.ts";
  * whoever tries, from whatever process, starts the same run.
  */
 export async function activate(owner: WorkerContext, agent: HostedAgent): Promise<number | null> {
-  const { mail = "each" } = agent;
+  const { inbox: mail = "each" } = agent;
   for (;;) {
-    const { deliveries, at } = await owner.store.inbox.next(agent.id, { mail, now: owner.clock.now() });
+    const { deliveries, at } = await owner.store.inbox.next(agent.id, { mode: mail, now: owner.clock.now() });
     const shares = mail === "each" ? deliveries.map((each) => [each]) : [deliveries];
     let isBegun = false;
     for (const share of shares) if (await begin(owner, agent, share)) isBegun = true;

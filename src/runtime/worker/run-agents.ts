@@ -43,6 +43,6 @@ export function castOf(agent: HostedAgent, cast = new Map<AgentId, HostedAgent>(
       `two agents of one run are both ${agent.id}: give one of them another name, or a key`,
     );
   cast.set(agent.id, agent);
-  for (const colleague of agent.colleagues ?? []) castOf(colleague, cast);
+  for (const colleague of agent.subAgents ?? []) castOf(colleague, cast);
   return cast;
 }

@@ -13,8 +13,8 @@ export class RunStartQueue {
   readonly #waiting = objectArray<() => void>();
   #isBusy = false;
 
-  constructor(turn: EventLoopTurn) {
-    this.#turn = turn;
+  constructor(waitTurn: EventLoopTurn) {
+    this.#turn = waitTurn;
   }
 
   /** How many wait. */
@@ -24,7 +24,7 @@ export class RunStartQueue {
 
   /** When its caller may begin. Nothing to wait for if nobody has begun in this breath. */
   turn(): Promise<void> | undefined {
-    const isFree = !this.#isBusy && !this.#turn.isLong;
+    const isFree = !this.#isBusy && !this.#turn.isExhausted;
     if (!this.#isBusy) queueMicrotask(this.#wait);
     this.#isBusy = true;
     return isFree ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
@@ -35,7 +35,7 @@ export class RunStartQueue {
 
   readonly #goOn = (): void => {
     if (this.#waiting.length === 0) this.#isBusy = false;
-    else if (this.#turn.isLong) setImmediate(this.#goOn);
+    else if (this.#turn.isExhausted) setImmediate(this.#goOn);
     else {
       this.#waiting.shift()?.();
       queueMicrotask(this.#wait);

@@ -99,7 +99,7 @@ describe("actor and critic", () => {
   test("B5: the last draft is there when the critic fails, or the money ends", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const failed = await runAlone(studio(["1"], [{ error }]).agent);
-    expect(failed.result).toMatchObject({ status: "failed", output: "1", failure: { code: "child_failed" } });
+    expect(failed.result).toMatchObject({ status: "failed", output: "1", error: { code: "child_failed" } });
     const poor = studio(["1", "2"], [verdict(0), verdict(0)]);
     const { result } = await runAlone(poor.agent, "Go.", { budget: { maxTurns: 3 } });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "2" });

@@ -148,7 +148,7 @@ describe("a debate", () => {
     const one = forum({ ada: [{ error }], bob: ["Tea"] }, { judge: worker("wise", []).agent });
     expect((await runAlone(one.agent)).result.output).toBe("Tea");
     const none = forum({ ada: [{ error }], bob: [{ error }] });
-    expect((await runAlone(none.agent)).result.failure).toMatchObject({ code: "child_failed" });
+    expect((await runAlone(none.agent)).result.error).toMatchObject({ code: "child_failed" });
   });
 
   test("debaters know nothing of each other's rounds, and the next invocation what was said to the user", async () => {
@@ -220,7 +220,7 @@ describe("a debate", () => {
     const { result } = await runAlone(new Agent({ name: "panel", architecture, spawnBudget: { maxAgents } }));
     expect(result).toMatchObject(
       maxAgents === 1
-        ? { status: "failed", failure: { code: "child_failed" } }
+        ? { status: "failed", error: { code: "child_failed" } }
         : { status: "completed", output: "It is so." },
     );
   });

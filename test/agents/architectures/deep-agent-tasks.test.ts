@@ -68,7 +68,7 @@ describe("a deep agent that hands tasks to others", () => {
     const look = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => {
         seen.push("looked");
         return "seen";
@@ -150,7 +150,7 @@ describe("a deep agent that hands tasks to others", () => {
     const stop = tool({
       name: "stop",
       description: "Stops",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.cancel("enough");
         return "said";

@@ -166,7 +166,7 @@ describe("a deep agent", () => {
     const wait = tool({
       name: "wait",
       description: "Waits",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       suspends: true,
       concurrency: "sequential",
       execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
@@ -200,7 +200,7 @@ describe("a deep agent", () => {
     const steer = tool({
       name: "steer",
       description: "Steers",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.steer("Only in France.");
         return "said";

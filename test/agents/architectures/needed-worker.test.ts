@@ -12,7 +12,12 @@ import type { Architecture } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { runAlone, worker } from "../company.ts";
 
-const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+const look = tool({
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object" },
+  execute: () => "seen",
+});
 
 /** Works on for longer than it may. */
 function tireless(name: string): Agent {
@@ -84,7 +89,7 @@ describe("one that is needed", () => {
   test.each(all)("and is out of turns ends it as max_turns: %s", async (_what, agent, output) => {
     const { result, events } = await runAlone(agent(tireless));
     expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_turns_exceeded", output });
-    expect(result.failure).toBeNull();
+    expect(result.error).toBeNull();
     const ends = events.flatMap((event) =>
       event.type === "flow_end" || event.type === "flow_step_end" ? [event.data.status] : [],
     );
@@ -94,7 +99,7 @@ describe("one that is needed", () => {
   test.each(all)("and comes to a dead end is its dead end: %s", async (_what, agent) => {
     const { result } = await runAlone(agent(lost));
     expect(result).toMatchObject({ status: "failed", interruptionReason: "router_unresolved" });
-    expect(result.failure).toBeNull();
+    expect(result.error).toBeNull();
   });
 
   test("is a bound to what is wrapped around it, too", async () => {

@@ -9,7 +9,7 @@ import { foundRun } from "../../runtime/find-run.ts";
 const look = tool({
   name: "look",
   description: "The weather in a town",
-  input: { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const,
+  inputSchema: { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const,
   execute: ({ town }) => `It rains in ${town}.`,
 });
 
@@ -191,7 +191,7 @@ describe("plan and execute", () => {
     const steering = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.steer("Only in France.");
         return "seen";
@@ -222,7 +222,7 @@ describe("plan and execute", () => {
     const steering = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.steer("Only in France.");
         return "seen";
@@ -267,7 +267,7 @@ describe("plan and execute", () => {
     const stop = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.cancel("enough");
         return "seen";
@@ -289,7 +289,7 @@ describe("plan and execute", () => {
     const wait = tool({
       name: "wait",
       description: "Waits",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       suspends: true,
       execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
     });

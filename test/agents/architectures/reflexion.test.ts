@@ -11,7 +11,12 @@ import { askedIn, noteData, said, think } from "./thinking-run.ts";
 
 const score = (value: number) => JSON.stringify({ score: value, reason: "because" });
 
-const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+const look = tool({
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object" },
+  execute: () => "seen",
+});
 const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
 
 describe("Reflexion", () => {
@@ -137,7 +142,7 @@ describe("Reflexion", () => {
     const steering = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.steer("Only in France.");
         return "seen";
@@ -169,7 +174,7 @@ describe("Reflexion", () => {
       const steering = tool({
         name: "look",
         description: "Looks",
-        input: { type: "object" },
+        inputSchema: { type: "object" },
         execute: async () => {
           await handle?.steer("Only in France.");
           return "seen";
@@ -361,7 +366,7 @@ describe("Reflexion", () => {
     const stop = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.cancel("enough");
         return "seen";

@@ -8,14 +8,14 @@ import { askedIn, noteData, said, think } from "./thinking-run.ts";
 const shout = tool({
   name: "shout",
   description: "Says it louder",
-  input: { type: "object", properties: { text: { type: "string" } }, required: ["text"] } as const,
+  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] } as const,
   execute: ({ text }) => text.toUpperCase(),
 });
 
 const fail = tool({
   name: "fail",
   description: "Fails",
-  input: { type: "object" },
+  inputSchema: { type: "object" },
   execute: () => {
     throw new Error("no such luck");
   },
@@ -75,7 +75,7 @@ describe("ReWOO", () => {
       tool({
         name: "wait",
         description: "Waits for the others",
-        input: { type: "object" },
+        inputSchema: { type: "object" },
         execute: async () => {
           most = Math.max(most, ++open);
           if (open === needed) meet();
@@ -135,7 +135,7 @@ describe("ReWOO", () => {
     const echo = tool({
       name: "echo",
       description: "Says it again",
-      input: { type: "object", properties: { text: { type: "string" } } } as const,
+      inputSchema: { type: "object", properties: { text: { type: "string" } } } as const,
       execute: ({ text = "nothing" }) => {
         called.push(text);
         return text;
@@ -179,11 +179,11 @@ describe("ReWOO", () => {
   test("what a call gave goes where its id is written, and nowhere else", async () => {
     const sent: unknown[] = [];
     const giving = (name: string) =>
-      tool({ name, description: name, input: { type: "object" }, execute: () => `<${name}>` });
+      tool({ name, description: name, inputSchema: { type: "object" }, execute: () => `<${name}>` });
     const send = tool({
       name: "send",
       description: "Sends",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: (input) => {
         sent.push(input);
         return "sent";
@@ -306,7 +306,7 @@ describe("ReWOO", () => {
     const stop = tool({
       name: "stop",
       description: "Stops",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.cancel("enough");
         return "stopped";

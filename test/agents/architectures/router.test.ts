@@ -64,7 +64,7 @@ describe("a router", () => {
     expect(result).toMatchObject({
       status: "failed",
       interruptionReason: "router_unresolved",
-      failure: null,
+      error: null,
     });
     expect(notes).toEqual(["router.classified", "router.unresolved"]);
     expect([lost.billing.calls.length, lost.travel.calls.length]).toEqual([0, 0]);
@@ -214,13 +214,13 @@ describe("a router", () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const broken = worker("clerk", [{ error }]);
     const { agent } = desk(["route: billing"], {}, {}, [broken, worker("guide", [])]);
-    expect((await runAlone(agent)).result.failure).toMatchObject({
+    expect((await runAlone(agent)).result.error).toMatchObject({
       code: "child_failed",
       message: expect.stringContaining("billing ended as failed: bad key"),
     });
     const full = desk(["route: billing"]);
     const { result } = await runAlone(full.agent, "Paid?", { spawnBudget: { maxAgents: 1 } });
-    expect(result.failure?.message).toBe(
+    expect(result.error?.message).toBe(
       "billing was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
     );
   });

@@ -5,7 +5,12 @@ import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { askedIn, said, think } from "./thinking-run.ts";
 
-const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+const look = tool({
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object" },
+  execute: () => "seen",
+});
 const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
 
 describe("Self-Refine", () => {
@@ -111,7 +116,7 @@ describe("Self-Refine", () => {
     const stop = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: async () => {
         await handle?.cancel("enough");
         return "seen";

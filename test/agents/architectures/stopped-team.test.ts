@@ -6,11 +6,16 @@ import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { company, worker, type Company } from "../company.ts";
 
-const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+const look = tool({
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object" },
+  execute: () => "seen",
+});
 const ask = tool({
   name: "ask",
   description: "Asks",
-  input: { type: "object" },
+  inputSchema: { type: "object" },
   needsApproval: true,
   execute: () => "yes",
 });
@@ -134,7 +139,7 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     const late = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => {
         passed = 1_500;
         return "seen";
@@ -247,7 +252,9 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     };
     const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
     const { agent, model } = worker("a", [looks], {
-      tools: [where === "model" ? look : tool({ ...look, input: { type: "object" }, execute: forever })],
+      tools: [
+        where === "model" ? look : tool({ ...look, inputSchema: { type: "object" }, execute: forever }),
+      ],
     });
     const generate = model.generate.bind(model);
     model.generate = (...args) => (model.calls.length === 0 ? generate(...args) : forever());

@@ -53,7 +53,7 @@ describe("a swarm", () => {
     const look = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => "seen",
     });
     const { agent, modelOf, peers } = band({ desk: ["Here."], bank: [] }, {}, { tools: [look] });
@@ -69,7 +69,7 @@ describe("a swarm", () => {
     const look = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => "7 euros",
     });
     const { agent, modelOf } = band(
@@ -190,7 +190,7 @@ describe("a swarm", () => {
     const look = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => "7 euros",
     });
     const over = { name: "handoff", input: { target: "bank", message: "Pay." } };
@@ -264,7 +264,7 @@ describe("a swarm", () => {
     expect(notes).toContain("swarm.peer_interrupted");
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const broken = band({ desk: [{ error }], bank: [] });
-    expect((await runAlone(broken.agent)).result.failure).toMatchObject({ code: "child_failed" });
+    expect((await runAlone(broken.agent)).result.error).toMatchObject({ code: "child_failed" });
   });
 
   test("B5, C1: money that ends, and a cancel, leave what had been said", async () => {
@@ -292,8 +292,8 @@ describe("a swarm", () => {
         architecture: swarm({ peers: { desk: desk.agent, bank: { agent: bank.agent, input } } }),
       });
     const { result } = await runAlone(make({ type: "nonsense" }));
-    expect(result).toMatchObject({ status: "failed", turns: 0, failure: { code: "invalid_argument" } });
-    expect(result.failure?.message).toContain(
+    expect(result).toMatchObject({ status: "failed", turns: 0, error: { code: "invalid_argument" } });
+    expect(result.error?.message).toContain(
       "input of peer bank of swarm: the schema that was given is not a JSON Schema",
     );
     expect(desk.model.calls).toEqual([]);
@@ -311,8 +311,8 @@ describe("a swarm", () => {
         bank: { agent: bank.agent, inputFilter: () => given as never },
       };
       const { result } = await runAlone(new Agent({ name: "band", architecture: swarm({ peers }) }));
-      expect(result).toMatchObject({ status: "failed", failure: { code: "invalid_argument" } });
-      expect(result.failure?.message).toContain("inputFilter of peer bank of swarm gave");
+      expect(result).toMatchObject({ status: "failed", error: { code: "invalid_argument" } });
+      expect(result.error?.message).toContain("inputFilter of peer bank of swarm gave");
       const wrong = { ...peers, bank: { agent: bank.agent, inputFilter: {} as never } };
       expect(() => swarm({ peers: wrong })).toThrow("inputFilter of peer bank of swarm is an object");
     },

@@ -68,7 +68,7 @@ test("where nobody can be asked again, an answer that does not fit says so", asy
   expect(result).toMatchObject({
     status: "failed",
     output: "one",
-    failure: { code: "model_format_error" },
+    error: { code: "model_format_error" },
   });
 });
 

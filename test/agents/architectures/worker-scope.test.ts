@@ -57,7 +57,7 @@ test("of tools that are brought under one name the outermost's is told of, calle
     tool({
       name,
       description: by,
-      input: { type: "object" },
+      inputSchema: { type: "object" },
       execute: () => {
         asked.push(`${name} of ${by}`);
         return "";
@@ -209,7 +209,7 @@ test.each([
     });
     expect(result).toMatchObject({
       status: "failed",
-      failure: {
+      error: {
         code: "invalid_argument",
         message: expect.stringContaining("architecture_event, turn_start"),
       },

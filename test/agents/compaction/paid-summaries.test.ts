@@ -28,7 +28,7 @@ const isSummaryCall = ({ messages }: ModelRequest): boolean =>
 const look = tool({
   name: "look",
   description: "Looks",
-  input: { type: "object", properties: {} },
+  inputSchema: { type: "object", properties: {} },
   execute: () => "y".repeat(4_000),
 });
 const asks = { toolCalls: [{ name: "look", input: {} }] };

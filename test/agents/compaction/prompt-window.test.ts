@@ -18,14 +18,14 @@ import { foundRun } from "../../runtime/find-run.ts";
 const look = tool({
   name: "look",
   description: "Looks",
-  input: { type: "object", properties: {} },
+  inputSchema: { type: "object", properties: {} },
   execute: () => "y".repeat(4_000),
 });
 /** Holds a run up between two turns. */
 const wait = tool({
   name: "wait",
   description: "Waits",
-  input: { type: "object", properties: {} },
+  inputSchema: { type: "object", properties: {} },
   suspends: true,
   execute: async (_input, { ctx }) => ((await ctx.waitForSignal("go")) === undefined ? "" : "waited"),
 });
@@ -94,7 +94,7 @@ test("J4: a run under way goes on with the window that was recorded, also when i
   run = await foundRun(next, run);
   await run.signal("go");
   await clock.advance(1_000);
-  expect(await run.result()).toMatchObject({ status: "completed", failure: null });
+  expect(await run.result()).toMatchObject({ status: "completed", error: null });
   expect(textIn(model.calls.at(-1) as ModelRequest)).toContain("Nothing of it.");
   await next.close();
 });

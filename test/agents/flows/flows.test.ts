@@ -14,7 +14,7 @@ import {
   formatAgentId,
   formatTaskId,
   messageText,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type JsonValue,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -96,7 +96,7 @@ describe("a sequential flow", () => {
     expect(result).toMatchObject({
       status: "failed",
       output: "Count.\n\n1",
-      failure: { code: "child_failed", details: { worker: "broken", status: "failed" } },
+      error: { code: "child_failed", details: { worker: "broken", status: "failed" } },
     });
     expect(late.model.calls).toEqual([]);
     expect(toldBy(events).slice(-3)).toEqual(["broken begins", "broken failed", "end failed"]);
@@ -140,8 +140,8 @@ describe("a sequential flow", () => {
       ifFalse: speaker("no").agent,
     });
     const inside = await around.invoke("x", { output });
-    expect(inside).toMatchObject({ status: "failed", turns: 0, failure: { code: "child_failed" } });
-    expect(inside.failure?.message).toContain(said);
+    expect(inside).toMatchObject({ status: "failed", turns: 0, error: { code: "child_failed" } });
+    expect(inside.error?.message).toContain(said);
     expect(one.model.calls).toEqual([]);
     const model = scriptedModel(['{"n":7}']);
     const able = new Sequential({ name: "s", steps: [one.agent], model });
@@ -155,7 +155,7 @@ describe("a sequential flow", () => {
       spawnBudget: { maxAgents: 1 },
     });
     const { result } = await ran(flow, "x");
-    expect(result.failure).toMatchObject({
+    expect(result.error).toMatchObject({
       code: "child_failed",
       message:
         "one was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
@@ -288,7 +288,7 @@ describe("a parallel flow", () => {
   test("where no branch answers it stops as the first did", async () => {
     const branches = [speaker("broken", badKey).agent, speaker("too", badKey).agent];
     const { result } = await ran(new Parallel({ name: "p", branches }), "x");
-    expect(result).toMatchObject({ status: "failed", failure: { details: { worker: "broken" } } });
+    expect(result).toMatchObject({ status: "failed", error: { details: { worker: "broken" } } });
   });
 
   test("B5: a branch out of its own money is silent; out of the flow's, the flow stops with what there is", async () => {

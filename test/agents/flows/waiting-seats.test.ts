@@ -3,7 +3,7 @@ import { Agent, END, Parallel, START, Workflow } from "../../../src/index.ts";
 import {
   formatAgentId,
   messageText,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type Event,
   type ModelRequest,
 } from "../../../src/kernel/index.ts";
@@ -75,7 +75,7 @@ describe("a flow with fewer seats than it hires at once", () => {
   test("H4: where nobody can leave a seat it stops at once and says what to do", async () => {
     const make = (name: string) => speaker(name, name).agent;
     const { result, events } = await ran(wide(1, make), "Go.");
-    expect(result.failure).toMatchObject({
+    expect(result.error).toMatchObject({
       code: "child_failed",
       message:
         "a was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
@@ -130,10 +130,10 @@ describe("a flow with fewer seats than it hires at once", () => {
       speaker(name, ...(name === "a" ? [badKey, "said by a"] : [`said by ${name}`])).agent;
     const runtime = await openBench();
     const handle = await runtime.submit(wide(2, make), "Go.");
-    expect(await handle.result()).toMatchObject({ status: "failed", failure: { code: "child_failed" } });
+    expect(await handle.result()).toMatchObject({ status: "failed", error: { code: "child_failed" } });
     await handle.resume();
     expect(await handle.result()).toMatchObject({ status: "completed", output: "said by last" });
-    const { headcount } = await handle.standing();
+    const { headcount } = await handle.snapshot();
     expect(Object.keys(headcount.tasks)).toEqual(["t0"]);
     await runtime.close();
   });
@@ -179,7 +179,7 @@ describe("a team whose work is code's to hand out", () => {
       const worker: HostedAgent = { id: formatAgentId({ name: "worker" }), run: async () => "done" };
       const lead: HostedAgent = {
         id: formatAgentId({ name: "lead" }),
-        colleagues: [worker],
+        subAgents: [worker],
         run: async (ctx) => {
           const options = onFull === undefined ? {} : { onFull };
           const hired = [

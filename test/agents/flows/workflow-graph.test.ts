@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { END, START, Workflow, type WorkflowOptions } from "../../../src/index.ts";
-import { type HostedAgent as HostedAgent } from "../../../src/kernel/index.ts";
+import { type HostedAgent } from "../../../src/kernel/index.ts";
 import { mark, marks, speaker } from "./flow-run.ts";
 
 describe("a graph is looked over when it is made", () => {

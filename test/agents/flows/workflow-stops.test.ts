@@ -15,7 +15,7 @@ import {
 import {
   formatAgentId,
   Fault,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type RunHandle,
   type TaskId,
 } from "../../../src/kernel/index.ts";
@@ -61,7 +61,7 @@ describe("failing and stopping", () => {
     expect(result).toMatchObject({
       status: "failed",
       output: "x|first",
-      failure: { code: "tool_failed", message: "no luck" },
+      error: { code: "tool_failed", message: "no luck" },
     });
     expect(stopped).toBe(true);
     expect(toldBy(events).slice(-2)).toEqual(["fail failed", "end failed"]);
@@ -86,7 +86,7 @@ describe("failing and stopping", () => {
     };
     const runtime = await openBench();
     const handle = await runtime.submit(failing(fail, patient), "x");
-    expect(await handle.result()).toMatchObject({ status: "failed", failure: { code: "tool_failed" } });
+    expect(await handle.result()).toMatchObject({ status: "failed", error: { code: "tool_failed" } });
     const ends = (await eventsOf(handle)).filter(
       ({ type, taskId }) => type === "task_end" && taskId === "t1",
     );
@@ -104,7 +104,7 @@ describe("failing and stopping", () => {
     const { result } = await ran(failing(mark("fail"), speaker("broken", { error }).agent), "x");
     expect(result).toMatchObject({
       status: "failed",
-      failure: { code: "child_failed", details: { worker: "other", status: "failed" } },
+      error: { code: "child_failed", details: { worker: "other", status: "failed" } },
     });
     const poor = new Agent({ name: "poor", model: scriptedModel([]), budget: { maxTurns: 0 } });
     expect((await ran(failing(mark("fail"), poor), "x")).result.status).toBe("budget_exhausted");
@@ -164,7 +164,12 @@ describe("failing and stopping", () => {
 
 describe("a stop that comes while functions and agents are at work", () => {
   const looks = (name: string) => ({ text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] });
-  const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "seen" });
+  const look = tool({
+    name: "look",
+    description: "Looks",
+    inputSchema: { type: "object" },
+    execute: () => "seen",
+  });
   const allAtOnce = (nodes: Readonly<Record<string, HostedAgent | NodeFunction>>) =>
     new Workflow({
       name: "w",

@@ -77,7 +77,7 @@ describe("the nodes of a workflow", () => {
         ["odd", END],
       ],
     });
-    expect((await ran(flow, "x")).result.failure).toMatchObject({ code: "not_json" });
+    expect((await ran(flow, "x")).result.error).toMatchObject({ code: "not_json" });
   });
 
   test("a function is given its visit, an idempotency key, a signal and a context for steps inside", async () => {
@@ -308,7 +308,7 @@ describe("routers", () => {
     expect(result).toMatchObject({
       status: "failed",
       output: "x|classify",
-      failure: { code: "invalid_argument", message: says },
+      error: { code: "invalid_argument", message: says },
     });
   });
 });

@@ -11,7 +11,7 @@ import {
 } from "../../../src/index.ts";
 import {
   formatAgentId,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type ApprovalDecision,
   type JsonValue,
 } from "../../../src/kernel/index.ts";
@@ -41,7 +41,7 @@ function sender(
   const letters = tool({
     name: "send",
     description: "Sends a letter",
-    input: { type: "object", properties: { to: { type: "string" } }, required: ["to"] } as const,
+    inputSchema: { type: "object", properties: { to: { type: "string" } }, required: ["to"] } as const,
     risk: "critical",
     execute: (input) => {
       sent.push({ ...input });
@@ -204,7 +204,7 @@ describe.each(places)("an approval on %s", (name) => {
       const deliver = tool({
         name: "send",
         description: "Sends",
-        input: { type: "object" } as const,
+        inputSchema: { type: "object" } as const,
         risk: "critical",
         suspends: true,
         execute: async (input, { ctx }) => {
@@ -261,14 +261,14 @@ describe.each(places)("an approval on %s", (name) => {
     const inner = tool({
       name: "inner",
       description: "Inside another",
-      input: { type: "object" } as const,
+      inputSchema: { type: "object" } as const,
       risk: "critical",
       execute: () => "in",
     });
     const outer = tool({
       name: "outer",
       description: "Calls another",
-      input: { type: "object" } as const,
+      inputSchema: { type: "object" } as const,
       risk: "critical",
       execute: async (_input, { ctx }) => {
         await ctx.tool({ callId: "nested", toolName: "inner", input: {} });
@@ -290,7 +290,7 @@ describe.each(places)("an approval on %s", (name) => {
       ...child,
       id: formatAgentId({ name: "parent" }),
       tools: [inner, outer],
-      colleagues: [child],
+      subAgents: [child],
       run: async (ctx) => {
         await ctx.tools([
           { callId: "one", toolName: "inner", input: {} },
@@ -320,7 +320,7 @@ describe.each(places)("an approval on %s", (name) => {
     const asks = tool({
       name: "send",
       description: "Sends",
-      input: { type: "object" } as const,
+      inputSchema: { type: "object" } as const,
       needsApproval: true,
       execute: () => "sent",
     });

@@ -8,7 +8,7 @@ test("T3: a rule about arguments judges those that the body is given, however th
   const pay = tool({
     name: "pay",
     description: "Pays",
-    input: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
+    inputSchema: { type: "object", properties: { usd: { type: "number" } }, required: ["usd"] } as const,
     execute: ({ usd }) => {
       paid.push(usd);
       return `paid ${usd}`;

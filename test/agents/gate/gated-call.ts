@@ -39,7 +39,7 @@ export function gatedCall(options: CallOptions = {}): GatedCall & { readonly tol
     history,
     // Whoever takes steps is tested in a run.
     ctx: {} as RunContext,
-    tell: (event) => told.push(event),
+    emitEvent: (event) => told.push(event),
     told,
   };
 }

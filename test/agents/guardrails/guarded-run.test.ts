@@ -45,13 +45,13 @@ function guarded(
   const look = tool({
     name: "look",
     description: "Looks",
-    input: { type: "object" } as const,
+    inputSchema: { type: "object" } as const,
     execute: () => said,
   });
   const hold = tool({
     name: "hold",
     description: "Waits",
-    input: { type: "object" } as const,
+    inputSchema: { type: "object" } as const,
     suspends: true,
     execute: async (_input, { ctx }) => {
       await ctx.waitForSignal("go");
@@ -305,7 +305,7 @@ describe.each(ways)("guardrails on $place, streaming: $streaming", ({ place: pla
     const run = await (await place.restart()).submit(agent, "Where to?", { streaming });
     expect(await run.result()).toMatchObject({
       status: "guardrail_tripped",
-      failure: { code: "guardrail_tripped", message: "it contains rain", details: { by: "regex" } },
+      error: { code: "guardrail_tripped", message: "it contains rain", details: { by: "regex" } },
     });
     expect(model.calls).toHaveLength(1);
     expect(await toldOf(run, "guardrail_decision")).toMatchObject([{ data: { decision: "halt" } }]);
@@ -321,7 +321,7 @@ describe.each(ways)("guardrails on $place, streaming: $streaming", ({ place: pla
       const broken = tool({
         name: "look",
         description: "Looks",
-        input: { type: "object" } as const,
+        inputSchema: { type: "object" } as const,
         execute: () => {
           throw new Error("fog");
         },
@@ -336,7 +336,7 @@ describe.each(ways)("guardrails on $place, streaming: $streaming", ({ place: pla
     await place.restart(second.agent);
     const found = await place.find(run.runId);
     await found.signal("go");
-    const { status, failure } = await found.result();
+    const { status, error: failure } = await found.result();
     // Four failures before; the fifth is warned of, the next three are blocked, and the eighth in a row has been enough.
     expect({ status, reason: failure?.message }).toEqual({
       status: "guardrail_tripped",

@@ -125,7 +125,7 @@ describe("an LLM judge", () => {
     const look = tool({
       name: "look",
       description: "Looks",
-      input: { type: "object", properties: { at: { type: "number" } } } as const,
+      inputSchema: { type: "object", properties: { at: { type: "number" } } } as const,
       execute: ({ at }) => `saw ${at}`,
     });
     const verdict: ScriptStep = ({ messages }) =>

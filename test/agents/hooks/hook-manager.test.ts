@@ -44,7 +44,7 @@ function setUp(
     facts: { userId: null, sessionId, runId, metadata: {} },
     input,
     clock,
-    tell: (draft) => told.push(draft),
+    emitEvent: (draft) => told.push(draft),
   };
   const show = (...events: readonly Event[]): void => events.forEach((each) => hooks.observe(each, task));
   return { hooks, clock, told, show };

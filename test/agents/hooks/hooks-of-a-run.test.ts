@@ -90,12 +90,12 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
         await ctx.llm(request);
         return "done";
       };
-      return agent("parent", code, { models: { main: scriptedModel(script, named) }, colleagues: [child] });
+      return agent("parent", code, { models: { main: scriptedModel(script, named) }, subAgents: [child] });
     };
     const first = await openRuntime({ store: await open(), prices, pollMs: 10, closeGraceMs: 0 });
     const { runId } = await first.submit(life([{ text: "never", delayMs: 1 }]), null);
     const held = async (): Promise<number> => {
-      const standing = await (await first.find(runId))?.standing();
+      const standing = await (await first.find(runId))?.snapshot();
       return standing?.ledger.open.filter(({ taskId }) => taskId === formatTaskId(0)).length ?? 0;
     };
     await expect.poll(held).toBe(1);
@@ -104,15 +104,15 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     second.register(life([{ text: "done", usage }]));
     const handle = await second.find(runId);
     const result = await handle?.result();
-    const standing = await handle?.standing();
+    const standing = await handle?.snapshot();
     if (standing === undefined || result === undefined) throw new Error("the run is gone");
-    const { lost } = result;
+    const { unreported: lost } = result;
     expect(lost.tokens).toBeGreaterThan(50);
     expect(lost.costUsd).toBeGreaterThan(100e-6);
     const child = { calls: 1, tokens: 110, costUsd: 120e-6, lost: { tokens: 0, costUsd: 0 } };
     const again = { calls: 2, tokens: 110 + lost.tokens, lost };
     expect(seen).toMatchObject([{ calls: 0, tokens: 0 }, again]);
-    const costs = new CostTracker({ standing });
+    const costs = new CostTracker({ snapshot: standing });
     expect(costs.byAgent().get(agentId("child"))).toEqual(child);
     expect(costs.byModel().get("acme/small")).toEqual(child);
     expect(costs.byModel().get("acme/large")).toMatchObject(again);
@@ -235,7 +235,7 @@ it("one agent's hooks are not shown another's moments", async () => {
       const hired = await ctx.spawn(child.id, null);
       return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : null;
     },
-    { colleagues: [child], callPath: { observer: parentHooks } },
+    { subAgents: [child], callPath: { observer: parentHooks } },
   );
   await (await runtime.submit(parent, null)).result();
   expect(seen).toEqual(["child: child t1", "parent: parent t0"]);

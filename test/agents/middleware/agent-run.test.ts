@@ -4,7 +4,12 @@ import { MiddlewareTermination, type Event, type Store } from "../../../src/kern
 import type { Layer } from "../../../src/middleware.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
-const look = tool({ name: "look", description: "Looks", input: { type: "object" }, execute: () => "rain" });
+const look = tool({
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object" },
+  execute: () => "rain",
+});
 const script = [{ toolCalls: [{ name: "look", input: {} }] }, "It rains."];
 
 async function run(options: Partial<AgentOptions>, store: Store = memoryStore({ hash: sha256 })) {
@@ -98,7 +103,7 @@ describe("the layers of an agent", () => {
       const { result } = await run({ middleware: [stopping] });
       expect(result).toMatchObject({
         status: "guardrail_tripped",
-        failure: { code: "guardrail_tripped", message: "no further", details: { by: "guard" } },
+        error: { code: "guardrail_tripped", message: "no further", details: { by: "guard" } },
       });
     },
   );
@@ -110,7 +115,7 @@ describe("the layers of an agent", () => {
       const { result } = await run({ middleware: [silent] });
       expect(result).toMatchObject({
         status: "failed",
-        failure: {
+        error: {
           code: "middleware_misuse",
           message: "middleware silent neither called next nor set context.result",
         },
@@ -125,7 +130,7 @@ describe("the layers of an agent", () => {
       },
     };
     const { result } = await run({ middleware: [lying] });
-    expect(result.failure).toMatchObject({
+    expect(result.error).toMatchObject({
       code: "middleware_misuse",
       message: "a layer around scout gave the status cancelled; throw to fail, cancel or stop a run",
     });

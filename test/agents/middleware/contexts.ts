@@ -44,7 +44,7 @@ function base({ tenantId = null, userId = null }: Who) {
     facts: { userId, sessionId, runId, metadata: {} },
     signal: abort.signal,
     metadata: {} as Record<string, unknown>,
-    tell: (event: EventDraft) => void told.push(event),
+    emitEvent: (event: EventDraft) => void told.push(event),
     rest: <Value>(wait: Promise<Value>) => wait,
   };
   return { context, told, abort };

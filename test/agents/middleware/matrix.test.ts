@@ -317,7 +317,7 @@ test.for(ways)(
     const run = await runtime.submit(worker, null, { streaming });
     expect(await run.result()).toMatchObject({
       status: "guardrail_tripped",
-      failure: { code: "guardrail_tripped", details: { by: "schema-validator" } },
+      error: { code: "guardrail_tripped", details: { by: "schema-validator" } },
     });
     await runtime.close();
     await rm(folder, { recursive: true, force: true });

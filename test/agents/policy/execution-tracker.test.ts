@@ -167,7 +167,7 @@ describe("inside a run", () => {
     ]);
     const thinker = new AgentCore({ name: "thinker", model, maxTurns: 9 });
     const run = await runtime.submit(thinker, "go", { budget: { maxTurns: 1 } });
-    const { status, output, failure } = await run.result();
+    const { status, output, error: failure } = await run.result();
     expect({ status, output, message: failure?.message }).toEqual({
       status: "budget_exhausted",
       output: "thinking",
@@ -187,7 +187,7 @@ describe("inside a run", () => {
         const spawned = await ctx.spawn(child.id, null, { budget: { maxTokens: 9_999, maxTurns: 2 } });
         return spawned.kind === "spawned" ? (await ctx.join(spawned.handle)).output : null;
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await runtime.submit(parent, null, { budget: { maxTokens: 500 } });
     const [inherited, , turns] = (await run.result()).output as (number | null)[];

@@ -193,7 +193,7 @@ describe("inside a run", () => {
         seen.push(tracker.seatsTaken, tracker.find(hired.handle.taskId));
         return "done";
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await runtime.submit(parent, null, { spawnBudget: { maxAgents: 4 } });
     expect((await run.result()).output).toBe("done");
@@ -228,7 +228,7 @@ describe("inside a run", () => {
         await ctx.waitForSignal("end");
         return outcomes.map(({ kind }) => kind);
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await runtime.submit(parent, null, { spawnBudget: { maxAgents: 2 } });
     await settle();

@@ -110,7 +110,7 @@ describe("fallback, in a run", () => {
     const dear = named("dear", ["never"]);
     const model = fallback([named("cheap", [{ error: down }]), dear]);
     const run = await runtime.submit(caller(model), null, { budget: { maxCostUsd: 1 } });
-    expect((await run.result()).failure?.code).toBe("unknown_price");
+    expect((await run.result()).error?.code).toBe("unknown_price");
     expect(dear.calls).toEqual([]);
   });
 
@@ -147,7 +147,7 @@ describe("fallback, in a run", () => {
     const next = named("b", ["never"]);
     const model = fallback([named("a", [{ error: missing }]), next]);
     const run = await runtime.submit(caller(model), null, { budget: { maxCostUsd: 1 } });
-    const { failure, costUsd } = await run.result();
+    const { error: failure, costUsd } = await run.result();
     expect({ code: failure?.code, costUsd, asked: next.calls.length }).toEqual({
       code: "dependency_missing",
       costUsd: 0,
@@ -192,7 +192,7 @@ describe("route", () => {
     const model = route({ models: { a: named("a", ["never"]) }, choose: () => "b" as "a" });
     await expect(model.generate(hello)).rejects.toThrow('route chose "b", which is not among its models: a');
     const { runtime } = await setUp();
-    const { failure } = await (await runtime.submit(caller(model), null)).result();
+    const { error: failure } = await (await runtime.submit(caller(model), null)).result();
     expect(failure?.code).toBe("invalid_argument");
   });
 });

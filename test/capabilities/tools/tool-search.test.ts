@@ -12,7 +12,7 @@ function many(count: number): readonly Tool[] {
     tool({
       name: `tool_${index}`,
       description: `Does thing number ${index}. ${"It has a great deal to say about itself. ".repeat(20)}`,
-      input: {
+      inputSchema: {
         type: "object",
         properties: { amount: { type: "number", description: `how much of ${index}` } },
         required: ["amount"],
@@ -29,7 +29,7 @@ function many(count: number): readonly Tool[] {
 const invoices = tool({
   name: "createInvoice",
   description: "Writes a bill for a customer",
-  input: { type: "object", properties: { customer: { type: "string" } } },
+  inputSchema: { type: "object", properties: { customer: { type: "string" } } },
   execute: () => "",
 });
 

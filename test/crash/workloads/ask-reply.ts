@@ -24,7 +24,7 @@ export const askReply: Workload = {
     const asker = servedAgent(server, {
       name: "asker",
       tools: ["prepare"],
-      colleagues: [helper],
+      subAgents: [helper],
       run: async (ctx) => {
         await use(ctx, "prepare");
         const outcome = await ctx.ask(helper.id, "the key");

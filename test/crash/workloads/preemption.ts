@@ -28,7 +28,7 @@ export const preemption: Workload = {
     const root = servedAgent(server, {
       name: "warden",
       tools: ["hear", "hired"],
-      colleagues: [low, high],
+      subAgents: [low, high],
       run: async (ctx) => {
         const sweeper = hired(await ctx.spawn(low.id, null, { priority: Priority.LOW }));
         await use(ctx, "hear");

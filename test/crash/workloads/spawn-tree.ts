@@ -24,7 +24,7 @@ export const spawnTree: Workload = {
     const lead = servedAgent(server, {
       name: "lead",
       tools: ["survey"],
-      colleagues: [hand],
+      subAgents: [hand],
       run: async (ctx) => {
         await ctx.parallel({
           above: (branch) => use(branch, "survey"),
@@ -39,7 +39,7 @@ export const spawnTree: Workload = {
     const root = servedAgent(server, {
       name: "root",
       tools: ["report"],
-      colleagues: [lead],
+      subAgents: [lead],
       run: async (ctx) => {
         const { output } = await ctx.join(hired(await ctx.spawn(lead.id, null)));
         await use(ctx, "report", { output });

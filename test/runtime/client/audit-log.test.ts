@@ -145,7 +145,7 @@ test("texts are shortened to 500 characters, and whole when asked for in full", 
 test("a run that a message started is by the agent that sent it", async () => {
   const { runtime, store } = await setUp();
   const helper = agent("helper", async () => undefined);
-  const worker = agent("worker", async (ctx) => ctx.send(helper.id, "hello"), { colleagues: [helper] });
+  const worker = agent("worker", async (ctx) => ctx.send(helper.id, "hello"), { subAgents: [helper] });
   const claimed: string[] = [];
   const claim = store.leases.claim.bind(store.leases);
   store.leases.claim = async (...args) => {

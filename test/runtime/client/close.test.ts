@@ -72,7 +72,7 @@ describe.each(twoStores)("closing a runtime on %s", (_name, prepare) => {
       () => typesIn(run, []),
       () => run.cancel(),
       () => run.signal("go"),
-      () => run.standing(),
+      () => run.snapshot(),
       () => run.fork({ at: 0 }),
     ];
     for (const ask of asked) await expect(ask()).rejects.toMatchObject(closed);

@@ -82,7 +82,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
     expect((await run.result()).status).toBe("completed");
     expect(await wordsOf(store, run.runId)).not.toContain(secret);
     expect(await store.events.verify(run.runId)).toMatchObject({ ok: true });
-    expect((await run.standing()).ledger.open).toEqual([]);
+    expect((await run.snapshot()).ledger.open).toEqual([]);
     const { runs } = await runtime.list();
     expect(runs).toMatchObject([{ runId: run.runId, status: "completed" }]);
     const last = await store.events.lastSeq(run.runId);
@@ -129,7 +129,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
         }
         return "done";
       },
-      { colleagues: [helper] },
+      { subAgents: [helper] },
     );
     const run = await runtime.submit(lead, null);
     await run.result();
@@ -158,7 +158,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
     }
     expect((await run.result()).status).toBe("completed");
     expect(await wordsOf(store, run.runId)).not.toContain(secret);
-    expect((await run.standing()).headcount).toBeDefined();
+    expect((await run.snapshot()).headcount).toBeDefined();
     await runtime.close();
   });
 });

@@ -125,7 +125,7 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
         for (const each of [...inbox.messages, ...(await inbox.drain())])
           if (each.replyTo !== undefined) await ctx.reply(each, "fork");
       },
-      { mail: "together" },
+      { inbox: "together" },
     );
     runtime.register(worker);
     await store.inbox.deliver({ id: "m", from: null, to: worker.id, body: null, sentAt: 0 });

@@ -202,7 +202,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
         }
         return heard;
       },
-      { colleagues: [child], messageOf: (input) => userMessage(input as string) },
+      { subAgents: [child], messageOf: (input) => userMessage(input as string) },
     );
     const run = async (input: string): Promise<RunHandle> => {
       const handle = await runtime.submit(parent, input, { sessionId });

@@ -81,7 +81,7 @@ it("goes on with the child on whose failure the run ended (J5)", async () => {
       if (status !== "completed") throw new Error("my child failed");
       return output;
     },
-    { colleagues: [child] },
+    { subAgents: [child] },
   );
   const run = await runtime.submit(parent, null, { budget: { maxTurns: 2 } });
   expect((await run.result()).status).toBe("failed");
@@ -110,7 +110,7 @@ it("forks at a seq: what was in flight runs again under new keys, money starts a
     async (ctx) => {
       await ctx.llm({ transcript: Transcript.of([userMessage("hi")]) });
       await ctx.step("effect", async ({ idempotencyKey }) => keys.push(idempotencyKey));
-      ctx.tell({ type: "turn_start", data: { turn: 9 } });
+      ctx.emitEvent({ type: "turn_start", data: { turn: 9 } });
       return ctx.step("end", async () => "end");
     },
     { models: { main: model } },
@@ -214,6 +214,6 @@ it("does not start code again that failed on a recorded fault (J5)", async () =>
       throw new Error("wrapped", { cause });
     }
   });
-  expect((await (await runtime.submit(worker, null)).result()).failure?.message).toBe("wrapped");
+  expect((await (await runtime.submit(worker, null)).result()).error?.message).toBe("wrapped");
   expect(starts).toBe(1);
 });

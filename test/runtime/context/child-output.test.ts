@@ -47,7 +47,7 @@ describe("who waits for a child", () => {
             throw error;
           }
         },
-        { colleagues: [child] },
+        { subAgents: [child] },
       );
       const run = await cancelled({ runtime }, parent);
       await clock.advance(graceMs);
@@ -68,7 +68,7 @@ describe("who waits for a child", () => {
         const spawned = await ctx.spawn(child.id, null);
         if (spawned.kind === "spawned") await ctx.join(spawned.handle).finally(() => heard.push("left"));
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await cancelled({ runtime }, parent);
     await clock.advance(100);
@@ -95,7 +95,7 @@ describe("who waits for a child", () => {
         await ctx.cancel(own.handle, "not needed");
         return (await ctx.join(own.handle)).status;
       },
-      { colleagues: [other, joiner] },
+      { subAgents: [other, joiner] },
     );
     const run = await runtime.submit(parent, null);
     await settle();
@@ -123,7 +123,7 @@ describe("who waits for a child", () => {
         passed = 1_500;
         if (spawned.kind === "spawned") await ctx.join(spawned.handle);
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await runtime.submit(parent, null, { budget: { deadlineMs: 1_000 } });
     expect(await run.result()).toMatchObject({ status: "deadline_exceeded" });
@@ -143,7 +143,7 @@ describe("who waits for a child", () => {
           .join(spawned.handle)
           .catch((error: unknown) => heard.push((error as CancellationError).childOutput));
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await cancelled({ runtime }, parent);
     expect(await run.result()).toMatchObject({ status: "cancelled" });
@@ -164,7 +164,7 @@ describe("who waits for a child", () => {
         const hasty = (own: RunContext) => own.waitForSignal("go").finally(() => seen.push("left"));
         await ctx.race<unknown>({ patient, hasty }).catch(() => left.promise);
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await cancelled({ runtime }, parent);
     await clock.advance(100);
@@ -183,7 +183,7 @@ describe("who waits for a child", () => {
         const spawned = await ctx.spawn(child.id, null);
         if (spawned.kind === "spawned") await ctx.join(spawned.handle).catch(never);
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await cancelled({ runtime }, parent);
     // Nothing to leave first, and so no second grace.

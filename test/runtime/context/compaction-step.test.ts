@@ -98,7 +98,7 @@ describe("the step that compacts (J4, S3)", () => {
       await ctx.compact({ transcript: Transcript.of(long), contextTokens: 7, compact });
       return null;
     });
-    const { failure } = await (await runtime.submit(worker, null)).result();
+    const { error: failure } = await (await runtime.submit(worker, null)).result();
     expect(failure).toMatchObject({ code: "invalid_argument", message: expect.stringContaining(problem) });
   });
 });

@@ -102,7 +102,7 @@ describe("what is said to a run under way", () => {
   it("tells what was told before a drain of nothing once, with the step that follows it (E4)", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
-      ctx.tell({ type: "turn_start", data: { turn: 1 } });
+      ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
       await ctx.steering();
       await ctx.step("one", async () => 1);
       await ctx.waitForSignal("go");
@@ -159,7 +159,7 @@ describe("what is said to a run under way", () => {
         if (spawned.kind === "refused") return null;
         return [(await ctx.join(spawned.handle)).output, await ctx.steering()];
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await runtime.submit(parent, null);
     await run.steer("a");

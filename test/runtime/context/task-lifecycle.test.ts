@@ -72,7 +72,7 @@ describe("a tool that suspends", () => {
         const high = await hire(ctx, urgent, Priority.HIGH);
         return (await ctx.joinAll([low, high])).map(({ output }) => output);
       },
-      { colleagues: [clerk, urgent] },
+      { subAgents: [clerk, urgent] },
     );
     const run = await runtime.submit(boss, null, { spawnBudget: { maxAgents: 2, allowPreempt: true } });
     await settle();
@@ -102,7 +102,7 @@ it("stops the run at its next call when a provider billed above what was held fo
     { models: { main: model } },
   );
   const run = await runtime.submit(talker, null, { budget: { maxCostUsd: 1 } });
-  const { status, failure, costUsd } = await run.result();
+  const { status, error: failure, costUsd } = await run.result();
   expect({ status, done, calls: model.calls.length }).toEqual({
     status: "budget_exhausted",
     done: ["one"],
@@ -197,7 +197,7 @@ it("goes on with every child a resumed run needs, one after the other where ther
       if (outcome.status !== "completed") throw new Error("the first failed");
       return [outcome.output, (await ctx.join(second)).output];
     },
-    { colleagues: [weak, patient] },
+    { subAgents: [weak, patient] },
   );
   const run = await runtime.submit(boss, null, { spawnBudget: { maxAgents: 2 } });
   await until(() => ran.includes("weak"));
@@ -242,7 +242,7 @@ describe("code that is wrong", () => {
       wrong(() => isMended, thrown, ran),
       null,
     );
-    const { status, failure } = await run.result();
+    const { status, error: failure } = await run.result();
     expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "internal" });
     expect(typesOf(await events(run.runId))).not.toContain("task_retry");
     isMended = true;

@@ -119,7 +119,7 @@ describe("the step `turn` (J4)", () => {
         const spawned = await ctx.spawn(child.id, null);
         if (spawned.kind === "spawned") await ctx.join(spawned.handle);
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const run = await runtime.submit(parent, null);
     await settle();
@@ -168,7 +168,7 @@ describe("the step `turn` (J4)", () => {
     await clock.advance(101);
     await store.sessions.apply([{ type: "remove", sessionId, runId: other }]);
     await run.signal("go");
-    const { status, failure } = await run.result();
+    const { status, error: failure } = await run.result();
     expect(status).toBe("failed");
     expect(failure).toMatchObject({
       code: "not_found",
@@ -201,7 +201,7 @@ describe("the step `turn` (J4)", () => {
       { type: "append", sessionId, agentId: worker.id, entry, visibility: "visible" },
     ]);
     await run.signal("go");
-    expect((await run.result()).failure).toMatchObject({
+    expect((await run.result()).error).toMatchObject({
       code: "journal_mismatch",
       message: expect.stringContaining("step 0 was recorded with another arguments of turn"),
     });
@@ -227,7 +227,7 @@ describe("the step `turn` (J4)", () => {
         }
         return seen;
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     await say(store, parent, "a", null);
     const run = await runtime.submit(parent, null, { sessionId });
@@ -268,7 +268,7 @@ describe("the step `turn` (J4)", () => {
         }
         return seen;
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     expect((await (await runtime.submit(parent, null)).result()).output).toEqual([
       [],
@@ -297,7 +297,7 @@ describe("the step `turn` (J4)", () => {
         }
         return seen;
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const sessionsOf = async (whose: SubmitOptions = {}) =>
       (await (await runtime.submit(parent, null, { sessionId, ...whose })).result()).output;
@@ -328,7 +328,7 @@ describe("the step `turn` (J4)", () => {
         const spawned = await ctx.spawn(child.id, null, options);
         return spawned.kind === "spawned" ? (await ctx.join(spawned.handle)).output : null;
       },
-      { colleagues: [child] },
+      { subAgents: [child] },
     );
     const long = "s".repeat(256);
     const run = await runtime.submit(parent, null, { sessionId: long, userId: "ada", tenantId: "north" });

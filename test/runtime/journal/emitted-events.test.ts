@@ -46,12 +46,12 @@ const ends = eventDraft("agent_end", {
 const note = eventDraft("architecture_event", { architecture: "own", name: "own.seen", data: {} });
 
 /** The compiler says the same to whoever asks it. */
-type Tell = (event: EmittableEvent) => void;
+type Emit = (event: EmittableEvent) => void;
 
 it("E1: whatever door code comes by, it tells only what is code's to tell", async () => {
   const { runtime, events } = await setUp({ unknownPrice: "ignore" });
   const refused = new Map<string, string[]>();
-  const tryAll = (door: string, tell: Tell): void => {
+  const tryAll = (door: string, tell: Emit): void => {
     if (refused.has(door)) return;
     const faults: string[] = [];
     refused.set(door, faults);
@@ -66,19 +66,19 @@ it("E1: whatever door code comes by, it tells only what is code's to tell", asyn
   const look = simpleTool({
     name: "look",
     execute: async (_input, { ctx }) => {
-      tryAll("tool", (draft) => ctx.tell(draft));
+      tryAll("tool", (draft) => ctx.emitEvent(draft));
       return { output: { type: "text", text: "seen" }, isError: false };
     },
   });
   const worker = agent(
     "worker",
     async (ctx) => {
-      tryAll("agent", (draft) => ctx.tell(draft));
+      tryAll("agent", (draft) => ctx.emitEvent(draft));
       await ctx.step("own", async (step) => {
-        tryAll("step", (draft) => step.ctx.tell(draft));
+        tryAll("step", (draft) => step.ctx.emitEvent(draft));
         return null;
       });
-      await ctx.parallel({ one: async (branch) => tryAll("branch", (draft) => branch.tell(draft)) });
+      await ctx.parallel({ one: async (branch) => tryAll("branch", (draft) => branch.emitEvent(draft)) });
       await ctx.llm(request);
       await ctx.tool({ callId: "c", toolName: "look", input: {} });
     },
@@ -88,26 +88,26 @@ it("E1: whatever door code comes by, it tells only what is code's to tell", asyn
       callPath: {
         chat: {
           process: async (context, next) => {
-            tryAll("chat layer", (draft) => context.tell(draft));
+            tryAll("chat layer", (draft) => context.emitEvent(draft));
             await next();
           },
         },
         function: {
           process: async (context, next) => {
-            tryAll("function layer", (draft) => context.tell(draft));
+            tryAll("function layer", (draft) => context.emitEvent(draft));
             await next();
           },
         },
         gate: {
           before: async (call) => {
-            tryAll("gate", (draft) => call.tell(draft));
+            tryAll("gate", (draft) => call.emitEvent(draft));
             return { decision: "allow" };
           },
           after: async (_call, result) => result,
         },
         observer: {
           observe: (event, task) => {
-            if (event.type === "task_start") tryAll("observer", (draft) => task.tell(draft));
+            if (event.type === "task_start") tryAll("observer", (draft) => task.emitEvent(draft));
           },
           settled: async () => undefined,
         },
@@ -144,16 +144,16 @@ it("an invocation's end is told with its turn, and with no other's", async () =>
   const worker = agent("worker", async (ctx) => {
     const turn = await ctx.turn(({ input }) => ({ input, instructions: "", tools: [] }));
     for (const other of [...taken, { ...turn }, ...noTurns])
-      expect(() => ctx.tell(ends, other)).toThrow(/^agent_end is told by the agent itself/u);
+      expect(() => ctx.emitEvent(ends, other)).toThrow(/^agent_end is told by the agent itself/u);
     taken.push(turn);
-    expect(() => ctx.tell(runEnd as EventDraft as EmittableEvent, turn)).toThrow(
+    expect(() => ctx.emitEvent(runEnd as EventDraft as EmittableEvent, turn)).toThrow(
       /^"run_end" is no event that code may tell\. What it may tell: architecture_event, turn_start, /u,
     );
-    ctx.tell(ends, turn);
+    ctx.emitEvent(ends, turn);
   });
   for (let time = 0; time < 2; time++) {
     const run = await runtime.submit(worker, null);
-    expect(await run.result()).toMatchObject({ status: "completed", failure: null });
+    expect(await run.result()).toMatchObject({ status: "completed", error: null });
     expect((await events(run.runId)).filter(({ type }) => type === "agent_end")).toHaveLength(1);
   }
 });
@@ -162,10 +162,10 @@ it("J10: what a layer tells is JSON", async () => {
   const { runtime } = await setUp({ unknownPrice: "ignore" });
   const faults: unknown[] = [];
   const chat = {
-    process: async (context: { tell: Tell }, next: () => Promise<void>) => {
+    process: async (context: { emitEvent: Emit }, next: () => Promise<void>) => {
       const data = { at: new Date(0) } as never;
       try {
-        context.tell(eventDraft("architecture_event", { architecture: "own", name: "own.odd", data }));
+        context.emitEvent(eventDraft("architecture_event", { architecture: "own", name: "own.odd", data }));
       } catch (error) {
         faults.push(error);
       }
@@ -188,7 +188,7 @@ it.each([
 ])("says what must be told in place of %j, also to an architecture that yields it", async (told, shown) => {
   const architecture: Architecture = {
     name: "own",
-    thinks: false,
+    requiresModel: false,
     declaredWorkers: () => ({}),
     run: async function* () {
       yield told as never;
@@ -196,7 +196,7 @@ it.each([
   };
   const { runtime } = await setUp();
   const run = await runtime.submit(new Agent({ name: "a", architecture }), "Go.");
-  expect((await run.result()).failure).toMatchObject({
+  expect((await run.result()).error).toMatchObject({
     code: "invalid_argument",
     message: expect.stringContaining(
       `${shown} was told: what code tells, and what an architecture yields, must be an event, { type, data }`,

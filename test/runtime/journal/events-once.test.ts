@@ -46,17 +46,17 @@ describe("what the log tells of a task's life, once however often it is replayed
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const turn = (number: number) => ({ type: "turn_start", data: { turn: number } }) as const;
     const worker = agent("worker", async (ctx) => {
-      ctx.tell(turn(1));
+      ctx.emitEvent(turn(1));
       await ctx.parallel({
         idle: async () => "no step",
         left: async (branch) => {
-          branch.tell(turn(2));
+          branch.emitEvent(turn(2));
           await branch.waitForSignal("a");
-          branch.tell(turn(3));
+          branch.emitEvent(turn(3));
         },
         right: (branch) => branch.waitForSignal("b"),
       });
-      ctx.tell(turn(4));
+      ctx.emitEvent(turn(4));
       await ctx.parallel({ only: (branch) => branch.waitForSignal("c") });
     });
     const run = await runtime.submit(worker, null);

@@ -47,7 +47,7 @@ describe.each(twoStores)("%s: a fault whose details are no JSON (J10)", (_name, 
       const weak: HostedAgent = agent("weak", async (ctx) => (await run(ctx), null), {
         models: { main: model },
       });
-      const { status, failure } = await (await runtime.submit(weak, null)).result();
+      const { status, error: failure } = await (await runtime.submit(weak, null)).result();
       expect(status).toBe("failed");
       expect(JSON.stringify(failure)).toContain(JSON.stringify(stored));
       expect(errors).toEqual([]);
@@ -76,7 +76,7 @@ test("J10: what a task reports is refused where it reports it", async () => {
   const clerk = agent("clerk", async (ctx) => {
     ctx.report({ output: notJson });
   });
-  expect((await (await runtime.submit(clerk, null)).result()).failure?.code).toBe("not_json");
+  expect((await (await runtime.submit(clerk, null)).result()).error?.code).toBe("not_json");
   expect(errors).toEqual([]);
 });
 

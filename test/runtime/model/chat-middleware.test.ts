@@ -165,7 +165,7 @@ it("stops the run as guardrail_tripped when a layer terminates it, and keeps wha
     },
   };
   const { worker } = talker([{ text: "rude", usage }], { chat });
-  const { status, costUsd, failure } = await (await runtime.submit(worker, null)).result();
+  const { status, costUsd, error: failure } = await (await runtime.submit(worker, null)).result();
   expect({ status, costUsd, message: failure?.message }).toEqual({
     status: "guardrail_tripped",
     costUsd: 15e-6,

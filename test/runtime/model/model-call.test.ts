@@ -59,7 +59,7 @@ it("retries by kind inside the step, on the schedule, never sooner than the prov
 it("gives up on a kind that will not pass, with the fault recorded (J5)", async () => {
   const { runtime } = await setUp();
   const { model, talker: worker } = talker([{ error: httpError(401) }, "never"]);
-  const { status, failure } = await (await runtime.submit(worker, null)).result();
+  const { status, error: failure } = await (await runtime.submit(worker, null)).result();
   expect({ status, code: failure?.code, calls: model.calls.length }).toEqual({
     status: "failed",
     code: "model_auth",
@@ -76,7 +76,7 @@ it("journals and tells no key that a provider quotes in its errors", async () =>
   await settle();
   await clock.advance(1_000);
   const result = await run.result();
-  expect(result.failure?.message).toBe("overloaded for [secret]");
+  expect(result.error?.message).toBe("overloaded for [secret]");
   const commits: Commit[] = [];
   for await (const commit of store.journal.read(run.runId)) commits.push(commit);
   for (const kept of [result, await events(run.runId), commits])
@@ -143,7 +143,7 @@ it("takes output cut by a clamp for an exhausted budget, never for success (B1)"
     { text: "cut", stopReason: "length", usage: { inputTokens: 20, outputTokens: 12 } },
   ]);
   const run = await runtime.submit(worker, null, { budget: { maxTokens: 90 } });
-  const { status, failure } = await run.result();
+  const { status, error: failure } = await run.result();
   expect({ status, dimension: failure?.details?.["dimension"] }).toEqual({
     status: "budget_exhausted",
     dimension: "tokens",
@@ -154,7 +154,9 @@ it("takes output cut by a clamp for an exhausted budget, never for success (B1)"
 it("refuses a model without a known price under a cost cap (B4)", async () => {
   const { runtime } = await setUp();
   const { model, talker: worker } = talker(["never"]);
-  const { failure } = await (await runtime.submit(worker, null, { budget: { maxCostUsd: 1 } })).result();
+  const { error: failure } = await (
+    await runtime.submit(worker, null, { budget: { maxCostUsd: 1 } })
+  ).result();
   expect({ code: failure?.code, calls: model.calls.length }).toEqual({ code: "unknown_price", calls: 0 });
 });
 
@@ -193,7 +195,7 @@ it("counts a child's turns against its parent's cap, and serves whoever waits fo
       }
       return (await ctx.joinAll(handles)).map(({ status, failure }) => failure?.code ?? status);
     },
-    { colleagues: [child] },
+    { subAgents: [child] },
   );
   // One call at a time fits; each leaves room for the next.
   const tokens = await (await runtime.submit(parent, null, { budget: { maxTokens: 240 } })).result();

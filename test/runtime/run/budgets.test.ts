@@ -5,7 +5,7 @@ import {
   formatTaskId,
   Transcript,
   userMessage,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type Event,
   type EventType,
   type PriceTable,
@@ -21,7 +21,7 @@ removeStoresAfterEach();
 const usage = { inputTokens: 40, outputTokens: 10 };
 const prices: PriceTable = { find: () => ({ inputUsd: 1e-6, outputUsd: 4e-6 }) };
 const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };
-const look = tool({ name: "look", description: "", input: { type: "object" }, execute: () => "seen" });
+const look = tool({ name: "look", description: "", inputSchema: { type: "object" }, execute: () => "seen" });
 
 /** Says `more` and looks, so many times, and then `done`. */
 function scout(turns: number): { readonly agent: Agent; readonly asked: () => number } {
@@ -72,7 +72,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     const { runId } = await first.submit(one.agent, "go", { budget: { maxTurns: 2 } });
     const stopped = await (await first.find(runId))?.result();
     expect(stopped).toMatchObject({ status: "budget_exhausted", output: "so far 2", turns: 2 });
-    expect(stopped?.failure).toMatchObject({
+    expect(stopped?.error).toMatchObject({
       code: "budget_exhausted",
       details: { dimension: "turns", limit: 2, used: 3 },
     });
@@ -92,7 +92,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
       status: "completed",
       output: "done",
       turns: 4,
-      lost: { tokens: 0, costUsd: 0 },
+      unreported: { tokens: 0, costUsd: 0 },
     });
     expect(done?.costUsd).toBeCloseTo(4 * 80e-6, 12);
     expect(rest.calls).toHaveLength(2);
@@ -129,13 +129,13 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
         return (await readAll(store, run.runId)).at(-1)?.type;
       })
       .toBe("run_end");
-    const { lost, costUsd, usage: used, turns } = await result;
+    const { unreported: lost, costUsd, usage: used, turns } = await result;
     const [told] = shown(await readAll(store, run.runId), "budget_lost");
     expect(lost).toEqual({ tokens: told?.tokens, costUsd: told?.costUsd });
     expect(used).toMatchObject({ inputTokens: 40, outputTokens: 10, costUsd: 80e-6 });
     expect(costUsd).toBeCloseTo(80e-6 + (lost.costUsd ?? 0), 12);
     expect(turns).toBe(1);
-    const { ledger } = await run.standing();
+    const { ledger } = await run.snapshot();
     expect(ledger.accounts[formatTaskId(0)]).toMatchObject({
       lost: { tokens: lost.tokens },
       reserved: { tokens: 0 },
@@ -178,7 +178,7 @@ describe("prices", () => {
   it("are not made up: an unknown model under a cap is refused with what to do, and is null without one (B4)", async () => {
     const runtime = await openWithPrices();
     const capped = await runtime.submit(asking("acme", "m1"), null, { budget: { maxCostUsd: 1 } });
-    const { failure } = await capped.result();
+    const { error: failure } = await capped.result();
     expect(failure?.code).toBe("unknown_price");
     expect(failure?.message).toContain(
       `priceCatalog({ overrides: [{ provider: "acme", model: "m1", usdPerMillion: { input, output } }] })`,

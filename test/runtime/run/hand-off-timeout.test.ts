@@ -18,7 +18,7 @@ it("cancels a child whose hand-off took too long (H5)", async () => {
       const { kind } = await ctx.ask(handle, null, { timeoutMs: 1_000 });
       return [kind, (await ctx.join(handle)).status];
     },
-    { colleagues: [slow] },
+    { subAgents: [slow] },
   );
   const run = await runtime.submit(boss, null);
   await settle();
@@ -36,7 +36,7 @@ it("does not count a child's wait for a person as time of its hand-off (H5)", as
   const boss = agent(
     "boss",
     async (ctx) => (await ctx.ask(await hire(ctx, clerk), null, { timeoutMs: 1_000 })).kind,
-    { colleagues: [clerk] },
+    { subAgents: [clerk] },
   );
   const run = await runtime.submit(boss, null);
   const asked = async () =>

@@ -118,7 +118,7 @@ describe("what is left of a child's history", () => {
         if (other.kind === "spawned") await ctx.join(other.handle);
         return ctx.step("work", async () => held.promise.then(() => "done"));
       },
-      { colleagues: [helper] },
+      { subAgents: [helper] },
     );
     const run = await bench.runtime.submit(lead, "hi");
     await settle();
@@ -159,7 +159,7 @@ test("a child's words are never the conversation its run goes on with, wherever 
       if (hired.kind === "spawned") await ctx.join(hired.handle);
       return [...turn.history].map(messageText);
     },
-    { colleagues: [helper], messageOf: (input) => userMessage(input as string) },
+    { subAgents: [helper], messageOf: (input) => userMessage(input as string) },
   );
   const { sessionId, ...first } = await (await runtime.submit(lead, "one")).result();
   const second = await (await runtime.submit(lead, "two", { sessionId })).result();
@@ -185,7 +185,7 @@ test("RUN: what a child wrote goes from every session it wrote to", async () => 
       if (hired.kind === "spawned") await ctx.join(hired.handle);
       return (await store.sessions.read(elsewhere)).length;
     },
-    { colleagues: [writer] },
+    { subAgents: [writer] },
   );
   await (await runtime.submit(lead, null)).result();
   expect(await tasksIn(store, elsewhere)).toEqual([]);
@@ -211,7 +211,7 @@ describe("what is left in journal and log", () => {
         if (status === "failed") throw new Error("it did not help");
         return outcome.output;
       },
-      { colleagues: [helper] },
+      { subAgents: [helper] },
     );
     const run = await bench.runtime.submit(lead, "hi");
     const result = await run.result();

@@ -17,14 +17,19 @@ class World {
   readonly look = tool({
     name: "look",
     description: "Looks",
-    input: { type: "object" },
+    inputSchema: { type: "object" },
     execute: () => {
       this.answered++;
       return "rain";
     },
   });
 
-  readonly see = tool({ name: "see", description: "Sees", input: { type: "object" }, execute: this.never });
+  readonly see = tool({
+    name: "see",
+    description: "Sees",
+    inputSchema: { type: "object" },
+    execute: this.never,
+  });
 
   get asked(): number {
     return this.answered + this.stuck;

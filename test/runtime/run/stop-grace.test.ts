@@ -124,7 +124,7 @@ describe("a call that ignores that its task was told to stop (C1)", () => {
     const run = await cancelled(bench, worker);
     await bench.clock.advance(4_999);
     answer.resolve();
-    const { status, costUsd, lost } = await run.result();
+    const { status, costUsd, unreported: lost } = await run.result();
     expect({ status, costUsd, lost }).toEqual({
       status: "cancelled",
       costUsd: 15e-6,
@@ -162,9 +162,9 @@ describe("a call that ignores that its task was told to stop (C1)", () => {
       const result = await run.result();
       const types = typesOf(await bench.events(run.runId));
       expect(result.status).toBe("cancelled");
-      expect(result.costUsd).toBe(result.lost.costUsd);
-      expect(result.lost.costUsd).toBeGreaterThan(0);
-      expect(lost[0]?.data).toMatchObject(result.lost);
+      expect(result.costUsd).toBe(result.unreported.costUsd);
+      expect(result.unreported.costUsd).toBeGreaterThan(0);
+      expect(lost[0]?.data).toMatchObject(result.unreported);
       expect(types.filter((type) => type === "budget_lost")).toHaveLength(1);
       expect(types).not.toContain("message_end");
       await bench.runtime.close();
@@ -220,7 +220,10 @@ describe("code that ignores that its task was told to stop", () => {
         output: "half",
         abandoned: ({ reason, status }) => {
           ctx.report({ metadata: { reason, status } });
-          ctx.tell({ type: "architecture_event", data: { architecture: "own", name: "own.left", data: {} } });
+          ctx.emitEvent({
+            type: "architecture_event",
+            data: { architecture: "own", name: "own.left", data: {} },
+          });
         },
       });
       await late.promise;

@@ -30,7 +30,7 @@ it("refuses a seat as a value that says who holds them (H4)", async () => {
       const refused = await ctx.spawn(idle.id, null);
       return refused.kind === "refused" ? refused.holders.map(({ taskId }) => taskId) : null;
     },
-    { colleagues: [idle] },
+    { subAgents: [idle] },
   );
   expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toEqual(["t0", "t1"]);
 });
@@ -56,7 +56,7 @@ it("lets a HIGH newcomer wait until the victim's calls settle, recalls the victi
       const two = await hire(ctx, high, { priority: Priority.HIGH });
       return (await ctx.joinAll([one, two])).map(({ output }) => output);
     },
-    { colleagues: [low, high] },
+    { subAgents: [low, high] },
   );
   const run = await runtime.submit(boss, null, twoSeats);
   await settle();
@@ -115,7 +115,7 @@ it("pauses a victim that is inside a tool whose body waits to take a step (H2, J
       await ctx.step("let it be asked", async () => (before.resolve(), null));
       return (await ctx.joinAll([one, two])).map(({ output }) => output);
     },
-    { colleagues: [low, high] },
+    { subAgents: [low, high] },
   );
   expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toEqual(["inner", "urgent"]);
 });
@@ -158,7 +158,7 @@ it.for<{ readonly what: string; readonly low: (inner: Inner) => HostedAgent }>([
       await ctx.step("let it be asked", async () => (before.resolve(), null));
       return (await ctx.joinAll([one, two])).map(({ output }) => output);
     },
-    { colleagues: [low, high] },
+    { subAgents: [low, high] },
   );
   const { output } = await (await runtime.submit(boss, null, twoSeats)).result();
   expect(output).toEqual([expect.stringContaining("inner"), "urgent"]);
@@ -176,7 +176,7 @@ it("ends a task that returns partial when it is paused, and tells whoever asked 
       await ctx.join(await hire(ctx, high, { priority: Priority.HIGH }));
       return (await ctx.ask(one, null)).kind;
     },
-    { colleagues: [low, high] },
+    { subAgents: [low, high] },
   );
   expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toBe("target_paused");
 });
@@ -193,7 +193,7 @@ it("cancels everything below, with the reason, and never what is above (C1)", as
     }
   });
   const middle = agent("middle", async (ctx) => void (await ctx.join(await hire(ctx, leaf))), {
-    colleagues: [leaf],
+    subAgents: [leaf],
   });
   const boss = agent(
     "boss",
@@ -204,7 +204,7 @@ it("cancels everything below, with the reason, and never what is above (C1)", as
       const { status } = await ctx.join(handle);
       return [status, await ctx.step("boss goes on", async () => "on")];
     },
-    { colleagues: [middle] },
+    { subAgents: [middle] },
   );
   const run = await runtime.submit(boss, null);
   expect((await run.result()).output).toEqual(["cancelled", "on"]);
@@ -244,7 +244,7 @@ it.each([
   const { runtime, events, clock } = await setUp();
   const child = agent("child", async (ctx) => ctx.sleepUntil((await ctx.now()) + 1_000));
   const parent = agent("parent", async (ctx) => (await hire(ctx, child, { onParentEnd }), "parent"), {
-    colleagues: [child],
+    subAgents: [child],
   });
   const run = await runtime.submit(parent, null);
   await settle();
@@ -288,7 +288,7 @@ it("frees the seat of a task whose code crashed for good (H4)", async () => {
       const second = await ctx.join(await hire(ctx, crashing));
       return [first.failure?.message ?? null, second.status];
     },
-    { colleagues: [crashing] },
+    { subAgents: [crashing] },
   );
   expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toEqual(["broken", "failed"]);
 });
@@ -338,7 +338,7 @@ it("is stopped by a mismatch between code and journal before anything runs (J4)"
   second.register(changed);
   run = await foundRun(second, run);
   await clock.advance(1_000);
-  const { failure } = await run.result();
+  const { error: failure } = await run.result();
   expect({ code: failure?.code, ranOn, calls: model.calls.length }).toEqual({
     code: "journal_mismatch",
     ranOn: false,
@@ -368,7 +368,7 @@ it("gives the next free seat to the paused task that was promoted (H8)", async (
       for (const handle of lows) await ctx.cancel(handle, "enough");
       return null;
     },
-    { colleagues: [high, idle] },
+    { subAgents: [high, idle] },
   );
   const run = await runtime.submit(boss, null, { spawnBudget: { maxAgents: 3, allowPreempt: true } });
   await settle();

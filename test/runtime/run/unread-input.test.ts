@@ -4,7 +4,7 @@ import {
   formatRunId,
   formatSessionId,
   HistoryRetention,
-  type HostedAgent as HostedAgent,
+  type HostedAgent,
   type Event,
   type JsonValue,
   type Model,

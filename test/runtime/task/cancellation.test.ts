@@ -37,7 +37,7 @@ it("does not let a task that waits in one branch keep its slot from its own chil
       });
       return [both.waits.output, both.works];
     },
-    { colleagues: [child] },
+    { subAgents: [child] },
   );
   expect((await (await runtime.submit(parent, null)).result()).output).toEqual(["child", "own"]);
 });
@@ -73,7 +73,7 @@ it("takes back the reservation of a task that is cancelled while it waits for mo
       await ctx.step("let it answer", async () => (answer.resolve(), null));
       return [cancelled.status, (await ctx.join(one.handle)).status];
     },
-    { colleagues: [holder, waiter] },
+    { subAgents: [holder, waiter] },
   );
   const run = await runtime.submit(boss, null, { budget: { maxTokens: 200 } });
   expect((await run.result()).output).toEqual(["cancelled", "completed"]);

@@ -110,7 +110,7 @@ it("with stopOnFault a fault gives the other branches up at once, and what they 
   });
   const run = await runtime.submit(worker, null);
   const result = await run.result();
-  expect(result).toMatchObject({ status: "failed", failure: { code: "tool_failed", message: "no luck" } });
+  expect(result).toMatchObject({ status: "failed", error: { code: "tool_failed", message: "no luck" } });
   expect(afterwards).toEqual([]);
   broken = false;
   await run.resume();
@@ -169,7 +169,7 @@ it("refuses a value that is not JSON at the first run (J10)", async () => {
   });
   expect((await (await runtime.submit(worker, null)).result()).output).toBe("not_json");
   const odd = agent("odd", async () => ({ at: new Date(0) }) as never);
-  expect((await (await runtime.submit(odd, null)).result()).failure?.code).toBe("not_json");
+  expect((await (await runtime.submit(odd, null)).result()).error?.code).toBe("not_json");
   expect(errors).toEqual([]);
 });
 
@@ -199,9 +199,9 @@ it("gives a tool's body steps of its own, scoped under the call (J7)", async () 
 it("tells an event with the next step of its scope, and what is left with the task's end (E4)", async () => {
   const { runtime, events } = await setUp();
   const worker = agent("worker", async (ctx) => {
-    ctx.tell({ type: "turn_start", data: { turn: 1 } });
+    ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
     await ctx.step("work", async () => 1);
-    ctx.tell({ type: "turn_start", data: { turn: 2 } });
+    ctx.emitEvent({ type: "turn_start", data: { turn: 2 } });
   });
   const run = await runtime.submit(worker, null);
   await run.result();
@@ -242,7 +242,7 @@ it("takes steps inside a step, none of which runs again once the step is recorde
     const value = await ctx.step("outer", async (outer) => {
       ran.push("outer");
       const one = await outer.ctx.step("one", async () => (ran.push("one"), 1));
-      outer.ctx.tell({ type: "turn_start", data: { turn: 7 } });
+      outer.ctx.emitEvent({ type: "turn_start", data: { turn: 7 } });
       return one + (await outer.ctx.step("two", async () => (ran.push("two"), 2)));
     });
     await ctx.waitForSignal("go");

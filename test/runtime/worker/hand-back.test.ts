@@ -75,7 +75,7 @@ it.each(twoStores)(
       await clock.advance(100);
       return (await runtime.list()).runs.every(({ endedAt }) => endedAt !== null);
     });
-    const { status, failure } = await run.result();
+    const { status, error: failure } = await run.result();
     expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "not_found" });
     expect({ began, errors }).toEqual({ began: 1, errors: ["not_found"] });
     isFixed = true;

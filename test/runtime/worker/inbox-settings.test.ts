@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mailSettings, redeliveryDelayMs, type Message } from "../../../src/kernel/index.ts";
+import { inboxSettings, redeliveryDelayMs, type Message } from "../../../src/kernel/index.ts";
 import { memoryStore, openRuntime, openStore, sha256 } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
@@ -7,7 +7,7 @@ import { agent, settle } from "../runtime-setup.ts";
 test("a message is tried as often, and left alone for as long, as the runtime is told", async () => {
   const clock = new FakeClock();
   const mail = { maxDeliveries: 4, baseDelayMs: 10, maxDelayMs: 100 };
-  const runtime = await openRuntime({ clock, mail, runRetry: { maxRetries: 0 } });
+  const runtime = await openRuntime({ clock, inbox: mail, runRetry: { maxRetries: 0 } });
   const from = clock.now();
   const tried: number[] = [];
   const broken = agent("broken", async () => {
@@ -28,14 +28,14 @@ test("a message is tried as often, and left alone for as long, as the runtime is
 
 test("each wait is four times the one before, up to the longest", () => {
   const waits = (deliveries: readonly number[], given = {}): number[] =>
-    deliveries.map((each) => redeliveryDelayMs(each, mailSettings(given)));
+    deliveries.map((each) => redeliveryDelayMs(each, inboxSettings(given)));
   expect(waits([1, 2, 3, 4, 5, 6])).toEqual([1_000, 4_000, 16_000, 64_000, 256_000, 300_000]);
   expect(waits([1, 10_000], { maxDeliveries: Infinity })).toEqual([1_000, 300_000]);
   expect(waits([1, 10_000], { baseDelayMs: 0 })).toEqual([0, 0]);
 });
 
 test("a message that may be tried for ever is no dead letter", async () => {
-  const { inbox } = await openStore("memory:", { mail: { maxDeliveries: Infinity } });
+  const { inbox } = await openStore("memory:", { inbox: { maxDeliveries: Infinity } });
   const to = agent("broken", async () => undefined).id;
   const message: Message = { id: "m", from: null, to, body: null, sentAt: 0 };
   await inbox.deliver(message);
@@ -45,7 +45,7 @@ test("a message that may be tried for ever is no dead letter", async () => {
 
 test("a store that was handed in is given its own", async () => {
   const store = memoryStore({ hash: sha256 });
-  await expect(openRuntime({ store, mail: { maxDeliveries: 2 } })).rejects.toMatchObject({
+  await expect(openRuntime({ store, inbox: { maxDeliveries: 2 } })).rejects.toMatchObject({
     code: "invalid_argument",
     message: expect.stringContaining("mail is for a store named by its address"),
   });

@@ -161,7 +161,7 @@ it("together, one run at a time has all that wait", async () => {
       seen.push(inbox.messages.map(({ body }) => body));
       await go.promise;
     },
-    { mail: "together" },
+    { inbox: "together" },
   );
   for (const id of ["a", "b"]) await store.inbox.deliver(message(reader, id));
   runtime.register(reader);
@@ -184,7 +184,7 @@ describe("in whose name a message is worked on", () => {
         const { userId, metadata } = ctx.facts;
         seen.push({ userId, tenantId: ctx.meta.tenantId, metadata });
       },
-      { mail },
+      { inbox: mail },
     );
     const sender = senderOf(clerk);
     for (const userId of users) {

@@ -29,7 +29,7 @@ test("the first in a breath has nothing to wait for", () => {
 
 test("none begins in a turn of the event loop that has lasted long", async () => {
   const turn = new EventLoopTurn(0);
-  expect(turn.isLong).toBe(false);
+  expect(turn.isExhausted).toBe(false);
   const beginnings = new RunStartQueue(turn);
   const said: string[] = [];
   const begun = begin(beginnings, "a", said);

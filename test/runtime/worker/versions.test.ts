@@ -101,7 +101,7 @@ it("leaves a pinned run for a worker of its version (J9)", async () => {
 it("fails a run of another version where the policy refuses it (J9)", async () => {
   const { young, handle } = await setUp("refuse");
   await young.start();
-  const { status, failure } = await handle.result();
+  const { status, error: failure } = await handle.result();
   expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "version_mismatch" });
 });
 
@@ -153,6 +153,6 @@ it("leaves a run with a pinned child for a worker of its version, and claims it 
 it("fails a run with a child of another version where the policy refuses it (J9)", async () => {
   const { young, handle } = await setUpChild("refuse");
   await young.start();
-  const { status, failure } = await handle.result();
+  const { status, error: failure } = await handle.result();
   expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "version_mismatch" });
 });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Agent, openRuntime, tool } from "../../../src/index.ts";
-import { formatAgentId, type HostedAgent as HostedAgent, type RunId } from "../../../src/kernel/index.ts";
+import { formatAgentId, type HostedAgent, type RunId } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { repository } from "../../gates/run-node.ts";
 import { reeve } from "./reeve-process.ts";
@@ -35,7 +35,7 @@ async function setUp({ runs = 1, auditKey }: { runs?: number; auditKey?: string 
   const weather = tool({
     name: "weather",
     description: "The weather in a town",
-    input: { type: "object", properties: {} },
+    inputSchema: { type: "object", properties: {} },
     execute: () => "It rains in Tours.",
   });
   const runIds: RunId[] = [];

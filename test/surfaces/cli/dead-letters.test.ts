@@ -13,7 +13,7 @@ async function setUp(): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-letters-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const store = `sqlite:${join(folder, "reeve.db")}`;
-  const opened = await openStore(store, { mail: { maxDeliveries: 1 } });
+  const opened = await openStore(store, { inbox: { maxDeliveries: 1 } });
   const { inbox } = opened;
   for (const [to, id] of [
     [clerk, "a"],

@@ -60,7 +60,7 @@ test.for([
 test("B3: what was charged as lost is told beside what was reported", async () => {
   const { terminal, said } = screen();
   const lost = { tokens: 11_187, costUsd: null };
-  await new TextWatcher(terminal).end({ ...ended("half"), status: "cancelled", lost });
+  await new TextWatcher(terminal).end({ ...ended("half"), status: "cancelled", unreported: lost });
   expect(said.at(-1)).toBe("cancelled · 1 turn · 0 tokens · up to 11,187 charged as lost · $0.0000 · run_1");
 });
 
@@ -71,7 +71,7 @@ test("an unknown price is told of with what can be done at a command line", asyn
     message: "give its price with openRuntime({ prices })",
     details: { provider: "ollama", modelId: "qwen3" },
   } as const;
-  await new TextWatcher(terminal).end({ ...ended(""), status: "failed", failure });
+  await new TextWatcher(terminal).end({ ...ended(""), status: "failed", error: failure });
   expect(said[0]).toMatch(/^reeve: failed: ollama\/qwen3 has no known price.*--max-tokens or --max-turns/u);
   expect(said.join("\n")).not.toContain("openRuntime");
 });

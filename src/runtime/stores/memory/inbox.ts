@@ -5,7 +5,7 @@ import {
   type Delivery,
   type Inbox,
   type InboxChange,
-  type MailQuery,
+  type InboxQuery,
   type InboxSettings,
   type Message,
   type NextMail,
@@ -65,7 +65,7 @@ export class MemoryInbox implements Inbox {
     return messageIds.flatMap((id) => find(id) ?? []).map(deliveryOf);
   }
 
-  async next(agentId: AgentId, { mail, now, runId, limit = 100 }: MailQuery): Promise<NextMail> {
+  async next(agentId: AgentId, { mode: mail, now, runId, limit = 100 }: InboxQuery): Promise<NextMail> {
     const box = this.#box(agentId);
     const isDue = (letter: Letter): boolean => box.heads.has(letter) && letter.notBefore <= now;
     const isOwn = ({ isTaken, runId: by }: Letter): boolean => isTaken && by === runId;

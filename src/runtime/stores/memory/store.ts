@@ -1,4 +1,4 @@
-import { mailSettings, type Hash, type InboxSettings, type Store } from "../../../kernel/index.ts";
+import { inboxSettings, type Hash, type InboxSettings, type Store } from "../../../kernel/index.ts";
 import { MemoryBlobs } from "./blobs.ts";
 import { MemoryEventLog } from "./event-log.ts";
 import { MemoryInbox } from "./inbox.ts";
@@ -12,16 +12,16 @@ import { MemoryTopics } from "./topics.ts";
 export interface MemoryStoreOptions {
   readonly hash: Hash;
   /** What becomes of messages that are handed back. */
-  readonly mail?: Partial<InboxSettings>;
+  readonly inbox?: Partial<InboxSettings>;
 }
 
 /** A store that lives as long as the process. Keeps values as they are: no JSON, no digests (F1). */
-export function memoryStore({ hash, mail }: MemoryStoreOptions): Store {
+export function memoryStore({ hash, inbox: mail }: MemoryStoreOptions): Store {
   const tables = new Tables();
   const sessions = new MemorySessions(tables);
   const blobs = new MemoryBlobs(tables, hash);
   const mailbox = new MemoryMailbox(tables);
-  const inbox = new MemoryInbox(tables, mailSettings(mail));
+  const inbox = new MemoryInbox(tables, inboxSettings(mail));
   const topics = new MemoryTopics();
   return {
     journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, blobs }),

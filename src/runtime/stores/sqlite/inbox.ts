@@ -5,7 +5,7 @@ import {
   type Delivery,
   type Inbox,
   type InboxChange,
-  type MailQuery,
+  type InboxQuery,
   type InboxSettings,
   type Message,
   type NextMail,
@@ -108,7 +108,7 @@ export class SqliteInbox implements Inbox {
     );
   }
 
-  next(agentId: AgentId, { mail, now, runId, limit = 100 }: MailQuery): Promise<NextMail> {
+  next(agentId: AgentId, { mode: mail, now, runId, limit = 100 }: InboxQuery): Promise<NextMail> {
     const { database } = this.#tables;
     const rows = (): readonly MessageRow[] => {
       if (mail === "each" && runId === undefined)

@@ -1,6 +1,6 @@
 import {
   Fault,
-  mailSettings,
+  inboxSettings,
   type Clock,
   type Hash,
   type InboxSettings,
@@ -43,7 +43,7 @@ export interface SqliteStoreOptions {
    */
   readonly durability?: Durability;
   /** What becomes of messages that are handed back through this store. */
-  readonly mail?: Partial<InboxSettings>;
+  readonly inbox?: Partial<InboxSettings>;
   /** Says since when a run is ready. */
   readonly clock?: Clock;
   /** E1: with it the events' chain is keyed; the same one is needed to verify it. */
@@ -74,7 +74,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
 /** The store on a database that is open. */
 export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
   const { hash, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
-  const mail = mailSettings(options.mail);
+  const mail = inboxSettings(options.inbox);
   const checkpointer = new Checkpointer(database.path);
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });

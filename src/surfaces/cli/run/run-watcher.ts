@@ -75,9 +75,9 @@ export class TextWatcher implements RunWatcher {
     turns,
     usage,
     costUsd,
-    lost,
+    unreported: lost,
     runId,
-    failure,
+    error: failure,
     interruptionReason,
   }: RunResult<JsonValue>): Promise<void> {
     const onScreen = this.#shown === "" ? this.#lastText : this.#shown;

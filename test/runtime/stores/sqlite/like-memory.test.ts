@@ -10,7 +10,7 @@ import {
   type AgentId,
   type Commit,
   type Lease,
-  type MailQuery,
+  type InboxQuery,
   type Message,
   type Rest,
   type SessionChange,
@@ -232,9 +232,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   ),
 );
 
-const queries: readonly MailQuery[] = ([undefined, ...names] as const).flatMap((run) =>
-  (["each", "together"] as const).flatMap((mail) =>
-    [1, 5_000].map((now) => ({ mail, now, ...(run !== undefined && { runId: formatRunId(run) }) })),
+const queries: readonly InboxQuery[] = ([undefined, ...names] as const).flatMap((run) =>
+  (["each", "together"] as const).flatMap((mode) =>
+    [1, 5_000].map((now) => ({ mode, now, ...(run !== undefined && { runId: formatRunId(run) }) })),
   ),
 );
 

@@ -120,7 +120,7 @@ export class GroupCommit {
 
   /** Nobody waits to write, and this turn of the event loop may go on. */
   isFree(): boolean {
-    return !this.#scheduled && !this.#flushing && !this.#turn.isLong;
+    return !this.#scheduled && !this.#flushing && !this.#turn.isExhausted;
   }
 
   /** One statement, at once, when it is free; `undefined` if the file is locked, and then nothing was done. Throws faults only. */
@@ -147,7 +147,7 @@ export class GroupCommit {
     if (this.#scheduled || this.#flushing) return;
     this.#scheduled = true;
     // From a microtask, a tick comes when all microtasks are done: whoever could write in this turn has.
-    if (this.#turn.isLong) globalThis.setImmediate(this.#flush);
+    if (this.#turn.isExhausted) globalThis.setImmediate(this.#flush);
     else void settled.then(this.#flushInTick);
   }
 

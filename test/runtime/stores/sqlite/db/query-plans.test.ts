@@ -82,8 +82,8 @@ async function doEverything(store: Store): Promise<void> {
   await store.inbox.waiting([reader]);
   await store.inbox.find(reader, ["m"]);
   for (const mail of ["each", "together"] as const) {
-    await store.inbox.next(reader, { mail, now: 1 });
-    await store.inbox.next(reader, { mail, now: 1, runId });
+    await store.inbox.next(reader, { mode: mail, now: 1 });
+    await store.inbox.next(reader, { mode: mail, now: 1, runId });
   }
   await store.inbox.deadLetters(reader);
   await store.inbox.deadLetters();

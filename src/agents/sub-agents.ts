@@ -28,52 +28,67 @@ export interface SubAgentConfig {
   readonly budget?: Partial<ExecutionBudget>;
 }
 
-/** What of an agent's options makes it an orchestrator. */
+/** An entry of `subAgents`: an agent, or an agent with the settings of its hand-off tool. */
+export type SubAgent = HostedAgent | SubAgentConfig;
+
+/** The options that `OrchestratorAgent` changes before it makes an agent of them. */
 export interface OrchestrationOptions {
-  readonly subAgents: readonly SubAgentConfig[];
-  readonly tools?: ToolList;
-  readonly colleagues?: readonly HostedAgent[];
+  readonly subAgents: readonly SubAgent[];
 }
 
 const defaultTimeoutMs = 120_000;
-/** Providers take names of tools up to 64 characters long. */
+/** Providers accept tool names of up to 64 characters. */
 const keyRule = /^[A-Za-z0-9_-]{1,56}$/u;
 
 /**
- * An agent that hands tasks to others: each is a tool of its own, so those of one turn work side by side. A refused seat and a child that
- * failed, took too long, was cancelled or paused are results the model can react to (H4); none of them ends the orchestrator.
+ * The options of an agent that hands tasks to others. Each sub-agent becomes a tool, so the hand-offs of one turn run in parallel. A refused
+ * seat, and a child that fails, times out, is cancelled or is paused, are tool results that the model can react to (H4).
  */
 export function orchestration<Options extends OrchestrationOptions>(
   options: Options,
-): Omit<Options, "subAgents"> & Required<Pick<OrchestrationOptions, "tools" | "colleagues">> {
-  const { subAgents, ...rest } = options;
+): Options & { readonly subAgents: readonly SubAgentConfig[] } {
+  const { subAgents } = options;
   if (subAgents.length === 0)
-    throw new Fault("invalid_argument", "an orchestrator needs someone to hand tasks to: subAgents is empty");
+    throw new Fault(
+      "invalid_argument",
+      "invalid subAgents: the list is empty; an OrchestratorAgent needs at least one agent to hand tasks to",
+    );
+  return { ...options, subAgents: subAgents.map((each) => (isConfig(each) ? each : { agent: each })) };
+}
+
+/** The agents of a list of sub-agents, without their settings. */
+export function agentsOf(subAgents: readonly SubAgent[]): readonly HostedAgent[] {
+  return subAgents.map((each) => (isConfig(each) ? each.agent : each));
+}
+
+/** The agent's tools with a hand-off tool for each sub-agent that is given as a `SubAgentConfig`. */
+export function withHandoffs(tools: ToolList | undefined, subAgents: readonly SubAgent[]): ToolList {
   const keys = new Map<string, SubAgentConfig>();
-  for (const config of subAgents) {
+  for (const config of subAgents.filter(isConfig)) {
     const key = keyOf(config);
     const other = keys.get(key);
     if (other !== undefined)
       throw new Fault(
         "invalid_argument",
-        `sub-agents ${other.agent.id} and ${config.agent.id} would both be handoff_${key}: give one of them another key`,
+        `sub-agents ${other.agent.id} and ${config.agent.id} have the same tool name handoff_${key}; set another \`key\` on one of them`,
       );
     keys.set(key, config);
   }
+  if (keys.size === 0) return tools ?? [];
   const handoffs = [...keys].map(([key, config]) => handoffTool(key, config));
   const isFree = ({ name }: Tool): boolean => !handoffs.some((handoff) => handoff.name === name);
-  const taken = toolsIn(options.tools).find((tool) => !isFree(tool));
+  const taken = toolsIn(tools).find((tool) => !isFree(tool));
   if (taken !== undefined)
     throw new Fault(
       "invalid_argument",
-      `a tool of the orchestrator is named ${taken.name}, as a hand-off is: give the tool another name, or the sub-agent another key`,
+      `the tool ${taken.name} has the name of a hand-off; rename the tool, or set another \`key\` on the sub-agent`,
     );
-  return {
-    ...rest,
-    // What comes into a list later, from a server, takes no hand-off's place.
-    tools: () => [...toolsIn(options.tools).filter(isFree), ...handoffs],
-    colleagues: [...new Set([...(options.colleagues ?? []), ...subAgents.map(({ agent }) => agent)])],
-  };
+  // A tool that a server adds to the list later does not replace a hand-off.
+  return () => [...toolsIn(tools).filter(isFree), ...handoffs];
+}
+
+function isConfig(subAgent: SubAgent): subAgent is SubAgentConfig {
+  return "agent" in subAgent;
 }
 
 function keyOf({ key, agent }: SubAgentConfig): string {
@@ -122,7 +137,7 @@ async function handOff(
   }
   const { handle } = spawned;
   const { taskId } = handle;
-  ctx.tell(eventDraft("handoff", { target: agent.id, childTaskId: taskId, task }));
+  ctx.emitEvent(eventDraft("handoff", { target: agent.id, childTaskId: taskId, task }));
   const asked = await ctx.ask(handle, null, askTimeoutMs === null ? {} : { timeoutMs: askTimeoutMs });
   const metadata: JsonObject = { agent: key, taskId };
   // One that was told to stop may take a while to: it is not waited for.

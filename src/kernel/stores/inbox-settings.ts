@@ -17,7 +17,7 @@ const defaultMailSettings: InboxSettings = Object.freeze({
 });
 
 /** The defaults with what was given instead, looked at: with a number that is none, a message would be tried for ever, or never. */
-export function mailSettings(given: Partial<InboxSettings> = {}): InboxSettings {
+export function inboxSettings(given: Partial<InboxSettings> = {}): InboxSettings {
   const settings = { ...defaultMailSettings, ...given };
   const { maxDeliveries, baseDelayMs, maxDelayMs } = settings;
   const isCount = maxDeliveries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxDeliveries);
@@ -38,5 +38,5 @@ export function redeliveryDelayMs(
 
 function require(name: string, value: unknown, isRight: boolean, rule: string): void {
   if (!isRight)
-    throw new Fault("invalid_argument", `mail.${name} is ${describeValue(value)}: it must be ${rule}`);
+    throw new Fault("invalid_argument", `inbox.${name} is ${describeValue(value)}: it must be ${rule}`);
 }
