@@ -37,7 +37,62 @@ const coreImports = {
   message: "the runtime's core imports the kernel's index and no package",
 };
 
+/** Each folder with a folder that it may not import, as in section "Folders" of docs/architecture.md. */
+const folderArrows: readonly (readonly [layer: string, from: string, to: string])[] = [
+  ["src/kernel", "stores", "agent"],
+  ["src/kernel", "events", "stores"],
+  ["src/kernel", "sessions", "events"],
+  ["src/kernel", "run", "events"],
+  ["src/kernel", "limits", "run"],
+  ["src/kernel", "messages", "limits"],
+  ["src/kernel", "errors", "messages"],
+  ["src/kernel", "base", "errors"],
+  ["src/runtime", "client", "run"],
+  ["src/runtime", "worker", "client"],
+  ["src/runtime", "run", "model"],
+  ["src/runtime", "context", "run"],
+  ["src/runtime", "tool", "model"],
+  ["src/runtime", "model", "tool"],
+  ["src/runtime", "task", "context"],
+  ["src/runtime", "journal", "task"],
+  ["src/runtime", "process", "journal"],
+  ["src/runtime", "stores", "journal"],
+  ["src/runtime/stores/sqlite", "tail", "retention"],
+  ["src/runtime/stores/sqlite", "retention", "tail"],
+  ["src/runtime/stores/sqlite", "rows", "tail"],
+  ["src/runtime/stores/sqlite", "codec", "rows"],
+  ["src/runtime/stores/sqlite", "db", "codec"],
+];
+
 const plants: readonly Plant[] = [
+  ...folderArrows.map(([layer, from, to]): Plant => ({
+    rule: `${layer}/${from} does not import ${to}`,
+    file: `${layer}/${from}/planted-arrow.ts`,
+    source: `export { planted } from "../${to}/planted.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: `${layer}/${from} imports`,
+  })),
+  {
+    rule: "the kernel's agent folder does not import the runtime",
+    file: "src/kernel/agent/planted-layer.ts",
+    source: `export { sha256 as planted } from "../../runtime/index.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "src/kernel/agent imports",
+  },
+  {
+    rule: "files do not import each other's types in a circle",
+    file: "src/runtime/task/planted-type-circle.ts",
+    source: `import type { Tail } from "./planted-type-circle-tail.ts";\n\nexport interface Head {\n  readonly tail: Tail;\n}\n`,
+    code: "import(no-cycle)",
+    message: "Dependency cycle detected",
+  },
+  {
+    rule: "a circle of types is seen from its other end, too",
+    file: "src/runtime/task/planted-type-circle-tail.ts",
+    source: `import type { Head } from "./planted-type-circle.ts";\n\nexport interface Tail {\n  readonly head: Head | null;\n}\n`,
+    code: "import(no-cycle)",
+    message: "Dependency cycle detected",
+  },
   {
     rule: "the runtime's core imports no package",
     file: "src/runtime/planted-package.ts",
@@ -138,7 +193,7 @@ const plants: readonly Plant[] = [
   {
     rule: "agents go through the kernel's index",
     file: "src/agents/planted-deep-import.ts",
-    source: `export type { Json as Planted } from "../kernel/json.ts";\n`,
+    source: `export type { Json as Planted } from "../kernel/base/json.ts";\n`,
     ...agentImports,
   },
   {
@@ -150,19 +205,19 @@ const plants: readonly Plant[] = [
   {
     rule: "the runtime goes through the kernel's index",
     file: "src/runtime/stores/planted-deep-import.ts",
-    source: `export type { Json as Planted } from "../../kernel/json.ts";\n`,
+    source: `export type { Json as Planted } from "../../kernel/base/json.ts";\n`,
     ...deepImport,
   },
   {
     rule: "capabilities go through the kernel's index",
     file: "src/capabilities/planted-deep-import.ts",
-    source: `export type { Json as Planted } from "../kernel/json.ts";\n`,
+    source: `export type { Json as Planted } from "../kernel/base/json.ts";\n`,
     ...deepImport,
   },
   {
     rule: "surfaces go through a layer's index",
     file: "src/surfaces/planted-deep-import.ts",
-    source: `export { sha256 as planted } from "../runtime/sha256.ts";\n`,
+    source: `export { sha256 as planted } from "../runtime/process/sha256.ts";\n`,
     code: "eslint(no-restricted-imports)",
     message: "go through a layer's index",
   },

@@ -1,11 +1,16 @@
-import type { Priority } from "../../../kernel/index.ts";
+import type { Priority, RunRecord } from "../../../kernel/index.ts";
 import { CompactingMap } from "../../process/compacting-map.ts";
-import type { RunRow } from "./run-row.ts";
 
-/** Runs of one tenant and priority. */
-export class ReadyLine {
+/** What the order of ready runs depends on. */
+interface Ready {
+  readonly record: Pick<RunRecord, "priority">;
+  readonly readyAt: number;
+}
+
+/** The ready runs of one tenant and priority. */
+export class ReadyLine<Row extends Ready> {
   readonly priority: Priority;
-  #rows = new CompactingMap<RunRow, RunRow>();
+  #rows = new CompactingMap<Row, Row>();
   #isInOrder = true;
   #newest = 0;
 
@@ -17,19 +22,19 @@ export class ReadyLine {
     return this.#rows.size;
   }
 
-  /** Most became ready just now. */
-  add(row: RunRow): void {
+  /** Adds a run. Runs mostly arrive in the order of `readyAt`, so the line is sorted only when one does not. */
+  add(row: Row): void {
     if (row.readyAt < this.#newest) this.#isInOrder = false;
     else this.#newest = row.readyAt;
     this.#rows.set(row, row);
   }
 
-  remove(row: RunRow): void {
+  remove(row: Row): void {
     this.#rows.delete(row);
   }
 
-  /** The longest ready first. */
-  inOrder(): Iterator<RunRow, undefined> {
+  /** The runs in the order in which they became ready. */
+  inOrder(): Iterator<Row, undefined> {
     if (!this.#isInOrder) this.#sort();
     return this.#rows.values();
   }
@@ -42,7 +47,7 @@ export class ReadyLine {
   }
 }
 
-/** The higher priority first, then the longest ready. */
-export function inLine(one: RunRow, other: RunRow): number {
+/** Compares by priority, the highest first, then by the time since when a run is ready. */
+export function inLine(one: Ready, other: Ready): number {
   return other.record.priority - one.record.priority || one.readyAt - other.readyAt;
 }

@@ -112,11 +112,11 @@ export class ReadyRuns {
 /** Ready runs of one tenant. */
 class TenantRuns {
   /** One for each priority it had a run of, the highest first. */
-  #lines: readonly ReadyLine[] = objectArray();
+  #lines: readonly ReadyLine<RunRow>[] = objectArray();
 
-  line(priority: Priority): ReadyLine {
+  line(priority: Priority): ReadyLine<RunRow> {
     for (const line of this.#lines) if (line.priority === priority) return line;
-    const line = new ReadyLine(priority);
+    const line = new ReadyLine<RunRow>(priority);
     this.#lines = [...this.#lines, line].toSorted((one, other) => other.priority - one.priority);
     return line;
   }
@@ -133,14 +133,14 @@ class TenantRuns {
 
 /** Those runs of one tenant that are wanted. */
 class Queue {
-  readonly #lines: readonly ReadyLine[];
+  readonly #lines: readonly ReadyLine<RunRow>[];
   readonly #isWanted: (row: RunRow) => boolean;
   #line = 0;
   #rows: Iterator<RunRow, undefined> | undefined;
   /** The first; `undefined` once there is none. */
   head: RunRow | undefined;
 
-  constructor(lines: readonly ReadyLine[], isWanted: (row: RunRow) => boolean) {
+  constructor(lines: readonly ReadyLine<RunRow>[], isWanted: (row: RunRow) => boolean) {
     this.#lines = lines;
     this.#isWanted = isWanted;
     this.advance();

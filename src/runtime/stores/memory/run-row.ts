@@ -26,7 +26,7 @@ export interface RunRow {
   /** When it last became ready, by `Tables.tick`. */
   readyAt: number;
   /** Where it stands while it may be claimed. */
-  line: ReadyLine | undefined;
+  line: ReadyLine<RunRow> | undefined;
   watchers: readonly RunWatcher[];
 }
 
