@@ -22,7 +22,7 @@ export class TaskInboxView implements TaskInbox {
       const limit = task.drained.length + batch;
       const query = { mode, now: owner.clock.now(), runId, limit };
       const { deliveries: waiting } = await owner.store.inbox.next(agentId, query);
-      tree.noteDeliveries(waiting);
+      tree.deliveries.note(waiting);
       // In the breath of the record: two branches that drain at once share nothing.
       return () => {
         const given = new Set([...task.drained, ...task.record.messages].map(({ id }) => id));

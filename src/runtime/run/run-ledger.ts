@@ -11,7 +11,7 @@ import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
 
 /** A run's ledger at work: books, tells of what it found, and brings decisions to those who wait for them. */
-export class Purse {
+export class RunLedger {
   readonly #log: RunLog;
   readonly #state: RunState;
   /** Made with the first. */

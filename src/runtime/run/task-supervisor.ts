@@ -6,7 +6,6 @@ import {
   type AgentId,
   type CancellationStatus,
   type Decision,
-  type Delivery,
   type EventDraft,
   type HeadcountCommand,
   type JsonValue,
@@ -27,7 +26,7 @@ import { childrenOf, childTaskRecord, ownBudget, openAccountCommand } from "../j
 import { sessionChangesAtEnd, historyToErase } from "../journal/history-retention.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
-import { Purse } from "./run-ledger.ts";
+import { RunLedger } from "./run-ledger.ts";
 import { lostCallEvents } from "../journal/lost-calls.ts";
 import { parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
@@ -71,10 +70,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly #state: RunState;
   readonly #log: RunLog;
   readonly #waits: WaitRegistry;
-  readonly #purse: Purse;
+  readonly #purse: RunLedger;
   readonly #stopClock: StopTimer;
   readonly #seats: Seats;
-  readonly #deliveries: DeliveryCounts;
+  readonly deliveries: DeliveryCounts;
   readonly #runners = new Map<TaskId, TaskRunner>();
   /** Of those that somebody waits for. */
   #ends: Map<TaskId, PromiseWithResolvers<TaskOutcome>> | undefined;
@@ -90,9 +89,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#log = log;
     this.#waits = waits;
     this.rest = rest;
-    this.#purse = new Purse(log, state);
+    this.#purse = new RunLedger(log, state);
     this.#stopClock = new StopTimer(owner, waits, this);
-    this.#deliveries = new DeliveryCounts(owner.store.inbox);
+    this.deliveries = new DeliveryCounts(owner.store.inbox);
     this.#seats = new Seats(log, state, this);
   }
 
@@ -184,10 +183,6 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return this.#waits.wait(taskId, name, due, clock);
   }
 
-  noteDeliveries(deliveries: readonly Delivery[]): void {
-    this.#deliveries.note(deliveries);
-  }
-
   recorded(step: StepRecord): void {
     if (step.kind === "llm" || step.kind === "tool") return;
     const taken = resolutionsTaken(step);
@@ -217,7 +212,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   /** What it needs to know from outside before anything of it starts or ends. */
   load(): Promise<void> | undefined {
-    return this.#deliveries.load(this.#state.tasks.values());
+    return this.deliveries.load(this.#state.tasks.values());
   }
 
   /** B3, H2: what the last owner had open is lost, and whoever was pausing has no call open any more. */
@@ -413,7 +408,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const answers = answersOf(task, outcome, this.#lease.runId, at);
     for (const each of answers?.inbox ?? none)
       if (each.type === "nack")
-        for (const draft of this.#deliveries.handBack(each.messageIds)) this.#log.emit(taskId, draft);
+        for (const draft of this.deliveries.handBack(each.messageIds)) this.#log.emit(taskId, draft);
     this.#purse.loseAll(taskId);
     for (const draft of endEvents(task, outcome)) this.#log.emit(taskId, draft, at, task);
     if (answers !== undefined) this.#log.add(answers, at);

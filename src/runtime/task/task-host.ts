@@ -35,8 +35,8 @@ export interface TaskHost {
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;
   /** Waits for someone to resolve the name, or for the time, by the clock of the task that waits unless told. */
   wait(taskId: TaskId, name: string, due?: Due, clock?: TaskId): Wait;
-  /** Seen in an inbox. */
-  noteDeliveries(deliveries: readonly Delivery[]): void;
+  /** Keeps how often each message of the run was delivered. */
+  readonly deliveries: { note(deliveries: readonly Delivery[]): void };
   /** A step of the task is recorded; what it waited for is taken. */
   recorded(step: StepRecord): void;
   /** The decision, if there is one at once; else `decided` has it later. */
