@@ -101,7 +101,7 @@ export {
   type SlidingWindowOptions,
   type ToolExtension,
   type ToolHooksOptions,
-  type Tripped,
+  type TrippedGuardrail,
   type SummarizationOptions,
   type Summarizer,
   type SummarizerOptions,
@@ -159,7 +159,7 @@ export {
   summaryMessage,
   summaryOf,
   type SessionContext,
-  type ShownEntry,
+  type ContextEntry,
 } from "./kernel/index.ts";
 export {
   auditLog,
