@@ -32,8 +32,6 @@ import type {
   TopicId,
   Usage,
 } from "../../src/index.ts";
-import * as reeve from "../../src/index.ts";
-import * as kernel from "../../src/kernel/index.ts";
 
 /** The interfaces that the requirement names; the compiler fails this file if `reeve` does not export one. */
 export type SeedTypes = [
@@ -70,6 +68,9 @@ export type SeedTypes = [
   Usage,
 ];
 
+const reeve: Readonly<Record<string, unknown>> = await import("../../src/index.ts");
+const kernel: Readonly<Record<string, unknown>> = await import("../../src/kernel/index.ts");
+
 test.each([
   "BudgetExhaustedError",
   "CancellationError",
@@ -81,7 +82,8 @@ test.each([
   "RetryPolicy",
   "RunMeta",
   "Supervision",
-] as const)("reeve exports the same %s as reeve/kernel", (name) => {
+])("reeve exports the same %s as reeve/kernel", (name) => {
+  expect(reeve[name]).toBeDefined();
   expect(reeve[name]).toBe(kernel[name]);
 });
 
@@ -95,6 +97,6 @@ test.each([
   "ReActAgent",
   "RunLogger",
   "SpawnTracker",
-] as const)("reeve exports the class %s", (name) => {
+])("reeve exports the class %s", (name) => {
   expect(reeve[name]).toBeTypeOf("function");
 });
