@@ -67,3 +67,4 @@ export {
   type PermissionRules,
   type PermissionsOptions,
 } from "./permissions/permissions.ts";
+export { MiddlewarePipeline } from "./middleware/pipeline.ts";
