@@ -395,7 +395,7 @@ class LocalRuntime implements Runtime {
     const forget = (): void => {
       if (this.#settling.get(runId) === settled) this.#settling.delete(runId);
     };
-    const settled = owner.observed()?.then(forget, (error: unknown) => {
+    const settled = owner.whenObserved()?.then(forget, (error: unknown) => {
       forget();
       this.#report(error);
     });
@@ -404,7 +404,7 @@ class LocalRuntime implements Runtime {
 
   /** Nothing to wait for where nobody observes, nor for a run that another process works on: its observers are there. */
   readonly #observed = (runId: RunId): Promise<void> | undefined => {
-    const observed = this.#owned.get(runId)?.observed();
+    const observed = this.#owned.get(runId)?.whenObserved();
     return observed === undefined
       ? this.#settling.get(runId)
       : observed.then(() => this.#settling.get(runId));
