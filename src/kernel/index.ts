@@ -82,7 +82,7 @@ export type {
   WorkerInput,
 } from "./agent/dependencies.ts";
 export type { EngineEvents } from "./events/engine-event.ts";
-export type { Engine, LeftRun, RunHost } from "./agent/engine.ts";
+export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export { eraseCommit } from "./stores/erasure.ts";

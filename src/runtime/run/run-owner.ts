@@ -6,7 +6,7 @@ import {
   type FaultCode,
   type JsonValue,
   type Lease,
-  type LeftRun,
+  type DriveResult,
   type PlacedMail,
   type Priority,
   type Rest,
@@ -35,7 +35,7 @@ function missing({ runId }: Lease): Fault {
 
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
 export class RunOwner implements IdleListener, LogWriter, ObservedLog {
-  readonly #owner: WorkerContext;
+  readonly #worker: WorkerContext;
   readonly #lease: Lease;
   readonly #record: RunRecord;
   readonly #state: RunState;
@@ -43,7 +43,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   readonly #log: RunLog;
   readonly #waits: WaitRegistry;
   readonly #tree: TaskSupervisor;
-  readonly #left = Promise.withResolvers<LeftRun>();
+  readonly #left = Promise.withResolvers<DriveResult>();
   #restTimer: (() => void) | undefined;
   /** As this worker counts it: then it takes no room. */
   #isIdle = false;
@@ -56,20 +56,20 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   #over = false;
   #refusal: Fault | undefined;
 
-  private constructor(owner: WorkerContext, lease: Lease, record: RunRecord, state: RunState) {
-    this.#owner = owner;
+  private constructor(worker: WorkerContext, lease: Lease, record: RunRecord, state: RunState) {
+    this.#worker = worker;
     this.#lease = lease;
     this.#record = record;
     this.#state = state;
-    const { store, clock, idleWrites } = owner;
+    const { store, clock, idleFlusher: idleWrites } = worker;
     const waits = new WaitRegistry(clock, state);
-    const observers = new RunObservers(owner, state, this);
+    const observers = new RunObservers(worker, state, this);
     const log = new RunLog({ store, lease, state, clock, idleWrites, observers, writer: this });
     this.#waits = waits;
     this.#observers = observers;
     this.#log = log;
     const { tenantId } = record;
-    this.#tree = new TaskSupervisor({ owner, lease, tenantId, state, log, waits, rest: this });
+    this.#tree = new TaskSupervisor({ worker, lease, tenantId, state, log, waits, rest: this });
   }
 
   /** Whether what an observer tells was taken into the run's log. */
@@ -85,46 +85,46 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   }
 
   /** Costs O(commits of the run). At once, where nothing has to be waited for. */
-  static load(owner: WorkerContext, lease: Lease): RunOwner | Promise<RunOwner> {
-    const history = owner.store.journal.readNow?.(lease.runId);
-    if (history === undefined) return RunOwner.#read(owner, lease);
-    const state = new RunState(owner.unknownPrice);
+  static load(worker: WorkerContext, lease: Lease): RunOwner | Promise<RunOwner> {
+    const history = worker.store.journal.readNow?.(lease.runId);
+    if (history === undefined) return RunOwner.#read(worker, lease);
+    const state = new RunState(worker.unknownPrice);
     for (const commit of history.commits) state.fold(commit);
-    return new RunOwner(owner, lease, history.run, state);
+    return new RunOwner(worker, lease, history.run, state);
   }
 
-  static async #read(owner: WorkerContext, lease: Lease): Promise<RunOwner> {
-    const { journal } = owner.store;
+  static async #read(worker: WorkerContext, lease: Lease): Promise<RunOwner> {
+    const { journal } = worker.store;
     const record = await journal.find(lease.runId);
     if (record === undefined) throw missing(lease);
-    const state = new RunState(owner.unknownPrice);
+    const state = new RunState(worker.unknownPrice);
     if (journal.readPages === undefined) {
       for await (const commit of journal.read(lease.runId)) state.fold(commit);
     } else {
       for await (const page of journal.readPages(lease.runId)) for (const commit of page) state.fold(commit);
     }
-    return new RunOwner(owner, lease, record, state);
+    return new RunOwner(worker, lease, record, state);
   }
 
   /**
    * Works on the run until it rests. Rejects when the run was lost or its store fails; with `version_mismatch` when it is for a worker
    * of another version (J9). `refusal`: what the store refused of it the last time; it fails by that.
    */
-  drive(refusal?: Fault): Promise<LeftRun> {
+  drive(refusal?: Fault): Promise<DriveResult> {
     this.#start(refusal).catch((error: unknown) => this.fail(Fault.from(error)));
     return this.#left.promise;
   }
 
   async #start(refusal: Fault | undefined): Promise<void> {
     const mismatch = this.#findVersionMismatch();
-    if (mismatch !== undefined && this.#owner.versionPolicy === "pin") throw mismatch;
+    if (mismatch !== undefined && this.#worker.versionPolicy === "pin") throw mismatch;
     const loading = this.#tree.load();
     if (loading !== undefined) await loading;
     if (!this.#state.ended) this.#tree.recover();
     const reading = this.#readMail();
     if (reading !== undefined) await reading;
     if (this.#over) return;
-    if (mismatch !== undefined && this.#owner.versionPolicy === "refuse") this.#tree.failAll(mismatch);
+    if (mismatch !== undefined && this.#worker.versionPolicy === "refuse") this.#tree.failAll(mismatch);
     if (refusal !== undefined) this.#tree.failAll(refusal);
     this.#tree.startAll();
     this.#isStarted = true;
@@ -158,7 +158,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   async release(graceMs = 0): Promise<void> {
     if (this.#over) return;
     this.#tree.drain();
-    const { clock } = this.#owner;
+    const { clock } = this.#worker;
     const end = clock.now() + graceMs;
     while (!this.#over && this.#tree.atWork && !this.#tree.only("rests") && clock.now() < end)
       await this.#sleep(Math.min(end, clock.now() + 10));
@@ -167,7 +167,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
 
   #sleep(untilMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#owner.clock.schedule(untilMs, resolve);
+      this.#worker.clock.schedule(untilMs, resolve);
     });
   }
 
@@ -185,7 +185,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   }
 
   #versionMismatch(agentId: AgentId, started: string | null): Fault | undefined {
-    const here = this.#owner.agents.get(agentId)?.version ?? null;
+    const here = this.#worker.agents.get(agentId)?.version ?? null;
     if (here === started) return undefined;
     return new Fault(
       "version_mismatch",
@@ -199,7 +199,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#tree.only("rests")) return;
     this.#countIdle(true);
     if (!this.#tree.only("idle")) return;
-    const { clock, suspendAfterMs } = this.#owner;
+    const { clock, suspendAfterMs } = this.#worker;
     this.#restTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
       this.#restTimer = undefined;
       if (this.#tree.only("idle")) void this.#suspend();
@@ -215,7 +215,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   #countIdle(isIdle: boolean): void {
     if (this.#isIdle === isIdle) return;
     this.#isIdle = isIdle;
-    this.#owner.noteIdle(isIdle ? 1 : -1);
+    this.#worker.noteIdle(isIdle ? 1 : -1);
   }
 
   /** A paused run wakes by mail alone. */
@@ -251,7 +251,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   async #look(): Promise<void> {
     await this.#readMail();
     if (!this.#over && !this.#isReleasing && this.#tree.atWork)
-      await this.#owner.store.leases.check(this.#lease);
+      await this.#worker.store.leases.check(this.#lease);
   }
 
   /** Resolves when all mail there is by now was dealt with. Nothing to wait for where there is none. */
@@ -267,14 +267,14 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
 
   /** As far as it can be told at once. */
   #hasNoMail(): boolean {
-    return this.#owner.store.mailbox.readNow?.(this.#lease.runId)?.length === 0;
+    return this.#worker.store.mailbox.readNow?.(this.#lease.runId)?.length === 0;
   }
 
   async #handleNewMail(): Promise<void> {
     try {
       while (this.#readAgain && !this.#over) {
         this.#readAgain = false;
-        const mail = await this.#owner.store.mailbox.read(this.#lease.runId);
+        const mail = await this.#worker.store.mailbox.read(this.#lease.runId);
         if (this.#isReleasing) return;
         if (mail.length > 0) await this.#handleMail(mail);
         this.noteIdle();

@@ -14,12 +14,12 @@ interface Stops {
 
 /** When the tasks of a run are told to stop, and how long they have then. */
 export class StopTimer {
-  readonly #owner: WorkerContext;
+  readonly #worker: WorkerContext;
   readonly #waits: WaitRegistry;
   readonly #stops: Stops;
 
-  constructor(owner: WorkerContext, waits: WaitRegistry, stops: Stops) {
-    this.#owner = owner;
+  constructor(worker: WorkerContext, waits: WaitRegistry, stops: Stops) {
+    this.#worker = worker;
     this.#waits = waits;
     this.#stops = stops;
   }
@@ -40,7 +40,7 @@ export class StopTimer {
    * about the task, so whoever replays it is stopped where it stood, and gives this time anew.
    */
   giveGrace(runner: TaskRunner): void {
-    const { clock, stopGraceMs } = this.#owner;
+    const { clock, stopGraceMs } = this.#worker;
     runner.endGrace = this.#waits.at(clock.now() + stopGraceMs, () => this.#endGrace(runner));
   }
 

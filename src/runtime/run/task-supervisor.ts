@@ -45,7 +45,7 @@ import { asksPerson, resolutionsTaken } from "../journal/wait-names.ts";
 import type { AwaitedName, Due, Wait, WaitRegistry } from "../task/wait-registry.ts";
 
 export interface TaskSupervisorOptions {
-  readonly owner: WorkerContext;
+  readonly worker: WorkerContext;
   readonly lease: Lease;
   readonly tenantId: string | null;
   readonly state: RunState;
@@ -65,7 +65,7 @@ const none: readonly never[] = [];
 export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly tenantId: string | null;
   readonly rest: IdleListener;
-  readonly #owner: WorkerContext;
+  readonly #worker: WorkerContext;
   readonly #lease: Lease;
   readonly #state: RunState;
   readonly #log: RunLog;
@@ -81,17 +81,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   /** Nothing new is started: the owner is about to let go. */
   #draining = false;
 
-  constructor({ owner, lease, tenantId, state, log, waits, rest }: TaskSupervisorOptions) {
+  constructor({ worker, lease, tenantId, state, log, waits, rest }: TaskSupervisorOptions) {
     this.tenantId = tenantId;
-    this.#owner = owner;
+    this.#worker = worker;
     this.#lease = lease;
     this.#state = state;
     this.#log = log;
     this.#waits = waits;
     this.rest = rest;
     this.#purse = new RunLedger(log, state);
-    this.#stopClock = new StopTimer(owner, waits, this);
-    this.deliveries = new DeliveryCounts(owner.store.inbox);
+    this.#stopClock = new StopTimer(worker, waits, this);
+    this.deliveries = new DeliveryCounts(worker.store.inbox);
     this.#seats = new Seats(log, state, this);
   }
 
@@ -134,9 +134,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
-    const agent = hostedAgent(this.#owner, agentId);
+    const agent = hostedAgent(this.#worker, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
-    const now = this.#owner.clock.now();
+    const now = this.#worker.clock.now();
     const task = childTaskRecord(this.#state.task(parentId), { ...options, taskId, agent, input, now });
     const { priority } = task.supervision;
     const waits = options.onFull === "wait" ? ({ waits: "pending" } as const) : undefined;
@@ -155,7 +155,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     );
     this.#log.add({ tasks: [{ type: "create", task }] });
     this.#log.applyLedger(
-      openAccountCommand(this.#owner, { taskId, parentId, budget: ownBudget(agent, options), priority }),
+      openAccountCommand(this.#worker, { taskId, parentId, budget: ownBudget(agent, options), priority }),
     );
     this.#seats.follow(outcome, taskId);
     return { kind: "spawned", handle: { taskId, agentId } };
@@ -270,7 +270,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const state = this.#state;
     if (this.#closed || state.live > 0) return;
     if (!state.ended) {
-      carryOver({ owner: this.#owner, log: this.#log, state, tenantId: this.tenantId });
+      carryOver({ worker: this.#worker, log: this.#log, state, tenantId: this.tenantId });
       const forgotten = historyToErase(state);
       if (forgotten !== undefined) this.#log.add(forgotten, at);
       this.#log.emit(root, runEnd(state), at);
@@ -297,18 +297,18 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       return;
     }
     if (!seated) return;
-    const owner = this.#owner;
-    const startAt = task.crashedAt + (restartDelayMs(task.crashes, owner.runRetry) ?? 0);
-    if (task.crashes > 0 && startAt > owner.clock.now() && cancelled === null) {
+    const worker = this.#worker;
+    const startAt = task.crashedAt + (restartDelayMs(task.crashes, worker.runRetry) ?? 0);
+    if (task.crashes > 0 && startAt > worker.clock.now() && cancelled === null) {
       this.#waits.at(startAt, () => {
         this.rest.stayAwake();
         this.#start(taskId);
       });
       return;
     }
-    const agent = hostedAgent(owner, record.agentId);
-    this.#begin(task, owner.clock.now());
-    const runner = new TaskRunner({ taskId, agent, owner, log: this.#log, state: this.#state, tree: this });
+    const agent = hostedAgent(worker, record.agentId);
+    this.#begin(task, worker.clock.now());
+    const runner = new TaskRunner({ taskId, agent, worker, log: this.#log, state: this.#state, tree: this });
     this.#runners.set(taskId, runner);
     this.#stopClock.watchDeadline(task);
     if (cancelled !== null) this.#stopClock.giveGrace(runner);
@@ -344,7 +344,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   #restart(runner: TaskRunner, fault: Fault, told: readonly EventDraft[]): void {
     const { taskId, task } = runner;
     const crashes = task.crashes + 1;
-    const delayMs = restartDelayMs(crashes, this.#owner.runRetry);
+    const delayMs = restartDelayMs(crashes, this.#worker.runRetry);
     if (delayMs === null) {
       this.#end(taskId, failedOutcome(fault, runner.output), { told });
       return;
@@ -397,7 +397,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   #end(taskId: TaskId, outcome: TaskOutcome, { told = [], endedOn = [] }: EndOptions = {}): void {
     const task = this.#state.task(taskId);
     if (this.#closed || task.outcome !== null) return;
-    const at = this.#owner.clock.now();
+    const at = this.#worker.clock.now();
     this.#begin(task, at);
     for (const draft of told) this.#log.emit(taskId, draft, at, task);
     for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
@@ -432,7 +432,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       if (outcome.kind === "refused" || outcome.kind === "ignored") return false;
       this.#seats.follow(outcome);
       if (this.#state.ledger.accounts[taskId] === undefined)
-        this.#log.applyLedger(openAccountCommand(this.#owner, { taskId, parentId, budget, priority }));
+        this.#log.applyLedger(openAccountCommand(this.#worker, { taskId, parentId, budget, priority }));
     }
     this.#log.add({
       voids: voids.map((address) => ({ taskId, address })),
