@@ -19,7 +19,7 @@ import { opening, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
-import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
+import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
@@ -321,6 +321,6 @@ class Invocation {
 
 const none: readonly never[] = [];
 
-function tripped({ reason }: Tripped, output: string): AgentRunResult {
+function tripped({ reason }: TrippedGuardrail, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };
 }

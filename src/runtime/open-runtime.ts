@@ -16,7 +16,7 @@ import {
   type IdSource,
   type JsonValue,
   type Lease,
-  type LeftRun,
+  type DriveResult,
   type InboxSettings,
   type PriceTable,
   type Random,
@@ -351,14 +351,14 @@ class LocalRuntime implements Runtime {
     return new StoredRunHandle({ store, clock, ids, record, life: this.#life, unknownPrice, observed, by });
   }
 
-  #drive(lease: Lease): Promise<LeftRun> {
+  #drive(lease: Lease): Promise<DriveResult> {
     const loaded = RunOwner.load(this.#ownerOf(lease.runId), lease);
     return loaded instanceof Promise
       ? loaded.then((owner) => this.#driveOwned(lease, owner))
       : this.#driveOwned(lease, loaded);
   }
 
-  #driveOwned({ runId }: Lease, owner: RunOwner): Promise<LeftRun> {
+  #driveOwned({ runId }: Lease, owner: RunOwner): Promise<DriveResult> {
     // Whoever closes lets go of what is owned by then, and waits for the rest.
     if (this.#closing !== undefined) return Promise.resolve({ rest: { kind: "ready" }, isReleased: false });
     this.#owned.set(runId, owner);

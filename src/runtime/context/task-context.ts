@@ -1,5 +1,5 @@
 import {
-  assertTold,
+  assertEmittable,
   assertJson,
   branchScope,
   CancellationError,
@@ -12,7 +12,7 @@ import {
   type AskOutcome,
   type Branch,
   type BranchResults,
-  type Compacted,
+  type CompactedTranscript,
   type CompactionStep,
   type DrainMode,
   type EventDraft,
@@ -135,7 +135,7 @@ export class TaskContext implements RunContext {
 
   /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
   emitEvent(draft: EventDraft, turn?: Turn): void {
-    assertTold(draft, isTurnOf(this.#runner, turn));
+    assertEmittable(draft, isTurnOf(this.#runner, turn));
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.#steps.tell(draft);
   }
@@ -202,7 +202,7 @@ export class TaskContext implements RunContext {
     return drainInput(this.#steps, "follow_up", mode);
   }
 
-  compact(step: CompactionStep): Promise<Compacted> {
+  compact(step: CompactionStep): Promise<CompactedTranscript> {
     return compactTranscript(this.#steps, step, ({ address }) => this.#inside(address, this.#steps.strand));
   }
 

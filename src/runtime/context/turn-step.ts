@@ -12,7 +12,7 @@ import {
   type ChatMessage,
   type Hash,
   type JsonValue,
-  type PlacedEntry,
+  type StoredEntry,
   type SessionEntry,
   type SessionId,
   type ToolSpec,
@@ -158,7 +158,7 @@ class TakenTurn implements Turn {
   readonly instructions: string;
   readonly instructionsHash: string;
   readonly tools: readonly ToolSpec[];
-  readonly resumed: number;
+  readonly resumeCount: number;
   readonly #runner: TaskRunner;
 
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
@@ -170,7 +170,7 @@ class TakenTurn implements Turn {
     this.instructions = contentOf(runner, record.instructions) as string;
     this.instructionsHash = record.instructions;
     this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
-    this.resumed = runner.task.resumed;
+    this.resumeCount = runner.task.resumed;
     this.#runner = runner;
   }
 
@@ -214,7 +214,7 @@ function readEntries(
   return placed === undefined ? sessions.read(sessionId).then(entriesOf) : entriesOf(placed);
 }
 
-function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
+function entriesOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
   return placed.length === 0 ? none : placed.map(({ entry }) => entry);
 }
 

@@ -275,7 +275,7 @@ export class RunState {
   #noteEntries(change: SessionChange): void {
     if (change.type === "append" || change.type === "say") {
       const { sessionId } = change;
-      const { taskId } = change.type === "say" ? change.said : change.entry;
+      const { taskId } = change.type === "say" ? change.batch : change.entry;
       if (taskId !== null && !this.sessionsOf(taskId).includes(sessionId))
         (this.#wrote ??= []).push({ taskId, sessionId });
     }

@@ -6,7 +6,7 @@ import {
   type FaultCode,
   type JsonValue,
   type Lease,
-  type LeftRun,
+  type DriveResult,
   type PlacedMail,
   type Priority,
   type Rest,
@@ -43,7 +43,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   readonly #log: RunLog;
   readonly #waits: WaitRegistry;
   readonly #tree: TaskSupervisor;
-  readonly #left = Promise.withResolvers<LeftRun>();
+  readonly #left = Promise.withResolvers<DriveResult>();
   #restTimer: (() => void) | undefined;
   /** As this worker counts it: then it takes no room. */
   #isIdle = false;
@@ -110,7 +110,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
    * Works on the run until it rests. Rejects when the run was lost or its store fails; with `version_mismatch` when it is for a worker
    * of another version (J9). `refusal`: what the store refused of it the last time; it fails by that.
    */
-  drive(refusal?: Fault): Promise<LeftRun> {
+  drive(refusal?: Fault): Promise<DriveResult> {
     this.#start(refusal).catch((error: unknown) => this.fail(Fault.from(error)));
     return this.#left.promise;
   }

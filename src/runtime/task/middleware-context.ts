@@ -13,7 +13,7 @@ type LayerContext = Pick<
   | "signal"
   | "metadata"
   | "emitEvent"
-  | "rest"
+  | "waitFor"
 >;
 
 /** What every layer around a call is told of where it stands. */
@@ -31,6 +31,6 @@ export function layerContext(open: ActiveStep): LayerContext {
     signal: strand.signal,
     metadata: {},
     emitEvent: (event) => open.tellFromCode(event),
-    rest: (wait) => runner.pauseFor(strand, wait),
+    waitFor: (wait) => runner.pauseFor(strand, wait),
   };
 }

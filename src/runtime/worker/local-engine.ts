@@ -6,7 +6,7 @@ import {
   type AgentVersion,
   type Lease,
   type Leases,
-  type LeftRun,
+  type DriveResult,
   type RunHost,
   type RunId,
 } from "../../kernel/index.ts";
@@ -30,7 +30,7 @@ export interface LocalEngineOptions {
 }
 
 const nobody: readonly RunId[] = [];
-const untouched: LeftRun = { rest: { kind: "ready" }, isReleased: false };
+const untouched: DriveResult = { rest: { kind: "ready" }, isReleased: false };
 
 /** So long may a turn of the event loop last in which runs are begun. */
 const longestTurnMs = 10;

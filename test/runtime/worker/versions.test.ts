@@ -4,7 +4,7 @@ import {
   retrySettings,
   type HostedAgent,
   type Lease,
-  type LeftRun,
+  type DriveResult,
   type Store,
 } from "../../../src/kernel/index.ts";
 import { newRun } from "../../../src/runtime/journal/new-run.ts";
@@ -62,7 +62,7 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Host
     onError: () => undefined,
   });
   store.onChange((runId) => engine.wake(runId));
-  const drive = async (lease: Lease): Promise<LeftRun> => {
+  const drive = async (lease: Lease): Promise<DriveResult> => {
     claims.push(lease.runId);
     return (await RunOwner.load(owner, lease)).drive();
   };
