@@ -210,13 +210,13 @@ export class TaskContext implements RunContext {
     const step = this.#steps.identify("spawn", agentId, { input, options });
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
-      return () => this.#runner.tree.spawn(this.taskId, agentId, input, options);
+      return () => this.#runner.host.spawn(this.taskId, agentId, input, options);
     });
   }
 
   async join({ taskId }: TaskHandle): Promise<TaskOutcome> {
     try {
-      return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.tree.whenEnded(taskId));
+      return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.host.whenEnded(taskId));
     } catch (error) {
       if (!(error instanceof CancellationError)) throw error;
       throw await withChildOutput(taskId, error, this.#runner, this.#steps.strand);
@@ -226,13 +226,13 @@ export class TaskContext implements RunContext {
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
     const taskIds = handles.map(({ taskId }) => taskId);
     return this.#waitFor<readonly TaskOutcome[]>(joinWait(taskIds), () =>
-      Promise.all(taskIds.map((taskId) => this.#runner.tree.whenEnded(taskId))),
+      Promise.all(taskIds.map((taskId) => this.#runner.host.whenEnded(taskId))),
     );
   }
 
   cancel({ taskId }: TaskHandle, reason: string): Promise<void> {
     return this.#messages.send("cancel", taskId, { reason }, async () => () => {
-      this.#runner.tree.cancel(taskId, reason);
+      this.#runner.host.cancel(taskId, reason);
     });
   }
 

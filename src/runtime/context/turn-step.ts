@@ -222,12 +222,12 @@ function entriesOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
  * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
  * it did for another employer, in another role, or for another user or tenant.
  */
-function historySession({ task, tree, facts, agentId, owner }: TaskRunner): SessionId | null {
+function historySession({ task, host, facts, agentId, owner }: TaskRunner): SessionId | null {
   const { parentId, supervision, role, userId } = task.record;
   if (parentId === null) return facts.sessionId;
   if (supervision.retention !== HistoryRetention.PERMANENT) return null;
   const place = role === undefined ? [agentId] : [supervision.parentId, role];
-  const whose = owner.hash(JSON.stringify([place, tree.tenantId, userId]));
+  const whose = owner.hash(JSON.stringify([place, host.tenantId, userId]));
   return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
 }
 

@@ -9,17 +9,17 @@ import type { WaitRegistry } from "../task/wait-registry.ts";
 interface Stops {
   cancel(taskId: TaskId, reason: string, status: CancellationStatus): void;
   /** Its code has not begun, and is not to. */
-  endUnbegun(runner: TaskRunner, stop: CancellationError): void;
+  endUnstarted(runner: TaskRunner, stop: CancellationError): void;
 }
 
 /** When the tasks of a run are told to stop, and how long they have then. */
 export class StopTimer {
-  readonly #owner: WorkerContext;
+  readonly #worker: WorkerContext;
   readonly #waits: WaitRegistry;
   readonly #stops: Stops;
 
-  constructor(owner: WorkerContext, waits: WaitRegistry, stops: Stops) {
-    this.#owner = owner;
+  constructor(worker: WorkerContext, waits: WaitRegistry, stops: Stops) {
+    this.#worker = worker;
     this.#waits = waits;
     this.#stops = stops;
   }
@@ -40,7 +40,7 @@ export class StopTimer {
    * about the task, so whoever replays it is stopped where it stood, and gives this time anew.
    */
   giveGrace(runner: TaskRunner): void {
-    const { clock, stopGraceMs } = this.#owner;
+    const { clock, stopGraceMs } = this.#worker;
     runner.endGrace = this.#waits.at(clock.now() + stopGraceMs, () => this.#endGrace(runner));
   }
 
@@ -48,6 +48,6 @@ export class StopTimer {
     const stop = runner.token.error;
     if (runner.isDropped || stop === undefined) return;
     if (runner.leaveCalls(stop)) this.giveGrace(runner);
-    else if (!runner.abandon(stop)) this.#stops.endUnbegun(runner, stop);
+    else if (!runner.abandon(stop)) this.#stops.endUnstarted(runner, stop);
   }
 }

@@ -14,7 +14,7 @@ import { mailOfSubmission } from "../journal/wait-names.ts";
 import { queueWait } from "../journal/wait-names.ts";
 
 export interface CompletedRun {
-  readonly owner: WorkerContext;
+  readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
   readonly tenantId: string | null;
@@ -42,16 +42,16 @@ export function carryOver(completed: CompletedRun): void {
 
 /** Under the id it was submitted under, if it was. */
 function submitAgain(
-  { owner, state, tenantId }: CompletedRun,
+  { worker, state, tenantId }: CompletedRun,
   kind: InputQueue,
   { value, runId }: Came,
 ): Submission {
   const { agentId, supervision, budget, userId, metadata, streaming, channel } = state.task(root).record;
   const { spawnBudget, priority, retention, sessionId, runId: before } = Supervision.fromJSON(supervision);
-  const agent = owner.agents.get(agentId);
+  const agent = worker.agents.get(agentId);
   if (agent === undefined) throw new Fault("not_found", `there is no agent ${agentId} here to go on`);
   const options = { sessionId, budget, spawnBudget, priority, retention, metadata, streaming };
-  const { record: run, first } = newRun(owner, agent, value, {
+  const { record: run, first } = newRun(worker, agent, value, {
     ...options,
     ...(channel !== undefined && { channel }),
     ...(userId !== null && { userId }),
