@@ -42,7 +42,7 @@ interface Critique {
   readonly summary: string;
 }
 
-const duty =
+const criticDuty =
   'You judge an answer to a task; you do not answer it yourself. Reply with JSON and nothing else: {"score": <0 to 1, how good it is>, "issues": ["<what to change>"], "summary": "<one sentence>"}.';
 
 /**
@@ -109,7 +109,7 @@ export class ActorCritic implements Architecture {
 
   async #judge(deps: Dependencies, promptContext: PromptContext, answer: string): Promise<Critique> {
     const task = markdownSections({ Task: promptContext.prompt, Answer: answer });
-    const brief = this.#brief({ ...promptContext, prompt: task }, duty);
+    const brief = this.#brief({ ...promptContext, prompt: task }, criticDuty);
     return parseCritique(requireAnswer(deps, "critic", await this.#hire(deps, "critic", brief)));
   }
 

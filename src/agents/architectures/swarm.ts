@@ -219,7 +219,7 @@ export class Swarm implements Architecture {
     const filter = this.#filters.get(to);
     const shown = this.#passFullHistory ? history : [];
     if (filter !== undefined) {
-      const brief = await ctx.step(`input of ${to}`, async () => {
+      const filtered = await ctx.step(`input of ${to}`, async () => {
         const brief = (await filter({ from, to, message, input, history: shown })) as unknown as JsonValue;
         if (isRecord(brief) && readInput(brief) !== undefined) return brief;
         throw new Fault(
@@ -227,7 +227,7 @@ export class Swarm implements Architecture {
           `inputFilter of peer ${to} of swarm gave ${describeValue(brief)}: it must give { prompt, instructions?, history? }, the prompt a text or a list of parts`,
         );
       });
-      return brief as unknown as WorkerBrief;
+      return filtered as unknown as WorkerBrief;
     }
     const prompt = input === null ? message : JSON.stringify(input);
     return shown.length === 0 ? { prompt } : { prompt, history: shown };
