@@ -1,6 +1,6 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { RunSummary } from "../run/run-summary.ts";
-import type { Said } from "./message-batch.ts";
+import type { MessageBatch } from "./message-batch.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
 /** A change to a session. Inside a run it rides in a commit; from outside it is applied by itself. */
@@ -20,7 +20,7 @@ export type SessionChange =
       readonly type: "say";
       readonly sessionId: SessionId;
       readonly agentId: AgentId;
-      readonly said: Said;
+      readonly batch: MessageBatch;
       readonly visibility: EntryVisibility;
     }
   /** S1: the invocation is closed; everything it wrote is visible. Of one task of the run, or of all. N3: what was pending is put under the leaf. */
@@ -38,7 +38,7 @@ export type SessionChange =
       readonly taskId?: TaskId;
     };
 
-export interface PlacedEntry {
+export interface StoredEntry {
   readonly entry: SessionEntry;
   readonly visibility: EntryVisibility;
 }
@@ -70,14 +70,14 @@ export interface SessionSummary {
  * - N2 The leaf is the visible entry appended last by a root task or outside any run, labels and names aside, or what it points to if it
  *   is of type `leaf`.
  * - N3 Nothing that is part of the conversation leaves it by what is said later: what is said (`say`), and what was pending, comes after the
- *   leaf as it is then (`saidAfter`). For what a child says that is the last entry of all.
+ *   leaf as it is then (`rebaseBatch`). For what a child says that is the last entry of all.
  */
 export interface Sessions {
   /** All or nothing. */
   apply(changes: readonly SessionChange[]): Promise<void>;
-  read(sessionId: SessionId, options?: { readonly hiddenToo?: boolean }): Promise<readonly PlacedEntry[]>;
+  read(sessionId: SessionId, options?: { readonly includeHidden?: boolean }): Promise<readonly StoredEntry[]>;
   /** What is visible, where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
-  readNow?(sessionId: SessionId): readonly PlacedEntry[] | undefined;
+  readNow?(sessionId: SessionId): readonly StoredEntry[] | undefined;
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   /**

@@ -104,7 +104,7 @@ export class MessageSteps {
 
   async cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {
     const { runner, strand } = this.#steps;
-    const wait = runner.tree.wait(runner.taskId, name, due);
+    const wait = runner.host.waits.wait(runner.taskId, name, due);
     try {
       return await runner.waitFor(strand, wait.came, { name, due });
     } catch (error) {
@@ -136,10 +136,11 @@ export class MessageSteps {
     due: Due | undefined,
   ): Promise<AskOutcome | (() => AskOutcome)> {
     const { runner, strand } = this.#steps;
-    const { tree } = runner;
-    const timer = due === undefined ? undefined : tree.wait(runner.taskId, `timeout ${address}`, due, taskId);
+    const { host } = runner;
+    const timer =
+      due === undefined ? undefined : host.waits.wait(runner.taskId, `timeout ${address}`, due, taskId);
     try {
-      const ended = tree.whenEnded(taskId);
+      const ended = host.whenEnded(taskId);
       const first = timer === undefined ? ended : Promise.race([ended, timer.came]);
       const outcome = (await runner.waitFor(strand, first, { name: joinWait([taskId]), due })) as
         | TaskOutcome
@@ -149,7 +150,7 @@ export class MessageSteps {
       timer?.leave();
     }
     return () => {
-      tree.cancel(taskId, "the hand-off timed out");
+      host.cancel(taskId, "the hand-off timed out");
       return { kind: "timed_out", partial: null };
     };
   }
@@ -163,7 +164,7 @@ export class MessageSteps {
     const { runner } = this.#steps;
     const id = `${this.#steps.idempotencyKey(address)} ${to}`;
     const { runId, userId, metadata } = runner.facts;
-    const sender = { runId, userId, tenantId: runner.tree.tenantId, metadata };
+    const sender = { runId, userId, tenantId: runner.host.tenantId, metadata };
     const sentAt = runner.worker.clock.now();
     const message: Message = { id, from: runner.agentId, to, body, sentAt, sender };
     return { type: "deliver", message: replyTo === undefined ? message : { ...message, replyTo } };

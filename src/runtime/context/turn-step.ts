@@ -12,7 +12,7 @@ import {
   type ChatMessage,
   type Hash,
   type JsonValue,
-  type PlacedEntry,
+  type StoredEntry,
   type SessionEntry,
   type SessionId,
   type ToolSpec,
@@ -158,7 +158,7 @@ class TakenTurn implements Turn {
   readonly instructions: string;
   readonly instructionsHash: string;
   readonly tools: readonly ToolSpec[];
-  readonly resumed: number;
+  readonly resumeCount: number;
   readonly #runner: TaskRunner;
 
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
@@ -170,7 +170,7 @@ class TakenTurn implements Turn {
     this.instructions = contentOf(runner, record.instructions) as string;
     this.instructionsHash = record.instructions;
     this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
-    this.resumed = runner.task.resumed;
+    this.resumeCount = runner.task.resumed;
     this.#runner = runner;
   }
 
@@ -214,7 +214,7 @@ function readEntries(
   return placed === undefined ? sessions.read(sessionId).then(entriesOf) : entriesOf(placed);
 }
 
-function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
+function entriesOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
   return placed.length === 0 ? none : placed.map(({ entry }) => entry);
 }
 
@@ -222,12 +222,12 @@ function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
  * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
  * it did for another employer, in another role, or for another user or tenant.
  */
-function historySession({ task, tree, facts, agentId, worker }: TaskRunner): SessionId | null {
+function historySession({ task, host, facts, agentId, worker }: TaskRunner): SessionId | null {
   const { parentId, supervision, role, userId } = task.record;
   if (parentId === null) return facts.sessionId;
   if (supervision.retention !== HistoryRetention.PERMANENT) return null;
   const place = role === undefined ? [agentId] : [supervision.parentId, role];
-  const whose = worker.hash(JSON.stringify([place, tree.tenantId, userId]));
+  const whose = worker.hash(JSON.stringify([place, host.tenantId, userId]));
   return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
 }
 

@@ -1,4 +1,5 @@
 import {
+  bookLedger,
   Fault,
   type Clock,
   type Commit,
@@ -142,7 +143,7 @@ export class RunLog implements FlushableLog {
   }
 
   applyLedger(command: LedgerCommand): LedgerOutcome {
-    const outcome = this.#state.book(command);
+    const outcome = bookLedger(this.#state.ledger, command);
     if (!outcome.applied) return outcome;
     if (this.#draft.ledger === undefined) this.#draft.ledger = [command];
     else this.#draft.ledger.push(command);

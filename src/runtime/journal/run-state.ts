@@ -17,8 +17,6 @@ import {
   type InputQueue,
   type JsonValue,
   type Ledger,
-  type LedgerCommand,
-  type LedgerOutcome,
   type Message,
   type Resolution,
   type SessionChange,
@@ -141,7 +139,7 @@ export class RunState {
     if (events !== undefined) for (const event of events) this.noteEvent(event);
     this.apply(commit, at);
     if (headcount !== undefined) for (const command of headcount) this.seat(command, at);
-    if (ledger !== undefined) for (const command of ledger) this.book(command);
+    if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events === undefined) return;
     for (const event of events) {
       // Of a task that this very commit creates.
@@ -268,14 +266,10 @@ export class RunState {
     return outcome;
   }
 
-  book(command: LedgerCommand): LedgerOutcome {
-    return bookLedger(this.ledger, command);
-  }
-
   #noteEntries(change: SessionChange): void {
     if (change.type === "append" || change.type === "say") {
       const { sessionId } = change;
-      const { taskId } = change.type === "say" ? change.said : change.entry;
+      const { taskId } = change.type === "say" ? change.batch : change.entry;
       if (taskId !== null && !this.sessionsOf(taskId).includes(sessionId))
         (this.#wrote ??= []).push({ taskId, sessionId });
     }

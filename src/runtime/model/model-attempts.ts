@@ -225,7 +225,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
   #unsent({ id }: Grant, error: unknown): void {
     const { runner } = this.#open;
     if (runner.isDropped) return;
-    runner.tree.book(runner.taskId, { type: "refund", id });
+    runner.host.ledger.apply(runner.taskId, { type: "refund", id });
     throw error;
   }
 
@@ -278,8 +278,8 @@ function fail(
   const unsent = Fault.is(cause) && !(cause instanceof CancellationError);
   const free = error.refused || unsent || unreached.has(error.providerCode ?? "");
   const charged = parts > 0 || !free;
-  if (charged) runner.tree.lose(runner.taskId, grant.id);
-  else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+  if (charged) runner.host.ledger.lose(runner.taskId, grant.id);
+  else runner.host.ledger.apply(runner.taskId, { type: "refund", id: grant.id });
   open.end();
   const stop = strand.token.error;
   if (stop !== undefined) throw partial === "" ? stop : brokenOff(stop, partial);
@@ -325,7 +325,7 @@ function retryDelay(open: ActiveStep, tries: number, { error, cause }: FailedAtt
 
 /** B1, B3: what the answer cost, taken from its reservation. */
 export function settleReservation({ runner }: ActiveStep, { response, grant }: Answer): Usage {
-  const { taskId, tree } = runner;
+  const { taskId, host } = runner;
   const reported = response.usage;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = reported;
   const priced = priceUsage(grant.priceOf(inputTokens), reported);
@@ -333,7 +333,7 @@ export function settleReservation({ runner }: ActiveStep, { response, grant }: A
   const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
   const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
   const tokens = usage.inputTokens + usage.outputTokens;
-  tree.book(taskId, { type: "settle", id: grant.id, tokens, costUsd });
+  host.ledger.apply(taskId, { type: "settle", id: grant.id, tokens, costUsd });
   if (runner.state.headcount.tasks[taskId]?.shielded === true)
     runner.log.applySeat({ type: "progress", taskId });
   return usage;

@@ -1,5 +1,5 @@
 import {
-  assertTold,
+  assertEmittable,
   deepFreeze,
   Fault,
   sealMadeJson,
@@ -70,7 +70,7 @@ export class RunObservers {
       input: record.input,
       clock: this.#worker.clock,
       emitEvent: (draft) => {
-        assertTold(draft);
+        assertEmittable(draft);
         sealMadeJson(draft.data, `the data of event ${draft.type}`);
         if (!this.#log.tellObserved(taskId, draft)) this.#worker.onError(missed(agentId, draft));
       },

@@ -19,11 +19,10 @@ import { planResume } from "../journal/resume-plan.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
 import { RunLog, type LogWriter } from "../journal/run-log.ts";
 import { RunState } from "../journal/run-state.ts";
-import { TaskSupervisor } from "./task-supervisor.ts";
+import { TaskSupervisor, type SupervisorListener } from "./task-supervisor.ts";
 import { submittedAs } from "../journal/wait-names.ts";
 import { taskOfApproval } from "../journal/wait-names.ts";
 import { approvalWait, queueWait, signalOf } from "../journal/wait-names.ts";
-import type { IdleListener } from "../task/idle-listener.ts";
 import { WaitRegistry } from "../task/wait-registry.ts";
 
 /** By which a store says that it is the commit, not the store: an entry without its parent, what is no JSON. */
@@ -34,7 +33,7 @@ function missing({ runId }: Lease): Fault {
 }
 
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
-export class RunOwner implements IdleListener, LogWriter, ObservedLog {
+export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
   readonly #worker: WorkerContext;
   readonly #lease: Lease;
   readonly #record: RunRecord;
@@ -42,7 +41,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   readonly #observers: RunObservers;
   readonly #log: RunLog;
   readonly #waits: WaitRegistry;
-  readonly #tree: TaskSupervisor;
+  readonly #supervisor: TaskSupervisor;
   readonly #left = Promise.withResolvers<DriveResult>();
   #restTimer: (() => void) | undefined;
   /** As this worker counts it: then it takes no room. */
@@ -69,7 +68,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     this.#observers = observers;
     this.#log = log;
     const { tenantId } = record;
-    this.#tree = new TaskSupervisor({ worker, lease, tenantId, state, log, waits, rest: this });
+    this.#supervisor = new TaskSupervisor({ worker, lease, tenantId, state, log, waits, listener: this });
   }
 
   /** Whether what an observer tells was taken into the run's log. */
@@ -118,15 +117,15 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   async #start(refusal: Fault | undefined): Promise<void> {
     const mismatch = this.#findVersionMismatch();
     if (mismatch !== undefined && this.#worker.versionPolicy === "pin") throw mismatch;
-    const loading = this.#tree.load();
+    const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
-    if (!this.#state.ended) this.#tree.recover();
+    if (!this.#state.ended) this.#supervisor.recover();
     const reading = this.#readMail();
     if (reading !== undefined) await reading;
     if (this.#over) return;
-    if (mismatch !== undefined && this.#worker.versionPolicy === "refuse") this.#tree.failAll(mismatch);
-    if (refusal !== undefined) this.#tree.failAll(refusal);
-    this.#tree.startAll();
+    if (mismatch !== undefined && this.#worker.versionPolicy === "refuse") this.#supervisor.failAll(mismatch);
+    if (refusal !== undefined) this.#supervisor.failAll(refusal);
+    this.#supervisor.startAll();
     this.#isStarted = true;
     this.noteIdle();
   }
@@ -157,10 +156,10 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   /** Lets everything go; what is durable stays. Calls that are open get `graceMs` to settle; those that do not are repeated. */
   async release(graceMs = 0): Promise<void> {
     if (this.#over) return;
-    this.#tree.drain();
+    this.#supervisor.seats.drain();
     const { clock } = this.#worker;
     const end = clock.now() + graceMs;
-    while (!this.#over && this.#tree.atWork && !this.#tree.only("rests") && clock.now() < end)
+    while (!this.#over && this.#supervisor.hasCalls && !this.#supervisor.isResting && clock.now() < end)
       await this.#sleep(Math.min(end, clock.now() + 10));
     await this.#release({ kind: "ready" });
   }
@@ -196,13 +195,14 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
 
   /** If all there is to do is wait, the run takes no room; and is let go after a while, unless it waits for another. */
   noteIdle(): void {
-    if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#tree.only("rests")) return;
+    if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#supervisor.isResting)
+      return;
     this.#countIdle(true);
-    if (!this.#tree.only("idle")) return;
+    if (!this.#supervisor.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;
     this.#restTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
       this.#restTimer = undefined;
-      if (this.#tree.only("idle")) void this.#suspend();
+      if (this.#supervisor.isIdle) void this.#suspend();
     });
   }
 
@@ -221,7 +221,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   /** A paused run wakes by mail alone. */
   async #suspend(): Promise<void> {
     const wakeAt = this.#state.paused ? null : this.#waits.nextTime;
-    await this.#release({ kind: "suspended", wakeAt }, () => this.#tree.only("idle"));
+    await this.#release({ kind: "suspended", wakeAt }, () => this.#supervisor.isIdle);
   }
 
   /** What can be gone on with waits for an order; what cannot has ended for good. */
@@ -250,7 +250,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   /** A run that is in a call may not write for long: its loss is not to wait for that. */
   async #look(): Promise<void> {
     await this.#readMail();
-    if (!this.#over && !this.#isReleasing && this.#tree.atWork)
+    if (!this.#over && !this.#isReleasing && this.#supervisor.hasCalls)
       await this.#worker.store.leases.check(this.#lease);
   }
 
@@ -295,7 +295,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
       this.#applyMail(each);
     }
     // An order to a run that has ended does not keep it here.
-    this.#tree.finishIfDone();
+    this.#supervisor.finishIfDone();
   }
 
   #applyMail({ id, body, from }: PlacedMail): void {
@@ -316,19 +316,19 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
       }
       case "cancel":
         this.#log.emit(root, { type: "run_cancel", data: { reason: body.reason, by: from } });
-        this.#tree.cancel(body.taskId, body.reason);
+        this.#supervisor.cancel(body.taskId, body.reason);
         break;
       case "top_up":
         this.#topUp(body, from);
         break;
       case "resume":
         this.#log.emit(root, { type: "run_resume", data: { by: from } });
-        this.#tree.reopen(planResume(this.#state));
-        this.#tree.goOn();
+        this.#supervisor.reopen(planResume(this.#state));
+        this.#supervisor.resume();
         break;
       case "pause":
         this.#log.emit(root, { type: "run_pause", data: { by: from } });
-        this.#tree.pause();
+        this.#supervisor.pause();
         break;
       case "reprioritize":
         this.#reprioritize(body.taskId, body.priority, from);
@@ -353,11 +353,11 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
 
   #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
     this.#log.emit(root, { type: "budget_top_up", data: { taskId, add, by } });
-    this.#tree.book(taskId, { type: "topUp", taskId, add });
+    this.#supervisor.ledger.apply(taskId, { type: "topUp", taskId, add });
     const plan = planResume(this.#state);
     const ranOut = ({ taskId: each }: { readonly taskId: TaskId }): boolean =>
       this.#state.task(each).outcome?.failure?.code === "budget_exhausted";
-    if (plan.some(ranOut)) this.#tree.reopen(plan);
+    if (plan.some(ranOut)) this.#supervisor.reopen(plan);
   }
 
   #resolve(taskId: TaskId, wait: string, value: JsonValue, runId?: RunId): void {
@@ -370,8 +370,8 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     const from = this.#state.headcount.tasks[taskId]?.priority;
     if (from === undefined) return;
     this.#log.emit(root, { type: "task_reprioritize", data: { taskId, from, to, by } });
-    this.#tree.book(taskId, { type: "reprioritize", taskId, priority: to });
-    this.#tree.seat({ type: "reprioritize", taskId, priority: to });
+    this.#supervisor.ledger.apply(taskId, { type: "reprioritize", taskId, priority: to });
+    this.#supervisor.seats.apply({ type: "reprioritize", taskId, priority: to });
   }
 
   /** The run cannot be written to: nothing of it may run on here. */
@@ -405,7 +405,7 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
     this.stayAwake();
     this.#waits.forget();
     this.#log.close();
-    this.#tree.close();
+    this.#supervisor.close();
     this.#state.dispose();
   }
 }

@@ -9,7 +9,7 @@ import type { WaitRegistry } from "../task/wait-registry.ts";
 interface Stops {
   cancel(taskId: TaskId, reason: string, status: CancellationStatus): void;
   /** Its code has not begun, and is not to. */
-  endUnbegun(runner: TaskRunner, stop: CancellationError): void;
+  endUnstarted(runner: TaskRunner, stop: CancellationError): void;
 }
 
 /** When the tasks of a run are told to stop, and how long they have then. */
@@ -48,6 +48,6 @@ export class StopTimer {
     const stop = runner.token.error;
     if (runner.isDropped || stop === undefined) return;
     if (runner.leaveCalls(stop)) this.giveGrace(runner);
-    else if (!runner.abandon(stop)) this.#stops.endUnbegun(runner, stop);
+    else if (!runner.abandon(stop)) this.#stops.endUnstarted(runner, stop);
   }
 }

@@ -1,4 +1,4 @@
-import { assertTold, sealMadeJson, type EventDraft, type StepAddress } from "../../kernel/index.ts";
+import { assertEmittable, sealMadeJson, type EventDraft, type StepAddress } from "../../kernel/index.ts";
 import type { CallTimeout } from "../process/call-timeouts.ts";
 import { never } from "../process/pending-forever.ts";
 import type { InFlightCall } from "./in-flight-calls.ts";
@@ -59,7 +59,7 @@ export class ActiveStep {
 
   /** J10: for code around the step, which may tell what code may tell. */
   tellFromCode(draft: EventDraft): void {
-    assertTold(draft);
+    assertEmittable(draft);
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.emit(draft);
   }

@@ -39,7 +39,7 @@ export interface TaskRunnerOptions {
   readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
-  readonly tree: TaskHost;
+  readonly host: TaskHost;
 }
 
 /** A model as records name it, and as the ledger does. */
@@ -63,7 +63,7 @@ export class TaskRunner implements SlotYielder {
   readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
-  readonly tree: TaskHost;
+  readonly host: TaskHost;
   readonly facts: RunFacts;
   /** Where its code stands. */
   readonly inside: Inside;
@@ -99,17 +99,17 @@ export class TaskRunner implements SlotYielder {
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
-  constructor({ taskId, agent, worker, log, state, tree }: TaskRunnerOptions) {
+  constructor({ taskId, agent, worker, log, state, host }: TaskRunnerOptions) {
     this.taskId = taskId;
     this.agent = agent;
     this.worker = worker;
     this.log = log;
     this.state = state;
-    this.tree = tree;
+    this.host = host;
     this.task = state.task(taskId);
     const { record, cancelled } = this.task;
     this.facts = factsOf(record);
-    this.#slot = new TaskSlot(worker.slots, tree, taskId);
+    this.#slot = new TaskSlot(worker.slots, host, taskId);
     this.inside = { facts: this.facts, task: this };
     this.#recorded = new ReplayCursor(this.task);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
@@ -222,7 +222,7 @@ export class TaskRunner implements SlotYielder {
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
     this.log.record(record, at, this.task);
-    this.tree.recorded(record);
+    this.host.waits.recorded(record);
     if (this.task.steps.size === longJournal)
       this.emit({ type: "journal_warning", data: { steps: longJournal } });
   }
@@ -269,7 +269,7 @@ export class TaskRunner implements SlotYielder {
   }
 
   get isSeated(): boolean {
-    return this.tree.seatOf(this.taskId) === "seated";
+    return this.host.seats.status(this.taskId) === "seated";
   }
 
   /** C2, H7: resolves once the task has a seat; nothing to wait for if it has one. Throws once it is stopped. */
@@ -304,13 +304,13 @@ export class TaskRunner implements SlotYielder {
   }
 
   settleIfPausing(): void {
-    if (!this.atWork && !this.isDropped) this.tree.settle(this.taskId);
+    if (!this.atWork && !this.isDropped) this.host.seats.settle(this.taskId);
   }
 
   unpark(): void {
     const parked = this.#parked;
     this.#parked = [];
-    if (parked.length > 0) this.tree.wake(this.taskId, "seat");
+    if (parked.length > 0) this.host.seats.wake(this.taskId, "seat");
     for (const go of parked) go();
   }
 
@@ -335,7 +335,7 @@ export class TaskRunner implements SlotYielder {
     } finally {
       this.#waits = this.#waits.filter((each) => each !== awaited);
       strand.addBlocked(-1);
-      this.tree.wake(this.taskId, by);
+      this.host.seats.wake(this.taskId, by);
       this.#noteRestSoon();
     }
   }
@@ -453,7 +453,7 @@ export class TaskRunner implements SlotYielder {
   /** From another run. What of its code still waits for one, or only waits, goes on without a slot. */
   async #comeBack(): Promise<void> {
     if (this.isDropped || this.#ended) return;
-    this.tree.rest.stayAwake();
+    this.host.listener.stayAwake();
     await this.#slot.take();
     this.#noteRestSoon();
   }
@@ -463,8 +463,8 @@ export class TaskRunner implements SlotYielder {
     if (this.#outside > 0) this.#slot.give();
     if (!this.rests) return;
     this.#slot.give();
-    if (this.idle && this.#waits.length > 0) this.tree.suspend(this.taskId, this.#waits);
-    this.tree.rest.noteIdle();
+    if (this.idle && this.#waits.length > 0) this.host.seats.suspend(this.taskId, this.#waits);
+    this.host.listener.noteIdle();
   }
 
   /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
@@ -487,7 +487,7 @@ export class TaskRunner implements SlotYielder {
       cancellation: this.token,
       deadline,
       traceId: this.facts.runId,
-      tenantId: this.tree.tenantId,
+      tenantId: this.host.tenantId,
     });
   }
 }

@@ -1,4 +1,5 @@
-import type { Clock, JsonValue, TaskId } from "../../kernel/index.ts";
+import type { Clock, JsonValue, StepRecord, TaskId } from "../../kernel/index.ts";
+import { asksPerson, resolutionsTaken } from "../journal/wait-names.ts";
 
 /** Where values are kept that came for a wait and were not taken. */
 export interface Resolutions {
@@ -75,6 +76,14 @@ export class WaitRegistry {
     first.served = true;
     first.forgetTimer?.();
     first.resolve(found.value);
+  }
+
+  /** A step is recorded: the value it waited for is taken, and a task that asked a person has a running clock again. */
+  recorded(step: StepRecord): void {
+    if (step.kind === "llm" || step.kind === "tool") return;
+    const taken = resolutionsTaken(step);
+    if (taken !== undefined) this.taken(step.taskId, taken.wait);
+    if (asksPerson(step.address)) this.rearm(step.taskId);
   }
 
   /** A step recorded what it was given. */

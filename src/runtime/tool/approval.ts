@@ -83,7 +83,7 @@ function noDecision(said: unknown): ApprovalDecision {
 }
 
 async function decided(runner: TaskRunner, strand: CancellationScope, name: string): Promise<unknown> {
-  const wait = runner.tree.wait(runner.taskId, name);
+  const wait = runner.host.waits.wait(runner.taskId, name);
   try {
     return await runner.waitFor(strand, wait.came, { name });
   } catch (error) {

@@ -65,7 +65,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     ]);
     const first = await say("first?");
     const second = await say("second?");
-    const before = await store.sessions.read(sessionId, { hiddenToo: true });
+    const before = await store.sessions.read(sessionId, { includeHidden: true });
     const forks: RunHandle[] = [];
     for (const run of [second, first]) {
       const fork = await run.fork({ at: 0 });
@@ -75,7 +75,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     expect(seen(model.calls[2])).toEqual(["first?", "one", "second?"]);
     expect(seen(model.calls[3])).toEqual(["first?"]);
     expect(new Set([sessionId, ...forks.map((fork) => fork.sessionId)]).size).toBe(3);
-    expect(await store.sessions.read(sessionId, { hiddenToo: true })).toEqual(before);
+    expect(await store.sessions.read(sessionId, { includeHidden: true })).toEqual(before);
     await say("third?");
     expect(seen(model.calls[4])).toEqual(["first?", "one", "second?", "two", "third?"]);
     // The fork's conversation can be gone on with.
@@ -154,7 +154,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     const first = await say("first?");
     const fork = await first.fork({ at: 0 });
     expect((await fork.result()).status).toBe("failed");
-    const [entry] = await store.sessions.read(fork.sessionId, { hiddenToo: true });
+    const [entry] = await store.sessions.read(fork.sessionId, { includeHidden: true });
     expect(entry).toMatchObject({ visibility: "pending", entry: { id: fork.runId, parentId: null } });
     await fork.resume();
     expect((await fork.result()).output).toBe("again");
@@ -184,7 +184,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
             type: "say",
             sessionId: turn.sessionId ?? sessionId,
             agentId: ctx.agentId,
-            said,
+            batch: said,
             visibility: "visible",
           },
         ],

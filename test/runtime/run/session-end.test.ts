@@ -10,7 +10,7 @@ import {
   unnamedSessionId,
   userMessage,
   type HostedAgent,
-  type PlacedEntry,
+  type StoredEntry,
   type SessionId,
   type Store,
 } from "../../../src/kernel/index.ts";
@@ -32,7 +32,7 @@ async function sessionsIn({ sessions }: Store): Promise<SessionId[]> {
 }
 
 async function saidIn({ sessions }: Store, sessionId: SessionId): Promise<(string | undefined)[]> {
-  const placed = await sessions.read(sessionId, { hiddenToo: true });
+  const placed = await sessions.read(sessionId, { includeHidden: true });
   return placed.map(({ entry }) => (entry.type === "message" ? messageText(entry.message) : undefined));
 }
 
@@ -145,7 +145,7 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
     const run = await runtime.submit(patient, "hello");
     await settle();
     await pass(60_000);
-    expect(await store.sessions.read(run.sessionId, { hiddenToo: true })).toHaveLength(1);
+    expect(await store.sessions.read(run.sessionId, { includeHidden: true })).toHaveLength(1);
     await run.signal("go", "went");
     expect((await run.result()).output).toBe("went");
     await runtime.close();
@@ -217,7 +217,7 @@ describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
     for (const sessionId of [mine, ...others])
       await (await runtime.submit(listener, "hello", { sessionId })).result();
     const [said] = await store.sessions.read(mine);
-    const entry = { ...(said as PlacedEntry).entry, taskId: formatTaskId(1) };
+    const entry = { ...(said as StoredEntry).entry, taskId: formatTaskId(1) };
     const to = {
       sessionId: sessionWithin(mine, "worker"),
       agentId: listener.id,

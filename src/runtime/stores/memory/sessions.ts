@@ -3,7 +3,7 @@ import {
   sessionWithin,
   unnamedBy,
   type AgentId,
-  type PlacedEntry,
+  type StoredEntry,
   type RunId,
   type RunSummary,
   type SessionChange,
@@ -18,7 +18,7 @@ import { summaryOf } from "./run-standing.ts";
 import { SessionRow } from "./session-row.ts";
 import type { Tables } from "./tables.ts";
 
-const none: readonly PlacedEntry[] = [];
+const none: readonly StoredEntry[] = [];
 
 export class MemorySessions implements Sessions {
   readonly #rows = new CompactingMap<SessionId, SessionRow>();
@@ -34,12 +34,12 @@ export class MemorySessions implements Sessions {
 
   async read(
     sessionId: SessionId,
-    { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
-  ): Promise<readonly PlacedEntry[]> {
-    return this.#rows.get(sessionId)?.entries(hiddenToo) ?? none;
+    { includeHidden = false }: { readonly includeHidden?: boolean } = {},
+  ): Promise<readonly StoredEntry[]> {
+    return this.#rows.get(sessionId)?.entries(includeHidden) ?? none;
   }
 
-  readNow(sessionId: SessionId): readonly PlacedEntry[] {
+  readNow(sessionId: SessionId): readonly StoredEntry[] {
     return this.#rows.get(sessionId)?.entries(false) ?? none;
   }
 

@@ -12,28 +12,28 @@ import {
 } from "../../../src/kernel/index.ts";
 import { ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 
-export interface ThinkingRun {
+export interface AgentRun {
   readonly result: RunResult<JsonValue>;
   readonly events: readonly Event[];
   /** The names of the architectures' own events. */
-  readonly notes: readonly string[];
+  readonly eventNames: readonly string[];
   readonly store: Store;
   /** What the session keeps for good. */
   readonly conversation: readonly ChatMessage[];
 }
 
-export interface ThinkingOptions extends SubmitOptions {
+export interface RunAgentOptions extends SubmitOptions {
   readonly store?: Store;
   /** As soon as the run has begun. */
   readonly onStart?: (run: RunHandle) => void;
 }
 
 /** One invocation of an agent, to its end. */
-export async function think(
+export async function runAgent(
   options: Partial<AgentOptions>,
   input: JsonValue = "What is it?",
-  { store = memoryStore({ hash: sha256 }), onStart, ...submit }: ThinkingOptions = {},
-): Promise<ThinkingRun> {
+  { store = memoryStore({ hash: sha256 }), onStart, ...submit }: RunAgentOptions = {},
+): Promise<AgentRun> {
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
   try {
     const run = await runtime.submit(new Agent({ name: "thinker", ...options }), input, submit);
@@ -43,37 +43,37 @@ export async function think(
     const result = await run.result();
     const entries = await store.sessions.read(result.sessionId);
     const conversation = entries.flatMap(({ entry }) => (entry.type === "message" ? [entry.message] : []));
-    return { result, events, notes: notesIn(events), store, conversation };
+    return { result, events, eventNames: architectureEventNames(events), store, conversation };
   } finally {
     await runtime.close();
   }
 }
 
-function notesIn(events: readonly Event[]): readonly string[] {
+function architectureEventNames(events: readonly Event[]): readonly string[] {
   return events.flatMap((event) => (event.type === "architecture_event" ? [event.data.name] : []));
 }
 
 /** What one of the architectures' own events said. */
-export function noteData(events: readonly Event[], name: string): readonly JsonValue[] {
+export function architectureEventData(events: readonly Event[], name: string): readonly JsonValue[] {
   return events.flatMap((event) =>
     event.type === "architecture_event" && event.data.name === name ? [event.data.data] : [],
   );
 }
 
 /** What a model was asked in a call: the last message. */
-export function askedIn({ messages }: ModelRequest): string {
+export function promptOf({ messages }: ModelRequest): string {
   const last = messages.at(-1);
   return last === undefined ? "" : messageText(last);
 }
 
-export function said(conversation: readonly ChatMessage[]): readonly string[] {
+export function transcriptLines(conversation: readonly ChatMessage[]): readonly string[] {
   return conversation.map((message) => `${message.role}: ${messageText(message)}`);
 }
 
 /** A model whose calls wait for each other: none is answered before `calls` of them are open at once. */
-export class MeetingModel extends ScriptedModel {
+export class BarrierModel extends ScriptedModel {
   /** The most that were open at once. */
-  most = 0;
+  maxInFlight = 0;
   readonly #calls: number;
   #open = 0;
   #met: () => void = () => undefined;
@@ -89,7 +89,7 @@ export class MeetingModel extends ScriptedModel {
   override async generate(
     ...args: Parameters<ScriptedModel["generate"]>
   ): ReturnType<ScriptedModel["generate"]> {
-    this.most = Math.max(this.most, ++this.#open);
+    this.maxInFlight = Math.max(this.maxInFlight, ++this.#open);
     if (this.#open === this.#calls) this.#met();
     await this.#meeting;
     try {

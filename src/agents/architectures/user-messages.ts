@@ -8,17 +8,17 @@ import {
 import { opening, readMessage } from "../agent-input.ts";
 
 /** What a user said to a session after its prompt, which was message number `from`. */
-export function additionsTo({ messages }: AgentSession, from: number): readonly ChatMessage[] {
+export function userMessagesAfter({ messages }: AgentSession, from: number): readonly ChatMessage[] {
   return messages.slice(from + 1).filter(({ role }) => role === "user");
 }
 
 /** In words: an attempt that begins anew is to know them, too. */
-export function addedBy(session: AgentSession, from: number): readonly string[] {
-  return additionsTo(session, from).map(messageText);
+export function userTextsAfter(session: AgentSession, from: number): readonly string[] {
+  return userMessagesAfter(session, from).map(messageText);
 }
 
 /** What an architecture was asked, and how much had been said by then. */
-export interface Asked {
+export interface AnsweredPrompt {
   readonly prompt: string;
   readonly attachments: readonly UserPart[];
   readonly from: number;
@@ -28,9 +28,9 @@ export interface Asked {
  * What a user says to an architecture that keeps no conversation is in the session all the same, after the prompt: for whoever is around it, and
  * for the invocations to come.
  */
-export function hear(
+export function appendUserMessages(
   session: AgentSession,
-  { prompt, attachments, from }: Asked,
+  { prompt, attachments, from }: AnsweredPrompt,
   inputs: readonly JsonValue[],
 ): void {
   if (inputs.length === 0) return;

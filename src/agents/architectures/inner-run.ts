@@ -7,7 +7,7 @@ import {
 } from "../../kernel/index.ts";
 
 /** Runs an architecture inside another, telling what it yields where it works: in a branch, into the branch. */
-export async function drive(
+export async function runAndEmit(
   architecture: Architecture,
   session: AgentSession,
   deps: Dependencies,
@@ -42,7 +42,7 @@ export async function* runInner(session: AgentSession, run: InnerRun): AsyncGene
 }
 
 /** What was said and come to in an inner session is what was said and come to in the invocation's. */
-export function adopt(session: AgentSession, inner: AgentSession): void {
+export function adoptOutcome(session: AgentSession, inner: AgentSession): void {
   session.messages = inner.messages;
   session.settled = inner.settled;
   session.output = inner.output;

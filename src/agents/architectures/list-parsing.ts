@@ -1,33 +1,33 @@
 import type { JsonObject, JsonValue } from "../../kernel/index.ts";
-import { isJsonObject, jsonValuesIn, withoutThoughts } from "./json-answer.ts";
+import { isJsonObject, jsonValuesIn, withoutThinking } from "./json-parsing.ts";
 
 /** A line with a bullet or a number, also in bold or as a heading, and perhaps a box to tick. */
-const listedLine =
+const listLine =
   /^\s*(?:#{1,6}\s+)?(?:\*\*|__)?(?:[-*•]|(?:step\s+)?\d+[.):])(?:\*\*|__)?\s+(?:\[[ x]?\]\s+)?(\S.*)$/iu;
 
 /**
  * The things a model listed: a JSON list of texts or of objects with a text, such a list in a member of an object, or lines with a bullet
  * or a number. `undefined`: none of these; an empty list is one.
  */
-export function listedIn(text: string): readonly string[] | undefined {
+export function parseTextList(text: string): readonly string[] | undefined {
   let lone: readonly string[] | undefined;
   let isEmpty = false;
   for (const value of jsonValuesIn(text)) {
-    const list = listIn(value, (item) => textIn(item) !== "");
+    const list = findList(value, (item) => itemText(item) !== "");
     if (list === undefined) continue;
-    const texts = list.map(textIn).filter((each) => each !== "");
+    const texts = list.map(itemText).filter((each) => each !== "");
     const isLone = isJsonObject(value) && list[0] === value;
     if (texts.length > 0 && !isLone) return texts;
     if (texts.length > 0) lone ??= texts;
     isEmpty ||= list.length === 0;
   }
-  const lines = withoutThoughts(text).split("\n").flatMap(lineItem);
+  const lines = withoutThinking(text).split("\n").flatMap(lineItem);
   // A box to tick is an empty list, too.
   return lines.length > 0 ? lines : (lone ?? (isEmpty ? [] : undefined));
 }
 
 function lineItem(line: string): readonly string[] {
-  const item = listedLine.exec(line)?.[1]?.trim();
+  const item = listLine.exec(line)?.[1]?.trim();
   if (item === undefined) return [];
   const isBold = /^[#\s]*(?:\*\*|__)/u.test(line);
   // What made its number bold ends somewhere in it.
@@ -38,33 +38,33 @@ function lineItem(line: string): readonly string[] {
 const listNames = new Set(["actions", "calls", "plan", "steps", "tasks", "thoughts", "todos", "tool_calls"]);
 
 /** What stands under `1`, `2` or `step 1` is listed, too. */
-const number = /^(?:step[\s_-]*)?\d+$/iu;
+const stepNumber = /^(?:step[\s_-]*)?\d+$/iu;
 
 /** Of lists that are parts of one: `phase 1`, `Week_2`. */
 const partNumber = /^[\p{L}\s_-]*\d+$/u;
 
 /** A plan within a plan's steps, and no further. */
-const maxOpened = 2;
+const maxNesting = 2;
 
 /**
  * A list; of an object's lists the one whose name says so, or else what is numbered, or else the first in which something `fits`; an object
  * that has none by itself, as a list of one. Empty only where the list that is meant is empty, or all are. `undefined`: no list that is meant.
  */
-export function listIn(
+export function findList(
   value: JsonValue,
   fits: (item: JsonValue) => boolean,
 ): readonly JsonValue[] | undefined {
   if (isList(value)) return value;
   if (!isJsonObject(value)) return undefined;
-  const lists = listsIn(value, maxOpened);
+  const lists = listsIn(value, maxNesting);
   if (lists.length === 0) return [value];
   const named = lists.filter(({ name }) => isListName(name));
   const isFit = ({ list }: NamedList): boolean => list.some(fits);
-  const meant = named.find(isFit) ?? named.find(hasNothing) ?? lists.find(isFit);
-  return meant?.list ?? (lists.every(hasNothing) ? [] : undefined);
+  const meant = named.find(isFit) ?? named.find(isEmptyList) ?? lists.find(isFit);
+  return meant?.list ?? (lists.every(isEmptyList) ? [] : undefined);
 }
 
-function hasNothing({ list }: NamedList): boolean {
+function isEmptyList({ list }: NamedList): boolean {
   return list.length === 0;
 }
 
@@ -81,18 +81,20 @@ function listsIn(value: JsonObject, opened: number): readonly NamedList[] {
     .filter((member) => !isNumbered(member))
     .flatMap(([name, each]) => {
       if (isList(each)) return [{ name, list: each }];
-      return isJsonObject(each) && isListName(name) && opened > 0 ? opening(name, each, opened - 1) : [];
+      return isJsonObject(each) && isListName(name) && opened > 0
+        ? openNestedPlan(name, each, opened - 1)
+        : [];
     });
   if (numbered.length === 0) return others;
   return [{ name: "", list: numbered.flatMap(([, each]) => (isList(each) ? each : [each])) }, ...others];
 }
 
 function isNumbered([name, value]: readonly [string, JsonValue]): boolean {
-  return (isList(value) ? partNumber : number).test(name);
+  return (isList(value) ? partNumber : stepNumber).test(name);
 }
 
 /** Where none of its lists is the one that is meant, they are parts of it: those that are numbered, or all. */
-function opening(name: string, value: JsonObject, opened: number): readonly NamedList[] {
+function openNestedPlan(name: string, value: JsonObject, opened: number): readonly NamedList[] {
   const lists = listsIn(value, opened);
   if (lists.length === 0 || lists.some((each) => isListName(each.name))) return lists;
   const numbered = lists.filter((each) => each.name === "");
@@ -105,14 +107,14 @@ function isListName(name: string): boolean {
 }
 
 /** What models call the thing itself, as they do not call its reason. */
-const names = new Set(["action", "content", "description", "step", "task", "text", "thought", "title"]);
+const textNames = new Set(["action", "content", "description", "step", "task", "text", "thought", "title"]);
 
 /** A text, or an object's: the longest under a name that says so, for a short one beside it is its number or title; or the longest. */
-function textIn(value: JsonValue): string {
+function itemText(value: JsonValue): string {
   if (typeof value === "string") return value.trim();
   if (!isJsonObject(value)) return "";
   const texts = Object.entries(value).filter((each): each is [string, string] => typeof each[1] === "string");
-  const named = texts.filter(([name]) => names.has(name.toLowerCase()));
+  const named = texts.filter(([name]) => textNames.has(name.toLowerCase()));
   const ranked = (named.length > 0 ? named : texts).map(([, text]) => text.trim());
   return ranked.toSorted((one, other) => other.length - one.length)[0] ?? "";
 }

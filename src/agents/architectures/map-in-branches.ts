@@ -1,6 +1,6 @@
 import type { Dependencies } from "../../kernel/index.ts";
 
-export interface SideBySide<Item> {
+export interface BranchedItems<Item> {
   readonly role: string;
   readonly items: readonly Item[];
   /** `false`: one after another. What comes of it is the same. */
@@ -8,9 +8,9 @@ export interface SideBySide<Item> {
 }
 
 /** The same work on several things, each in a branch of its own (J2); results in the order of the things. */
-export async function sideBySide<Item, Value>(
+export async function mapInBranches<Item, Value>(
   deps: Dependencies,
-  { role, items, parallel }: SideBySide<Item>,
+  { role, items, parallel }: BranchedItems<Item>,
   work: (deps: Dependencies, item: Item, index: number) => Promise<Value>,
 ): Promise<readonly Value[]> {
   if (!parallel || items.length < 2) {

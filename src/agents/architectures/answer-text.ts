@@ -1,13 +1,13 @@
 import type { AgentSession } from "../../kernel/index.ts";
 
 /** No answer to go on with. */
-export function isSilent(words: string): boolean {
-  return words.trim() === "";
+export function isBlank(text: string): boolean {
+  return text.trim() === "";
 }
 
 /** What was said is the answer by now. Whoever says nothing takes nothing back: then `false`, and the answer is what it was. */
-export function takeAnswer(session: AgentSession, words: string): boolean {
-  if (isSilent(words)) return false;
-  session.output = words;
+export function setAnswer(session: AgentSession, text: string): boolean {
+  if (isBlank(text)) return false;
+  session.output = text;
   return true;
 }

@@ -8,21 +8,21 @@ import { jsonSpansIn } from "./json-spans.ts";
  * Whoever asks takes the first that is what it looks for: a note or a link beside an answer may be JSON, too.
  */
 export function* jsonValuesIn(text: string): Iterable<JsonValue> {
-  const said = withoutThoughts(text);
-  const whole = parsed(unfenced(said));
+  const reply = withoutThinking(text);
+  const whole = tryParseJson(unfenced(reply));
   if (whole !== undefined) return yield whole;
-  const block = fencedIn(said);
-  const inBlock = block === undefined ? undefined : parsed(block);
+  const block = fencedIn(reply);
+  const inBlock = block === undefined ? undefined : tryParseJson(block);
   if (inBlock !== undefined) yield inBlock;
-  const spans = [...jsonSpansIn(said)].toReversed();
+  const spans = [...jsonSpansIn(reply)].toReversed();
   for (const span of spans.toSorted((one, other) => other.length - one.length)) {
-    const value = parsed(span);
+    const value = tryParseJson(span);
     if (value !== undefined) yield value;
   }
 }
 
 /** The first object a model wrote that has one of these members. */
-export function objectIn(text: string, names: readonly string[]): JsonObject | undefined {
+export function findObjectWith(text: string, names: readonly string[]): JsonObject | undefined {
   for (const value of jsonValuesIn(text))
     if (isJsonObject(value) && names.some((name) => Object.hasOwn(value, name))) return value;
   return undefined;
@@ -32,12 +32,12 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const thoughtsEnd = "</think>";
+const thinkingEnd = "</think>";
 
 /** Some servers leave what a model thought in its answer. */
-export function withoutThoughts(text: string): string {
-  const end = text.lastIndexOf(thoughtsEnd);
-  const rest = end < 0 ? "" : text.slice(end + thoughtsEnd.length);
+export function withoutThinking(text: string): string {
+  const end = text.lastIndexOf(thinkingEnd);
+  const rest = end < 0 ? "" : text.slice(end + thinkingEnd.length);
   return rest.trim() === "" ? text : rest;
 }
 
@@ -45,19 +45,19 @@ export function withoutThoughts(text: string): string {
  * A score from 0 to 1, clamped: the member `score` of a JSON answer, or the first number after the word, or a number alone. `40%`, `4/10`
  * and `4 out of 10` are understood. `undefined`: none.
  */
-export function scoreIn(text: string): number | undefined {
+export function parseScore(text: string): number | undefined {
   for (const value of jsonValuesIn(text)) {
-    if (typeof value === "number") return shareIn(String(value));
+    if (typeof value === "number") return parseFraction(String(value));
     const { score } = isJsonObject(value) && Object.hasOwn(value, "score") ? value : {};
-    if (score !== undefined) return shareIn(jsonText(score));
+    if (score !== undefined) return parseFraction(jsonText(score));
   }
-  const said = withoutThoughts(text);
-  const written = /score\D{0,12}?(-?\.?\d[^\n]{0,20})/iu.exec(said)?.[1];
-  return shareIn(written ?? (/^[-.\d\s%/]+$/u.test(said) ? said : ""));
+  const reply = withoutThinking(text);
+  const written = /score\D{0,12}?(-?\.?\d[^\n]{0,20})/iu.exec(reply)?.[1];
+  return parseFraction(written ?? (/^[-.\d\s%/]+$/u.test(reply) ? reply : ""));
 }
 
 /** What a text begins with, as a share of 1. */
-export function shareIn(text: string): number | undefined {
+export function parseFraction(text: string): number | undefined {
   const read = /^\s*(-?(?:\d+(?:\.\d+)?|\.\d+))\s*(?:(%)|(?:\/|out of)\s*(\d+))?/iu.exec(text);
   if (read === null) return undefined;
   const [, number, percent, whole = "1"] = read;
@@ -66,7 +66,7 @@ export function shareIn(text: string): number | undefined {
 }
 
 /** `undefined`: it is no JSON. */
-export function parsed(text: string): JsonValue | undefined {
+export function tryParseJson(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {

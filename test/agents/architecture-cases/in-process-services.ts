@@ -10,30 +10,30 @@ import {
 } from "../../../src/kernel/index.ts";
 import type { ServedCall } from "../../../src/testing/index.ts";
 import { modelAnswer, outputLimit, toolAnswer } from "../../crash/workload.ts";
-import type { Asked, Outside, Thinker } from "./thinker.ts";
+import type { ModelCall, ExternalServices, ArchitectureCase } from "./architecture-case.ts";
 
 /** The answer of the model that plays a role. */
-export function answered(
-  says: Thinker["says"],
+export function answerCall(
+  says: ArchitectureCase["reply"],
   role: string,
   body: JsonValue,
 ): ReturnType<typeof modelAnswer> {
   const messages = body as unknown as readonly ChatMessage[];
   const last = messages.at(-1);
-  const asked: Asked = { role, messages, last: last === undefined ? "" : messageText(last) };
+  const asked: ModelCall = { role, messages, last: last === undefined ? "" : messageText(last) };
   return modelAnswer(messages.length, says(asked));
 }
 
 /** The world outside in this process: answers at once, unless somebody holds a call. */
-export class InProcessOutside implements Outside {
+export class InProcessServices implements ExternalServices {
   readonly calls: ServedCall[] = [];
   /** Who calls now: the life of a worker. */
   caller = "";
   /** Called before each answer, with how many calls there were. */
   hold: (calls: number) => Promise<void> = async () => {};
-  readonly #says: Thinker["says"];
+  readonly #says: ArchitectureCase["reply"];
 
-  constructor(says: Thinker["says"]) {
+  constructor(says: ArchitectureCase["reply"]) {
     this.#says = says;
   }
 
@@ -46,7 +46,7 @@ export class InProcessOutside implements Outside {
     const { caller } = this;
     const generate: Model["generate"] = async ({ messages }) => {
       const body = messages as unknown as JsonValue;
-      const { body: answer, bill = { tokens: 0, usd: 0 } } = answered(this.#says, role, body);
+      const { body: answer, bill = { tokens: 0, usd: 0 } } = answerCall(this.#says, role, body);
       const receipt = this.#note({
         name: "model",
         key: `${role} ${digest(body)}`,

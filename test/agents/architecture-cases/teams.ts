@@ -9,47 +9,58 @@ import {
 import { AgentCore, information, orchestration } from "../../../src/agents/index.ts";
 import { messageText, type Architecture } from "../../../src/kernel/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
-import { rolesOf, saying, type Asked, type Outside, type Thinker } from "./thinker.ts";
+import {
+  roleModels,
+  repliesByRole,
+  type ModelCall,
+  type ExternalServices,
+  type ArchitectureCase,
+} from "./architecture-case.ts";
 
 const input = "How deep is it?";
 
-function worker(outside: Outside, name: string): AgentCore {
+function worker(outside: ExternalServices, name: string): AgentCore {
   return new AgentCore({ name, model: outside.model(name) });
 }
 
-function team(outside: Outside, name: string, architecture: Architecture, ...roles: string[]): AgentCore {
+function team(
+  outside: ExternalServices,
+  name: string,
+  architecture: Architecture,
+  ...roles: string[]
+): AgentCore {
   return new AgentCore({
     name,
     model: outside.model("main"),
-    models: rolesOf(outside, ...roles),
+    models: roleModels(outside, ...roles),
     architecture,
     budget,
   });
 }
 
 /** How often it has spoken by now. */
-function turnOf({ messages }: Asked): number {
+function turnOf({ messages }: ModelCall): number {
   return messages.filter(({ role }) => role === "assistant").length;
 }
 
-const routing: Thinker = {
+const routing: ArchitectureCase = {
   agent: (outside) => {
     const [diver, climber] = [worker(outside, "diver"), worker(outside, "climber")];
     return team(outside, "desk", router({ routes: { diver, climber } }), "classifier");
   },
   input,
-  says: saying({ classifier: "route: diver\nconfidence: 1", diver: "Two fathoms." }),
+  reply: repliesByRole({ classifier: "route: diver\nconfidence: 1", diver: "Two fathoms." }),
   output: "Two fathoms.",
   hasNoPartial: true,
 };
 
-const supervising: Thinker = {
+const supervising: ArchitectureCase = {
   agent: (outside) => {
     const [diver, spawnable] = [worker(outside, "diver"), worker(outside, "spare")];
     return team(outside, "boss", supervisor({ workers: { diver }, spawnable }));
   },
   input,
-  says: (asked) => {
+  reply: (asked) => {
     if (asked.role !== "main") return { text: `${asked.role} measured` };
     const turns = [
       { calls: [{ name: "spawn_worker", input: { name: "own", instructions: "Be quick." } }] },
@@ -65,11 +76,11 @@ const supervising: Thinker = {
     return turns[turnOf(asked)] ?? { text: "never" };
   },
   output: "diver measured",
-  branches: 2,
-  sideBySide: true,
+  maxParallelCalls: 2,
+  hasUnorderedEvents: true,
 };
 
-const orchestrating: Thinker = {
+const orchestrating: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore(
       orchestration({
@@ -80,7 +91,7 @@ const orchestrating: Thinker = {
       }),
     ),
   input,
-  says: (asked) => {
+  reply: (asked) => {
     if (asked.role !== "main") return { text: `${asked.role} measured` };
     if (turnOf(asked) > 0) return { text: "Both measured." };
     return {
@@ -89,11 +100,11 @@ const orchestrating: Thinker = {
     };
   },
   output: "Both measured.",
-  branches: 2,
-  sideBySide: true,
+  maxParallelCalls: 2,
+  hasUnorderedEvents: true,
 };
 
-const criticising: Thinker = {
+const criticising: ArchitectureCase = {
   agent: (outside) => {
     const actor = new AgentCore({
       name: "actor",
@@ -104,7 +115,7 @@ const criticising: Thinker = {
     return team(outside, "pair", actorCritic({ actor, critic }));
   },
   input,
-  says: ({ role, messages, last }) => {
+  reply: ({ role, messages, last }) => {
     if (role === "critic") return { text: last.includes("fathoms") ? '{"score": 1}' : '{"score": 0}' };
     const isFirst = messages.some((message) => message.role === "user" && messageText(message) === input);
     if (messages.at(-1)?.role === "tool") return { text: isFirst ? "Deep." : "Two fathoms." };
@@ -113,22 +124,22 @@ const criticising: Thinker = {
   output: "Two fathoms.",
 };
 
-const debating: Thinker = {
+const debating: ArchitectureCase = {
   agent: (outside) => {
     const [ada, bob] = [worker(outside, "ada"), worker(outside, "bob")];
     return team(outside, "panel", debate({ debaters: { ada, bob }, judge: "self" }), "judge");
   },
   input,
-  says: ({ role, last }) => {
+  reply: ({ role, last }) => {
     if (role === "judge") return { text: "Two fathoms, they say." };
     return { text: last === input ? `${role} guesses` : `${role} insists on it` };
   },
   output: "Two fathoms, they say.",
-  branches: 2,
-  sideBySide: true,
+  maxParallelCalls: 2,
+  hasUnorderedEvents: true,
 };
 
-const swarming: Thinker = {
+const swarming: ArchitectureCase = {
   agent: (outside) =>
     team(
       outside,
@@ -136,7 +147,7 @@ const swarming: Thinker = {
       swarm({ peers: { diver: worker(outside, "diver"), climber: worker(outside, "climber") } }),
     ),
   input,
-  says: ({ role }) =>
+  reply: ({ role }) =>
     role === "climber"
       ? { text: "Two fathoms." }
       : {
@@ -146,14 +157,14 @@ const swarming: Thinker = {
   output: "Two fathoms.",
 };
 
-const writing: Thinker = {
+const writing: ArchitectureCase = {
   agent: (outside) => {
     const agents = { diver: worker(outside, "diver"), climber: worker(outside, "climber") };
     const architecture = blackboard({ agents, coordinator: "self", decider: "self" });
     return team(outside, "board", architecture, "coordinator", "decider");
   },
   input,
-  says: ({ role, last }) => {
+  reply: ({ role, last }) => {
     if (role === "decider") return { text: "Two fathoms." };
     if (role !== "coordinator") return { text: `{"kind": "note", "content": "${role} was there"}` };
     if (last.includes("climber was there")) return { text: '{"terminate": true}' };
@@ -164,7 +175,7 @@ const writing: Thinker = {
 };
 
 /** Without a coordinator all write in turn, until one has the answer. */
-const takingTurns: Thinker = {
+const takingTurns: ArchitectureCase = {
   agent: (outside) =>
     team(
       outside,
@@ -172,14 +183,14 @@ const takingTurns: Thinker = {
       blackboard({ agents: { diver: worker(outside, "diver"), climber: worker(outside, "climber") } }),
     ),
   input,
-  says: ({ role }) => ({
+  reply: ({ role }) => ({
     text: `{"kind": "${role === "climber" ? "answer" : "note"}", "content": "${role} was there"}`,
   }),
   output: "climber was there",
 };
 
 /** Follows, makes one thing of what it is told, publishes it. */
-const informing: Thinker = {
+const informing: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore(
       information({
@@ -187,18 +198,18 @@ const informing: Thinker = {
         sources: ["news/coast"],
         topic: "digest/all",
         model: outside.model("main"),
-        models: rolesOf(outside, "summarizer"),
+        models: roleModels(outside, "summarizer"),
         budget,
       }),
     ),
   input: "The tide is out.",
-  says: saying({ summarizer: "Low water." }),
+  reply: repliesByRole({ summarizer: "Low water." }),
   output: "Low water.",
   hasNoPartial: true,
 };
 
 /** Several agents. */
-export const teams: Readonly<Record<string, Thinker>> = {
+export const teamCases: Readonly<Record<string, ArchitectureCase>> = {
   router: routing,
   supervisor: supervising,
   orchestrator: orchestrating,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { unfenced } from "../../../src/agents/answer-format.ts";
-import { jsonValuesIn, scoreIn } from "../../../src/agents/architectures/json-answer.ts";
-import { listedIn } from "../../../src/agents/architectures/listed-text.ts";
-import { routeChoiceIn } from "../../../src/agents/architectures/route-choice.ts";
-import { toolPlanIn } from "../../../src/agents/architectures/tool-plan.ts";
+import { jsonValuesIn, parseScore } from "../../../src/agents/architectures/json-parsing.ts";
+import { parseTextList } from "../../../src/agents/architectures/list-parsing.ts";
+import { parseRouteChoice } from "../../../src/agents/architectures/route-choice.ts";
+import { parseToolPlan } from "../../../src/agents/architectures/tool-plan.ts";
 
 describe("what a model wrote", () => {
   test.for([
@@ -20,8 +20,8 @@ describe("what a model wrote", () => {
     ["brackets and blanks", `[${" ".repeat(150_000)}[${" ".repeat(150_000)}x`],
   ] as const)("is read in one pass, also %s", ([, text]) => {
     expect([...jsonValuesIn(text)]).toEqual([]);
-    expect(scoreIn(text)).toBe(undefined);
-    expect(toolPlanIn(text)).toBe(undefined);
+    expect(parseScore(text)).toBe(undefined);
+    expect(parseToolPlan(text)).toBe(undefined);
     // Nothing but fences is a block with fences in it.
     expect(unfenced(text).trim()).toMatch(/^(?:```|[[{])/u);
   });
@@ -53,11 +53,11 @@ describe("what a model wrote", () => {
     ["3 things are wrong with it", undefined],
     ["", undefined],
   ] as const)("has a score, or none: %j", ([text, score]) => {
-    expect(scoreIn(text)).toBe(score);
+    expect(parseScore(text)).toBe(score);
   });
 
   test("plans within plans are opened only so far", () => {
-    expect(listedIn(`${'{"plan":'.repeat(20_000)}["a"]${"}".repeat(20_000)}`)).toBe(undefined);
+    expect(parseTextList(`${'{"plan":'.repeat(20_000)}["a"]${"}".repeat(20_000)}`)).toBe(undefined);
   });
 
   test("many lists among its words are each read once", () => {
@@ -118,7 +118,7 @@ describe("what a model wrote", () => {
     ['"a list"', undefined],
     ["[draft]", undefined],
   ] as const)("lists things, or none: %j", ([text, listed]) => {
-    expect(listedIn(text)).toEqual(listed);
+    expect(parseTextList(text)).toEqual(listed);
   });
 
   test.for([
@@ -180,7 +180,7 @@ describe("what a model wrote", () => {
     ["I do not know.", undefined, 0],
     ["", undefined, 0],
   ] as const)("names a route, or none: %j", ([text, route, confidence]) => {
-    expect(routeChoiceIn(text, ["billing", "travel", "_own"])).toEqual({ route, confidence });
+    expect(parseRouteChoice(text, ["billing", "travel", "_own"])).toEqual({ route, confidence });
   });
 
   test.for([
@@ -200,26 +200,26 @@ describe("what a model wrote", () => {
     "route: a\n",
   ])("is searched for a route in one pass, also many times %j", (part) => {
     for (const text of [part.repeat(100_000), `route:${part.repeat(100_000)}`, `${part.repeat(100_000)}x y`])
-      expect(routeChoiceIn(text, ["billing"]).route).toBe(undefined);
+      expect(parseRouteChoice(text, ["billing"]).route).toBe(undefined);
   });
 
   test("a planned call is found beside other JSON", () => {
     const call = { id: "E1", tool: "look", args: { at: 1 } };
     const config = JSON.stringify({ setting: "something longer than the call", list: [1, 2, 3] });
-    expect(toolPlanIn(`With ${config}, see [1]: ${JSON.stringify([call])} [done]`)).toEqual([call]);
-    expect(toolPlanIn(`With ${config} nothing is to be done: []`)).toEqual([]);
-    expect(toolPlanIn(`With ${config}`)).toBe(undefined);
+    expect(parseToolPlan(`With ${config}, see [1]: ${JSON.stringify([call])} [done]`)).toEqual([call]);
+    expect(parseToolPlan(`With ${config} nothing is to be done: []`)).toEqual([]);
+    expect(parseToolPlan(`With ${config}`)).toBe(undefined);
   });
 
   test("a score is found beside other JSON", () => {
-    expect(scoreIn('Seen [1] and {"other": "something much longer"}: {"score": 0.4}')).toBe(0.4);
-    expect(scoreIn("<think>score 9/10? no</think>\nScore: 4/10")).toBe(0.4);
+    expect(parseScore('Seen [1] and {"other": "something much longer"}: {"score": 0.4}')).toBe(0.4);
+    expect(parseScore("<think>score 9/10? no</think>\nScore: 4/10")).toBe(0.4);
   });
 
   test("a planned call by itself is a plan of one, whatever lists it has", () => {
     const call = { id: "E1", tool: "look", args: { at: 1 } };
     for (const text of [JSON.stringify({ ...call, needs: [] }), `The plan: ${JSON.stringify([call])}.`])
-      expect(toolPlanIn(text)).toEqual([call]);
+      expect(parseToolPlan(text)).toEqual([call]);
   });
 
   test("a listed thing is what it is called, not why it is there", () => {
@@ -230,6 +230,6 @@ describe("what a model wrote", () => {
       '{"__proto__": null, "constructor": "Rest"}',
       "{}",
     ];
-    expect(listedIn(`[${list.join(", ")}]`)).toEqual(["Dig", "Fill it in", "Go home", "Rest"]);
+    expect(parseTextList(`[${list.join(", ")}]`)).toEqual(["Dig", "Fill it in", "Go home", "Rest"]);
   });
 });

@@ -6,7 +6,7 @@ import {
   type WorkerBrief,
 } from "../../kernel/index.ts";
 import { refuseNamesakes } from "../namesakes.ts";
-import type { Question } from "./question.ts";
+import type { PromptContext } from "./prompt-context.ts";
 
 /** An agent in a team, and how it is hired. */
 export interface Member extends Omit<SpawnOptions, "role"> {
@@ -25,7 +25,7 @@ export function isMemberName(name: string): boolean {
 }
 
 /** Those a team is made of, by the names they have in it. */
-export class Roster {
+export class TeamMembers {
   readonly names: readonly string[];
   /** As `Architecture.declaredWorkers` gives them. */
   readonly agents: Readonly<Record<string, HostedAgent>>;
@@ -45,7 +45,7 @@ export class Roster {
           `${JSON.stringify(name)} in ${what} of ${where} is no name for an agent in a team: use ${memberNameRule}`,
         );
     }
-    const list = Object.entries(members).map(([name, each]): [string, Member] => [name, memberOf(each)]);
+    const list = Object.entries(members).map(([name, each]): [string, Member] => [name, toMember(each)]);
     refuseNamesakes(
       where,
       list.map(([, { agent }]) => agent),
@@ -72,17 +72,17 @@ export class Roster {
   }
 
   /** As a model is shown them. */
-  listed(): string {
+  describeAll(): string {
     return this.names.map((name) => `- ${name}: ${this.describe(name)}`).join("\n");
   }
 }
 
-function memberOf(given: HostedAgent | Member): Member {
-  return "agent" in given ? given : { agent: given };
+function toMember(member: HostedAgent | Member): Member {
+  return "agent" in member ? member : { agent: member };
 }
 
 /** How a member is hired. `remembers`: it goes on with what it did in this role for this user, in the run's session. */
-export function hiring(
+export function spawnOptionsOf(
   { agent: _agent, description: _said, ...options }: Member,
   remembers?: string,
 ): SpawnOptions {
@@ -95,21 +95,25 @@ export function hiring(
  * A question as it was put to the agent, for a worker that is to work on it: with its files, what was said before, and what the agent is
  * told, beside what the worker is there for.
  */
-export function wholeQuestion({ prompt, attachments, before, manner }: Question, duty = ""): WorkerBrief {
-  const context = manner === "" ? "" : `The agent you work for is told:\n${manner}`;
+export function workerBrief(
+  { prompt, attachments, history, instructionsWithoutFormat }: PromptContext,
+  duty = "",
+): WorkerBrief {
+  const context =
+    instructionsWithoutFormat === "" ? "" : `The agent you work for is told:\n${instructionsWithoutFormat}`;
   const instructions = [duty, context].filter((part) => part !== "").join("\n\n");
   return {
     prompt: attachments.length === 0 ? prompt : [{ type: "text", text: prompt }, ...attachments],
     ...(instructions !== "" && { instructions }),
-    ...(before.length > 0 && { history: before.slice() }),
+    ...(history.length > 0 && { history: history.slice() }),
   };
 }
 
 /** The same for a worker whose answer may be the answer: in the form that is wanted. */
-export function answerWanted(question: Question): WorkerBrief {
-  return { ...wholeQuestion(question), ...formWanted(question) };
+export function answerBrief(promptContext: PromptContext): WorkerBrief {
+  return { ...workerBrief(promptContext), ...requestedOutput(promptContext) };
 }
 
-export function formWanted({ format }: Question): Pick<WorkerBrief, "output"> {
+export function requestedOutput({ format }: PromptContext): Pick<WorkerBrief, "output"> {
   return format?.type === "json" && format.schema !== undefined ? { output: format.schema } : {};
 }

@@ -18,11 +18,11 @@ import {
   type TaskOutcome,
   type WorkerInput,
 } from "../../kernel/index.ts";
-import { takeAnswer } from "./spoken-answer.ts";
-import { WorkerBound } from "./worker-bound.ts";
+import { setAnswer } from "./answer-text.ts";
+import { WorkerInterruption } from "./worker-interruption.ts";
 
 /** What a worker's task came to. H4: a refused seat is one of them. */
-export type WorkerEnd =
+export type WorkerResult =
   | {
       readonly kind: "answered";
       readonly output: JsonValue;
@@ -37,46 +37,49 @@ export type WorkerEnd =
     }
   | ({ readonly kind: "refused" } & Pick<Extract<SpawnOutcome, { kind: "refused" }>, "reason" | "holders">);
 
-export interface Job {
+export interface WorkerJob {
   readonly worker: HostedAgent;
   readonly input: WorkerInput;
   readonly options?: SpawnOptions;
   /** B5: what the worker had said when it was stopped together with whoever hired it. Not asked of one that had said nothing. */
-  readonly heard?: (text: string) => void;
+  readonly onPartialText?: (text: string) => void;
 }
 
 /** Hires a worker and waits for its end. H4: where every seat is taken it waits for one, unless whoever asked for it can do something else. */
-export async function hire(deps: Dependencies, { worker, input, options, heard }: Job): Promise<WorkerEnd> {
+export async function runWorker(
+  deps: Dependencies,
+  { worker, input, options, onPartialText }: WorkerJob,
+): Promise<WorkerResult> {
   deps.ctx.check();
   const spawned = await deps.spawnChild(worker, input, { onFull: "wait", ...options });
   if (spawned.kind === "refused") return spawned;
   try {
-    return endOf(await deps.ctx.join(spawned.handle));
+    return toWorkerResult(await deps.ctx.join(spawned.handle));
   } catch (error) {
     const text = error instanceof CancellationError ? jsonText(error.childOutput ?? "") : "";
-    if (text !== "") heard?.(text);
+    if (text !== "") onPartialText?.(text);
     throw error;
   }
 }
 
 /** Several side by side, by name. */
-export async function hireAll(
+export async function runWorkers(
   deps: Dependencies,
-  jobs: Readonly<Record<string, Job>>,
-): Promise<Readonly<Record<string, WorkerEnd>>> {
+  jobs: Readonly<Record<string, WorkerJob>>,
+): Promise<Readonly<Record<string, WorkerResult>>> {
   const names = Object.keys(jobs);
   // A branch's name begins with a letter; a worker's may be a number.
   const branches = Object.entries(jobs).map(([name, job]) => [
     `hire_${name}`,
-    (ctx: Dependencies["ctx"]) => hire(deps.scopeForWorker(deps.role, ctx), job),
+    (ctx: Dependencies["ctx"]) => runWorker(deps.scopeForWorker(deps.role, ctx), job),
   ]);
-  const ends = await deps.ctx.parallel(
-    Object.fromEntries(branches) as Record<string, (ctx: Dependencies["ctx"]) => Promise<WorkerEnd>>,
+  const results = await deps.ctx.parallel(
+    Object.fromEntries(branches) as Record<string, (ctx: Dependencies["ctx"]) => Promise<WorkerResult>>,
   );
-  return Object.fromEntries(names.map((name) => [name, ends[`hire_${name}`] as WorkerEnd]));
+  return Object.fromEntries(names.map((name) => [name, results[`hire_${name}`] as WorkerResult]));
 }
 
-export function endOf(outcome: TaskOutcome): WorkerEnd {
+export function toWorkerResult(outcome: TaskOutcome): WorkerResult {
   const { output, metadata = {} } = outcome;
   const text = jsonText(output);
   const status = outcomeStatus(outcome);
@@ -89,21 +92,27 @@ export function endOf(outcome: TaskOutcome): WorkerEnd {
  * What a worker said. One that did not come to an answer stops whoever needs it: by a stop of its own, if there is one, or as it was stopped
  * itself, by a bound or a dead end (`boundByWorkers` sees to that), an exhausted budget, a guardrail; anything else is `child_failed`.
  */
-export function answerOf({ ctx }: Pick<Dependencies, "ctx">, name: string, end: WorkerEnd): string {
-  if (end.kind === "answered") return end.text;
+export function requireAnswer(
+  { ctx }: Pick<Dependencies, "ctx">,
+  name: string,
+  result: WorkerResult,
+): string {
+  if (result.kind === "answered") return result.text;
   ctx.check();
-  if (end.kind === "refused")
-    throw new Fault("child_failed", whyNot(name, end), { details: { reason: end.reason } });
-  const { failure, interruption } = end.outcome;
+  if (result.kind === "refused")
+    throw new Fault("child_failed", describeWorkerFailure(name, result), {
+      details: { reason: result.reason },
+    });
+  const { failure, interruption } = result.outcome;
   if (interruption?.status === "guardrail_tripped")
     throw new MiddlewareTermination(interruption.reason, { by: name });
-  if (interruption !== undefined) throw new WorkerBound(name, interruption);
+  if (interruption !== undefined) throw new WorkerInterruption(name, interruption);
   if (failure?.code === "budget_exhausted" || failure?.code === "guardrail_tripped")
     throw reviveFault(failure);
-  throw new Fault("child_failed", whyNot(name, end), {
+  throw new Fault("child_failed", describeWorkerFailure(name, result), {
     details: {
       worker: name,
-      status: end.status,
+      status: result.status,
       ...(failure && { failure: failure as unknown as JsonObject }),
     },
   });
@@ -113,17 +122,17 @@ export function answerOf({ ctx }: Pick<Dependencies, "ctx">, name: string, end: 
  * B5: what stopped a worker is that its employer's own budget or time, or one above it, is spent: then the employer stops too, also one that
  * goes on without a worker's answer. Whoever was hired is younger than whoever hired it, so the number of the task whose budget it was tells.
  */
-export function stopIfSpent({ ctx }: Pick<Dependencies, "ctx">, ends: Iterable<WorkerEnd>): void {
-  for (const end of ends) {
-    if (end.kind === "stopped") ctx.check();
-    const failure = end.kind === "stopped" ? end.outcome.failure : null;
-    const whose = failure?.code === "budget_exhausted" ? failure.details?.["taskId"] : undefined;
-    if (failure && typeof whose === "string" && ordinal(whose) <= ordinal(ctx.taskId))
+export function stopIfBudgetSpent({ ctx }: Pick<Dependencies, "ctx">, results: Iterable<WorkerResult>): void {
+  for (const result of results) {
+    if (result.kind === "stopped") ctx.check();
+    const failure = result.kind === "stopped" ? result.outcome.failure : null;
+    const taskId = failure?.code === "budget_exhausted" ? failure.details?.["taskId"] : undefined;
+    if (failure && typeof taskId === "string" && taskNumber(taskId) <= taskNumber(ctx.taskId))
       throw reviveFault(failure);
   }
 }
 
-function ordinal(taskId: string): number {
+function taskNumber(taskId: string): number {
   return Number(parseTaskId(taskId).slice(1));
 }
 
@@ -131,31 +140,34 @@ function ordinal(taskId: string): number {
  * What a worker came to is what its employer comes to. B5: what it had said is there also when it stops its employer, unless that has
  * something `whole` already. `false`: it said nothing.
  */
-export function endWith(
+export function adoptWorkerResult(
   session: AgentSession,
   deps: Dependencies,
   name: string,
-  end: WorkerEnd,
-  whole = false,
+  result: WorkerResult,
+  hasAnswer = false,
 ): boolean {
-  const isTaken = end.kind === "answered" || (end.kind === "stopped" && !whole);
-  const isSaid = isTaken && takeAnswer(session, end.text);
-  answerOf(deps, name, end);
-  return isSaid;
+  const isAdopted = result.kind === "answered" || (result.kind === "stopped" && !hasAnswer);
+  const hasText = isAdopted && setAnswer(session, result.text);
+  requireAnswer(deps, name, result);
+  return hasText;
 }
 
 /** For a worker whose words are its employer's. */
-export function saidFor(session: AgentSession): NonNullable<Job["heard"]> {
+export function keepPartialText(session: AgentSession): NonNullable<WorkerJob["onPartialText"]> {
   return (text) => {
-    takeAnswer(session, text);
+    setAnswer(session, text);
   };
 }
 
 /** In words a model can react to. */
-export function whyNot(name: string, end: Exclude<WorkerEnd, { kind: "answered" }>): string {
-  if (end.kind === "refused") return describeRefusal(name, end);
-  const { failure, interruption } = end.outcome;
-  const why = failure?.message ?? interruption?.reason;
-  const said = end.text === "" ? "" : `. So far it said: ${end.text}`;
-  return `${name} ended as ${end.status}${why === undefined ? "" : `: ${why}`}${said}`;
+export function describeWorkerFailure(
+  name: string,
+  result: Exclude<WorkerResult, { kind: "answered" }>,
+): string {
+  if (result.kind === "refused") return describeRefusal(name, result);
+  const { failure, interruption } = result.outcome;
+  const cause = failure?.message ?? interruption?.reason;
+  const partial = result.text === "" ? "" : `. So far it said: ${result.text}`;
+  return `${name} ended as ${result.status}${cause === undefined ? "" : `: ${cause}`}${partial}`;
 }

@@ -1,9 +1,9 @@
 import { Fault, type JsonObject, type JsonValue, type Tool, type ToolResult } from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
-import { todosIn, todoStatuses, type VirtualDesk } from "./virtual-desk.ts";
+import { validTodos, todoStatuses, type DeepAgentStateReader } from "./deep-agent-state.ts";
 
 /** How much there may be on a desk: it is part of a conversation. */
-export interface DeskBounds {
+export interface DeepAgentLimits {
   readonly maxTodos: number;
   readonly maxFiles: number;
   /** Of one file. */
@@ -13,14 +13,16 @@ export interface DeskBounds {
 const path = { description: "Where the file is, such as notes/plan.md" };
 
 /** To look at the files, and change nothing. */
-export function readingTools(desk: VirtualDesk): readonly Tool[] {
+export function readTools(reader: DeepAgentStateReader): readonly Tool[] {
   return [
     ownTool({
       name: "ls",
       description: "Lists your files. They are your own notes and drafts: nobody else has them.",
       input: {},
       execute: () => {
-        const lines = [...desk.now().files].map(([name, text]) => `${name} (${text.length} characters)`);
+        const lines = [...reader.current().files].map(
+          ([name, text]) => `${name} (${text.length} characters)`,
+        );
         return said(lines.toSorted().join("\n") || "[no files]");
       },
     }),
@@ -29,35 +31,35 @@ export function readingTools(desk: VirtualDesk): readonly Tool[] {
       description: "Gives the text of one of your files.",
       input: { path },
       execute: (input) => {
-        const text = desk.now().files.get(input.path);
-        return text === undefined ? notThere(desk, input.path) : said(text || "[empty]");
+        const text = reader.current().files.get(input.path);
+        return text === undefined ? fileNotFound(reader, input.path) : said(text || "[empty]");
       },
     }),
   ] as readonly Tool[];
 }
 
 /** To keep a plan and files. Each waits for those before it: a file that is written is there for the next call of the turn. */
-export function writingTools(desk: VirtualDesk, bounds: DeskBounds): readonly Tool[] {
-  const { maxFiles, maxFileCharacters } = bounds;
-  const done = (callId: string, input: JsonObject, words: string): ToolResult => {
-    const other = desk.difference(callId, input);
-    if (other === undefined) return said(words);
-    return { output: { type: "json", value: { done: words, ...other } }, isError: false };
+export function writeTools(reader: DeepAgentStateReader, limits: DeepAgentLimits): readonly Tool[] {
+  const { maxFiles, maxFileCharacters } = limits;
+  const confirm = (callId: string, input: JsonObject, summary: string): ToolResult => {
+    const replaced = reader.replacedArguments(callId, input);
+    if (replaced === undefined) return said(summary);
+    return { output: { type: "json", value: { done: summary, ...replaced } }, isError: false };
   };
   return [
-    todosTool(bounds, done),
+    todosTool(limits, confirm),
     ownTool({
       name: "write_file",
       description: "Writes one of your files: a new one, or the whole of one in place of what it was.",
       input: { path, content: { description: "The whole text", optional: true } },
       concurrency: "sequential",
       execute: (input, { callId }) => {
-        const { files } = desk.now();
+        const { files } = reader.current();
         const { length } = input.content;
-        if (length > maxFileCharacters) return tooLong(length, maxFileCharacters);
+        if (length > maxFileCharacters) return fileTooLong(length, maxFileCharacters);
         if (!files.has(input.path) && files.size >= maxFiles)
           return refusal(`there are ${files.size} files, and there may be no more: write to one of them`);
-        return done(callId, { ...input }, `wrote ${input.path}: ${length} characters`);
+        return confirm(callId, { ...input }, `wrote ${input.path}: ${length} characters`);
       },
     }),
     ownTool({
@@ -73,8 +75,8 @@ export function writingTools(desk: VirtualDesk, bounds: DeskBounds): readonly To
       },
       concurrency: "sequential",
       execute: (input, { callId }) => {
-        const text = desk.now().files.get(input.path);
-        if (text === undefined) return notThere(desk, input.path);
+        const text = reader.current().files.get(input.path);
+        if (text === undefined) return fileNotFound(reader, input.path);
         const times = text.split(input.old_text).length - 1;
         if (times !== 1)
           return refusal(
@@ -83,16 +85,16 @@ export function writingTools(desk: VirtualDesk, bounds: DeskBounds): readonly To
               : `the old text is in ${input.path} ${times} times: give more of what is around it`,
           );
         const length = text.length - input.old_text.length + input.new_text.length;
-        if (length > maxFileCharacters) return tooLong(length, maxFileCharacters);
-        return done(callId, { ...input }, `edited ${input.path}: ${length} characters`);
+        if (length > maxFileCharacters) return fileTooLong(length, maxFileCharacters);
+        return confirm(callId, { ...input }, `edited ${input.path}: ${length} characters`);
       },
     }),
   ] as readonly Tool[];
 }
 
 function todosTool(
-  { maxTodos }: DeskBounds,
-  done: (callId: string, input: JsonObject, words: string) => ToolResult,
+  { maxTodos }: DeepAgentLimits,
+  confirm: (callId: string, input: JsonObject, summary: string) => ToolResult,
 ): Tool {
   const frame = ownTool({
     name: "write_todos",
@@ -107,7 +109,7 @@ function todosTool(
     inputSchema: todosSchema,
     parse: (input: JsonValue) => {
       const list = typeof input === "object" && input !== null ? Reflect.get(input, "todos") : undefined;
-      const todos = todosIn({ todos: (list ?? null) as JsonValue });
+      const todos = validTodos({ todos: (list ?? null) as JsonValue });
       if (Array.isArray(list) && todos.length === list.length) return { todos };
       throw new Fault(
         "invalid_argument",
@@ -115,11 +117,11 @@ function todosTool(
       );
     },
     execute: async (input, { callId }) => {
-      const { todos } = input as { readonly todos: ReturnType<typeof todosIn> };
+      const { todos } = input as { readonly todos: ReturnType<typeof validTodos> };
       if (todos.length > maxTodos)
         return refusal(`${todos.length} things to do are too many: ${maxTodos} at most`);
       const open = todos.filter(({ status }) => status !== "completed").length;
-      return done(
+      return confirm(
         callId,
         { todos: todos.map((each) => ({ ...each })) },
         `${todos.length} things to do, ${open} of them open`,
@@ -146,11 +148,11 @@ const todosSchema: JsonObject = {
   additionalProperties: false,
 };
 
-function notThere(desk: VirtualDesk, name: string): ToolResult {
-  const names = [...desk.now().files.keys()].toSorted().join(", ");
+function fileNotFound(reader: DeepAgentStateReader, name: string): ToolResult {
+  const names = [...reader.current().files.keys()].toSorted().join(", ");
   return refusal(`there is no file ${name}; there are: ${names || "none"}`);
 }
 
-function tooLong(length: number, limit: number): ToolResult {
+function fileTooLong(length: number, limit: number): ToolResult {
   return refusal(`that would be ${length} characters, and a file has ${limit} at most: use several files`);
 }

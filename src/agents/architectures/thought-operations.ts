@@ -1,5 +1,5 @@
 import { describeValue, Fault } from "../../kernel/index.ts";
-import { countOf, scoreOf } from "./bound.ts";
+import { requireCount, requireScore } from "./option-checks.ts";
 
 interface OperationBase {
   /** For others to refer to; `op_3` unless told, counted from 1. */
@@ -40,7 +40,7 @@ export type ThoughtOperation = OperationBase &
   );
 
 /** An operation with all it needs said. */
-export type PlacedOperation = { readonly name: string; readonly from: readonly string[] } & (
+export type ResolvedOperation = { readonly name: string; readonly from: readonly string[] } & (
   | { readonly do: "generate"; readonly count: number }
   | { readonly do: "score" }
   | { readonly do: "keep_best"; readonly count: number }
@@ -61,21 +61,22 @@ export const usualOperations: readonly ThoughtOperation[] = Object.freeze([
 const where = "graphOfThoughts";
 
 /** Refers only to what stands before, so it has no circle and comes to an end. */
-export function placed(operations: readonly ThoughtOperation[]): readonly PlacedOperation[] {
-  if (operations.length === 0) throw refused('there is no operation: give at least { do: "generate" }');
+export function resolveOperations(operations: readonly ThoughtOperation[]): readonly ResolvedOperation[] {
+  if (operations.length === 0)
+    throw invalidOperations('there is no operation: give at least { do: "generate" }');
   const known: string[] = [];
   return operations.map((operation, index) => {
     const { name = `op_${index + 1}` } = operation;
     const [before] = known.slice(-1);
-    if (known.includes(name)) throw refused(`there are two operations named ${name}`);
-    const own = bounded(name, operation);
+    if (known.includes(name)) throw invalidOperations(`there are two operations named ${name}`);
+    const own = resolveLimits(name, operation);
     const from =
       operation.do === "generate" ? [] : (operation.from ?? (before === undefined ? [] : [before]));
     if (operation.do !== "generate" && from.length === 0)
-      throw refused(`operation ${name} has nothing to work on: put one that generates before it`);
+      throw invalidOperations(`operation ${name} has nothing to work on: put one that generates before it`);
     const unknown = from.find((each) => !known.includes(each));
     if (unknown !== undefined)
-      throw refused(
+      throw invalidOperations(
         `operation ${name} works on ${unknown}, which does not stand before it; before it are: ${known.join(", ") || "none"}`,
       );
     known.push(name);
@@ -83,33 +84,33 @@ export function placed(operations: readonly ThoughtOperation[]): readonly Placed
   });
 }
 
-type Bounded<Operation> = Operation extends unknown ? Omit<Operation, "name" | "from"> : never;
+type WithoutLinks<Operation> = Operation extends unknown ? Omit<Operation, "name" | "from"> : never;
 
-function bounded(name: string, operation: ThoughtOperation): Bounded<PlacedOperation> {
+function resolveLimits(name: string, operation: ThoughtOperation): WithoutLinks<ResolvedOperation> {
   const at = `operation ${name} of ${where}`;
   switch (operation.do) {
     case "generate":
-      return { do: "generate", count: countOf(at, "count", operation.count ?? 3) };
+      return { do: "generate", count: requireCount(at, "count", operation.count ?? 3) };
     case "keep_best":
-      return { do: "keep_best", count: countOf(at, "count", operation.count ?? 1) };
+      return { do: "keep_best", count: requireCount(at, "count", operation.count ?? 1) };
     case "refine":
       return {
         do: "refine",
-        maxRounds: countOf(at, "maxRounds", operation.maxRounds ?? 1),
-        threshold: scoreOf(at, "threshold", operation.threshold ?? 0.9),
+        maxRounds: requireCount(at, "maxRounds", operation.maxRounds ?? 1),
+        threshold: requireScore(at, "threshold", operation.threshold ?? 0.9),
       };
     case "score":
     case "aggregate":
       return { do: operation.do };
     default: {
       const { do: unknown } = operation as { readonly do: unknown };
-      throw refused(
+      throw invalidOperations(
         `operation ${name} is to do ${describeValue(unknown)}: it must be generate, score, keep_best, aggregate or refine`,
       );
     }
   }
 }
 
-function refused(problem: string): Fault {
+function invalidOperations(problem: string): Fault {
   return new Fault("invalid_argument", `the operations of ${where}: ${problem}`);
 }

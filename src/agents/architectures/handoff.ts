@@ -14,7 +14,7 @@ import {
 import { ownTool, said } from "../own-tool.ts";
 
 /** Whom a peer hands over to, and with what. */
-export interface HandOver {
+export interface Handoff {
   readonly target: string;
   /** What the target is told, if it is told in words. */
   readonly message: string;
@@ -25,7 +25,7 @@ export interface HandOver {
 }
 
 /** Someone who can be handed over to. */
-export interface HandOverTarget {
+export interface HandoffTarget {
   readonly name: string;
   readonly description: string;
   /** What it is to be told, by this schema, through a tool of its own; words, unless told. */
@@ -35,42 +35,42 @@ export interface HandOverTarget {
 const key = "handOver";
 
 /** The hand-over that a peer's task ended on; `undefined`: it answered. */
-export function handOverIn(metadata: JsonObject): HandOver | undefined {
-  return metadata[key] as unknown as HandOver | undefined;
+export function readHandoff(metadata: JsonObject): Handoff | undefined {
+  return metadata[key] as unknown as Handoff | undefined;
 }
 
 /**
  * How a peer thinks, with tools to hand over to others. A hand-over ends its turn, and its task; it comes back to whoever hired it as
  * metadata.
  */
-export class HandingOver implements Architecture {
+export class HandoffArchitecture implements Architecture {
   readonly name: string;
   readonly base: Architecture;
   readonly requiresModel: boolean;
-  readonly #targets: readonly HandOverTarget[];
-  readonly #passesOn: boolean;
+  readonly #targets: readonly HandoffTarget[];
+  readonly #passFullHistory: boolean;
 
-  constructor(base: Architecture, targets: readonly HandOverTarget[], passesOn: boolean) {
+  constructor(base: Architecture, targets: readonly HandoffTarget[], passesOn: boolean) {
     this.name = base.name;
     this.base = base;
     this.requiresModel = base.requiresModel ?? true;
     this.#targets = targets;
-    this.#passesOn = passesOn;
+    this.#passFullHistory = passesOn;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const from = session.messages.length;
-    const made = new Map<string, Made>();
+    const calls = new Map<string, HandoffCall>();
     const equipped = deps.withExtraTools(this.#tools(deps), ({ isError, metadata }, { callId }) => {
-      if (!isError) made.set(callId, metadata?.[key] as unknown as Made);
+      if (!isError) calls.set(callId, metadata?.[key] as unknown as HandoffCall);
     });
     // Whoever sends it on, in the same session, wants to hear it.
     delete session.metadata[key];
     yield* this.base.run(session, equipped, prompt);
-    const over = lastWord(session.messages.slice(from), made);
-    if (over === undefined) return;
-    const messages = this.#passesOn ? session.messages.slice(from) : [];
-    session.metadata[key] = { ...over, said: messages as unknown as JsonValue };
+    const handoff = finalHandoff(session.messages.slice(from), calls);
+    if (handoff === undefined) return;
+    const messages = this.#passFullHistory ? session.messages.slice(from) : [];
+    session.metadata[key] = { ...handoff, said: messages as unknown as JsonValue };
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
@@ -86,20 +86,23 @@ export class HandingOver implements Architecture {
   }
 }
 
-type Made = Pick<HandOver, "target" | "message" | "input">;
+type HandoffCall = Pick<Handoff, "target" | "message" | "input">;
 
 /**
  * The hand-over that a conversation ends on; of several in one turn the first counts. One that something was said after, or that was made in
  * an attempt that is not the answer, is none. A base that keeps no conversation is taken at its first.
  */
-function lastWord(messages: readonly ChatMessage[], made: ReadonlyMap<string, Made>): Made | undefined {
+function finalHandoff(
+  messages: readonly ChatMessage[],
+  calls: ReadonlyMap<string, HandoffCall>,
+): HandoffCall | undefined {
   const last = messages.at(-1);
-  if (last === undefined) return made.values().next().value;
+  if (last === undefined) return calls.values().next().value;
   const results = last.role === "tool" ? last.content : [];
-  return results.map(({ callId }) => made.get(callId)).find((each) => each !== undefined);
+  return results.map(({ callId }) => calls.get(callId)).find((each) => each !== undefined);
 }
 
-function handoffTool(targets: readonly HandOverTarget[]): Tool {
+function handoffTool(targets: readonly HandoffTarget[]): Tool {
   const list = targets.map(({ name, description }) => `- ${name}: ${description}`);
   return ownTool({
     name: "handoff",
@@ -109,13 +112,13 @@ function handoffTool(targets: readonly HandOverTarget[]): Tool {
       message: { description: "What they are to do, and what they need to know for it" },
     },
     concurrency: "sequential",
-    execute: ({ target, message }) => handedOver(target, message, null),
+    execute: ({ target, message }) => handoffResult(target, message, null),
   });
 }
 
 function transferTool(
   deps: Dependencies,
-  { name, description }: Pick<HandOverTarget, "name" | "description">,
+  { name, description }: Pick<HandoffTarget, "name" | "description">,
   inputSchema: JsonSchema,
 ): Tool {
   const toolName = `transfer_to_${name}`;
@@ -129,18 +132,18 @@ function transferTool(
       execute: () => said(""),
     }),
     inputSchema,
-    parse: async (given: JsonValue) => {
-      const problems = await deps.problemsOf(inputSchema, given);
-      if (problems.length === 0) return given;
+    parse: async (input: JsonValue) => {
+      const problems = await deps.problemsOf(inputSchema, input);
+      if (problems.length === 0) return input;
       throw new Fault(
         "invalid_argument",
         `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
       );
     },
-    execute: async (given: unknown) => handedOver(name, "", given as JsonValue),
+    execute: async (input: unknown) => handoffResult(name, "", input as JsonValue),
   };
 }
 
-function handedOver(target: string, message: string, input: JsonValue): ToolResult {
+function handoffResult(target: string, message: string, input: JsonValue): ToolResult {
   return { ...said(`handed over to ${target}`, { [key]: { target, message, input } }), terminate: "always" };
 }

@@ -18,7 +18,7 @@ import type { AgentOptions } from "../../../src/index.ts";
 import { Agent } from "../../../src/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { runAlone, worker } from "../company.ts";
-import { askedIn, noteData, said, think } from "./thinking-run.ts";
+import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
 
 const silence = " \n";
 
@@ -69,22 +69,22 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       "tot.empty_answer",
     ],
   ])("%s", async ([, options, output, name]) => {
-    const { result, notes } = await think(options);
+    const { result, eventNames } = await runAgent(options);
     expect(result).toMatchObject({ status: "completed", output });
-    expect(notes).toContain(name);
+    expect(eventNames).toContain(name);
   });
 
   test("a refiner that had nothing to say is asked again in the next round, and a critic has nothing to change", async () => {
-    const { result, conversation } = await think({
+    const { result, conversation } = await runAgent({
       architecture: selfRefine(),
       ...models({ main: ["Deep."], critic: ["How deep?", "How deep?", ""], refiner: ["", "Two fathoms."] }),
     });
     expect(result).toMatchObject({ output: "Two fathoms.", metadata: { selfRefine: { rounds: 2 } } });
-    expect(said(conversation).at(-1)).toBe("assistant: Two fathoms.");
+    expect(transcriptLines(conversation).at(-1)).toBe("assistant: Two fathoms.");
   });
 
   test("an attempt, whatever its score", async () => {
-    const { result, notes, events } = await think({
+    const { result, eventNames, events } = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 3 }),
       ...models({
         main: ["Deep.", "", "Two fathoms."],
@@ -96,14 +96,14 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       output: "Two fathoms.",
       metadata: { reflexion: { scores: [0, 1, 0], lessons: ["Measure.", "Say it."] } },
     });
-    expect(notes).not.toContain("reflexion.threshold_met");
-    expect(noteData(events, "reflexion.empty_answer")).toEqual([{ attempt: 2 }]);
-    const last = await think({
+    expect(eventNames).not.toContain("reflexion.threshold_met");
+    expect(architectureEventData(events, "reflexion.empty_answer")).toEqual([{ attempt: 2 }]);
+    const last = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 2 }),
       ...models({ main: ["Deep.", ""], evaluator: ["0", "0"], reflector: ["Measure."] }),
     });
     expect(last.result.output).toBe("Deep.");
-    const first = await think({
+    const first = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 2 }),
       ...models({ main: ["", "Deep."], evaluator: ["0.5", "0.1"], reflector: ["Say it."] }),
     });
@@ -111,7 +111,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
   });
 
   test("a thinker, an aggregator, a refiner of thoughts", async () => {
-    const drafted = await think({
+    const drafted = await runAgent({
       architecture: operations(),
       ...models({ main: [], thinker: ["", "Deep."], evaluator: ["0.5"] }),
     });
@@ -119,17 +119,17 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       output: "Deep.",
       metadata: { thoughts: { best: "t1", thoughts: [{ id: "t1" }] } },
     });
-    const merged = await think({
+    const merged = await runAgent({
       architecture: operations({ do: "aggregate" }),
       ...models({ main: [], thinker: ["Deep.", "Two."], evaluator: ["0.5", "0.1"], aggregator: [silence] }),
     });
     expect(merged.result).toMatchObject({ status: "completed", output: "Deep." });
-    const refined = await think({
+    const refined = await runAgent({
       architecture: operations({ do: "keep_best" }, { do: "refine" }),
       ...models({ main: [], thinker: ["Deep.", "Two."], evaluator: ["0", "0"], refiner: [silence] }),
     });
     expect(refined.result).toMatchObject({ status: "completed", output: "Two." });
-    const none = await think({ architecture: operations(), ...models({ main: [], thinker: ["", " "] }) });
+    const none = await runAgent({ architecture: operations(), ...models({ main: [], thinker: ["", " "] }) });
     expect(none.result).toMatchObject({ status: "failed", interruptionReason: "no_thoughts" });
   });
 
@@ -142,7 +142,9 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       output: "Deep.",
       metadata: { debate: { answers: { eve: "Deep." } } },
     });
-    expect(noteData(alone.events, "debate.response")[0]).toMatchObject({ why: "ada said nothing" });
+    expect(architectureEventData(alone.events, "debate.response")[0]).toMatchObject({
+      why: "ada said nothing",
+    });
     const [one, two] = [worker("one", ["Deep.", ""]), worker("two", ["Flat.", ""])];
     const both = debate({ debaters: { one: one.agent, two: two.agent } });
     const { result } = await runAlone(new Agent({ name: "panel", architecture: both }));
@@ -171,13 +173,13 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     const peers = { ada: worker("ada", [over]).agent, bob: worker("bob", [silence]).agent };
     const swarmed = await runAlone(new Agent({ name: "peers", architecture: swarm({ peers }) }));
     expect(swarmed.result).toMatchObject({ status: "completed", output: "Ask bob." });
-    expect(noteData(swarmed.events, "swarm.empty_answer")).toEqual([{ agent: "bob" }]);
+    expect(architectureEventData(swarmed.events, "swarm.empty_answer")).toEqual([{ agent: "bob" }]);
     const routes = { eve: worker("eve", [silence]).agent };
     const routed = await runAlone(
       new Agent({ name: "desk", model: scriptedModel(["eve"]), architecture: router({ routes }) }),
     );
     expect(routed.result).toMatchObject({ status: "completed", output: "" });
-    expect(noteData(routed.events, "router.empty_answer")).toEqual([{ route: "eve" }]);
+    expect(architectureEventData(routed.events, "router.empty_answer")).toEqual([{ route: "eve" }]);
   });
 
   test("a decider, and an answer on the board that is none", async () => {
@@ -217,6 +219,6 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     const told = JSON.stringify(model.calls.at(-1)?.messages);
     expect(told).toContain("diver said nothing");
     expect(told).toContain("has said nothing to forward");
-    expect(askedIn(diver.model.calls[0] as never)).toBe("Dive.");
+    expect(promptOf(diver.model.calls[0] as never)).toBe("Dive.");
   });
 });

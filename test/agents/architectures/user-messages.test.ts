@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hear } from "../../../src/agents/architectures/user-additions.ts";
+import { appendUserMessages } from "../../../src/agents/architectures/user-messages.ts";
 import { agentSession, messageText, parseSessionId, Transcript } from "../../../src/kernel/index.ts";
 
 test("what a user adds stands after the prompt, which is there once, as are the files that came with it", () => {
@@ -17,11 +17,11 @@ test("what a user adds stands after the prompt, which is there once, as are the 
     attachments,
   });
   const asked = { prompt: "Where?", attachments, from: 0 };
-  hear(session, asked, []);
+  appendUserMessages(session, asked, []);
   expect([session.messages.length, session.attachments]).toEqual([0, attachments]);
-  hear(session, asked, ["Only in France."]);
+  appendUserMessages(session, asked, ["Only in France."]);
   expect(session.attachments).toEqual([]);
-  hear(session, asked, ["By train."]);
+  appendUserMessages(session, asked, ["By train."]);
   const said = session.messages.slice(0);
   expect(said.map(messageText)).toEqual(["Where?", "Only in France.", "By train."]);
   expect(JSON.stringify(said).split("map.pdf")).toHaveLength(2);

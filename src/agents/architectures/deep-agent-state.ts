@@ -16,23 +16,23 @@ export interface Todo {
 }
 
 /** What an agent has in front of it: a list of things to do, and files that are nowhere but in its conversation. */
-export interface Desk {
+export interface DeepAgentState {
   readonly todos: readonly Todo[];
   readonly files: ReadonlyMap<string, string>;
 }
 
-const empty: Desk = { todos: [], files: new Map() };
+const emptyState: DeepAgentState = { todos: [], files: new Map() };
 
 /** Under which a result says that a call was carried out with other arguments than the model gave. */
-const instead = "carriedOut";
+const replacedArgumentsKey = "carriedOut";
 
 /**
  * The desk of a session: a fold over its calls and their results, so that it is the same after a restart, and in the next invocation of the
  * same conversation. Costs what is new: what was folded is kept.
  */
-export class VirtualDesk {
+export class DeepAgentStateReader {
   readonly #session: AgentSession;
-  #folded = empty;
+  #folded = emptyState;
   #length = 0;
 
   constructor(session: AgentSession) {
@@ -40,14 +40,14 @@ export class VirtualDesk {
   }
 
   /** With what is done of the calls under way. */
-  now(): Desk {
+  current(): DeepAgentState {
     const { messages, settled } = this.#session;
     for (; this.#length < messages.length; this.#length++) {
       const calls = callsAt(this.#session, this.#length);
       if (calls.length === 0) continue;
       const results = messages.at(this.#length + 1);
-      if (results?.role !== "tool") return foldAll(this.#folded, calls, settled);
-      this.#folded = foldAll(this.#folded, calls, results.content);
+      if (results?.role !== "tool") return foldCalls(this.#folded, calls, settled);
+      this.#folded = foldCalls(this.#folded, calls, results.content);
     }
     return this.#folded;
   }
@@ -56,17 +56,19 @@ export class VirtualDesk {
    * What a call says beside its words when somebody, at the gate say, gave it other arguments than those the conversation shows.
    * `undefined`: nobody did.
    */
-  difference(callId: string, input: JsonObject): JsonObject | undefined {
+  replacedArguments(callId: string, input: JsonObject): JsonObject | undefined {
     const calls = callsAt(this.#session, this.#session.messages.length - 1);
-    const given = calls.find((call) => call.callId === callId)?.input;
+    const original = calls.find((call) => call.callId === callId)?.input;
     const isSame =
-      isObject(given) &&
-      Object.entries(input).every(([key, value]) => canonicalJson(given[key] ?? "") === canonicalJson(value));
-    return given === undefined || isSame ? undefined : { [instead]: input };
+      isObject(original) &&
+      Object.entries(input).every(
+        ([key, value]) => canonicalJson(original[key] ?? "") === canonicalJson(value),
+      );
+    return original === undefined || isSame ? undefined : { [replacedArgumentsKey]: input };
   }
 }
 
-interface Done {
+interface CallResult {
   readonly output: ToolOutput;
   readonly isError: boolean;
 }
@@ -76,35 +78,44 @@ function callsAt({ messages }: AgentSession, index: number): readonly ToolCallPa
   return message?.role === "assistant" ? toolCallsOf(message) : [];
 }
 
-function foldAll(desk: Desk, calls: readonly ToolCallPart[], results: readonly (Done | undefined)[]): Desk {
-  return calls.reduce((before, call, index) => fold(before, call, results[index]), desk);
+function foldCalls(
+  state: DeepAgentState,
+  calls: readonly ToolCallPart[],
+  results: readonly (CallResult | undefined)[],
+): DeepAgentState {
+  return calls.reduce((before, call, index) => foldCall(before, call, results[index]), state);
 }
 
-function fold(desk: Desk, { toolName, input: given }: ToolCallPart, result: Done | undefined): Desk {
-  if (result === undefined || result.isError) return desk;
+function foldCall(
+  state: DeepAgentState,
+  { toolName, input: original }: ToolCallPart,
+  result: CallResult | undefined,
+): DeepAgentState {
+  if (result === undefined || result.isError) return state;
   const { output } = result;
-  const other = output.type === "json" && isObject(output.value) ? output.value[instead] : undefined;
-  const input = other ?? given;
-  if (!isObject(input)) return desk;
-  const path = textAt(input, "path");
+  const replaced =
+    output.type === "json" && isObject(output.value) ? output.value[replacedArgumentsKey] : undefined;
+  const input = replaced ?? original;
+  if (!isObject(input)) return state;
+  const path = textMember(input, "path");
   switch (toolName) {
     case "write_todos":
-      return { ...desk, todos: todosIn(input) };
+      return { ...state, todos: validTodos(input) };
     case "write_file":
-      return withFile(desk, path, textAt(input, "content"));
+      return setFile(state, path, textMember(input, "content"));
     case "edit_file":
-      return withFile(desk, path, replaced(desk.files.get(path) ?? "", input));
+      return setFile(state, path, replaceOnce(state.files.get(path) ?? "", input));
     default:
-      return desk;
+      return state;
   }
 }
 
 /** Literally: `$&` in the new text is no reference. */
-function replaced(text: string, input: JsonObject): string {
-  return text.replace(textAt(input, "old_text"), () => textAt(input, "new_text"));
+function replaceOnce(text: string, input: JsonObject): string {
+  return text.replace(textMember(input, "old_text"), () => textMember(input, "new_text"));
 }
 
-export function todosIn(input: JsonObject): readonly Todo[] {
+export function validTodos(input: JsonObject): readonly Todo[] {
   const { todos } = input;
   return Array.isArray(todos) ? todos.filter((each: JsonValue) => isTodo(each)) : [];
 }
@@ -115,11 +126,11 @@ function isTodo(value: JsonValue | Todo): value is Todo & JsonObject {
   return typeof content === "string" && content !== "" && todoStatuses.some((each) => each === status);
 }
 
-function withFile(desk: Desk, path: string, text: string): Desk {
-  return { ...desk, files: new Map([...desk.files, [path, text]]) };
+function setFile(state: DeepAgentState, path: string, text: string): DeepAgentState {
+  return { ...state, files: new Map([...state.files, [path, text]]) };
 }
 
-function textAt(input: JsonObject, key: string): string {
+function textMember(input: JsonObject, key: string): string {
   const value = input[key];
   return typeof value === "string" ? value : "";
 }

@@ -9,39 +9,39 @@ import {
 } from "../../../src/agents/architectures/index.ts";
 import { AgentCore } from "../../../src/agents/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
-import { rolesOf, saying, type Asked, type Thinker } from "./thinker.ts";
+import { roleModels, repliesByRole, type ModelCall, type ArchitectureCase } from "./architecture-case.ts";
 
 const input = "How deep is it?";
 
 /** Whether its loop has been given results by now. */
-function hasResults({ messages }: Asked): boolean {
+function hasResults({ messages }: ModelCall): boolean {
   return messages.some(({ role }) => role === "tool");
 }
 
-const react: Thinker = {
+const react: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({ name: "react", model: outside.model("main"), tools: [outside.tool("look")], budget }),
   input,
-  says: (asked) =>
+  reply: (asked) =>
     hasResults(asked)
       ? { text: "Two fathoms." }
       : { text: "Let me look.", calls: [1, 2].map((at) => ({ name: "look", input: { at } })) },
   output: "Two fathoms.",
-  branches: 2,
+  maxParallelCalls: 2,
 };
 
-const planning: Thinker = {
+const planning: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "planner",
       model: outside.model("main"),
-      models: rolesOf(outside, "planner", "executor", "synthesizer"),
+      models: roleModels(outside, "planner", "executor", "synthesizer"),
       tools: [outside.tool("dig")],
       architecture: planAndExecute(),
       budget,
     }),
   input,
-  says: (asked) => {
+  reply: (asked) => {
     if (asked.role === "planner") return { text: '["dig", "measure"]' };
     if (asked.role === "synthesizer") return { text: "Dug and measured." };
     if (asked.last.includes("Your step: number 2")) return { text: "measured" };
@@ -50,18 +50,18 @@ const planning: Thinker = {
   output: "Dug and measured.",
 };
 
-const foreseeing: Thinker = {
+const foreseeing: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "rewoo",
       model: outside.model("main"),
-      models: rolesOf(outside, "planner", "solver"),
+      models: roleModels(outside, "planner", "solver"),
       tools: [outside.tool("look"), outside.tool("weigh")],
       architecture: rewoo(),
       budget,
     }),
   input,
-  says: ({ role }) => ({
+  reply: ({ role }) => ({
     text:
       role === "solver"
         ? "Weighed."
@@ -72,21 +72,21 @@ const foreseeing: Thinker = {
           ]),
   }),
   output: "Weighed.",
-  branches: 2,
+  maxParallelCalls: 2,
 };
 
-const reflecting: Thinker = {
+const reflecting: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "reflexion",
       model: outside.model("main"),
-      models: rolesOf(outside, "evaluator", "reflector"),
+      models: roleModels(outside, "evaluator", "reflector"),
       tools: [outside.tool("look")],
       architecture: reflexion(),
       budget,
     }),
   input,
-  says: (asked) => {
+  reply: (asked) => {
     const { role, messages, last } = asked;
     if (role === "evaluator") return { text: last.includes("exactly") ? '{"score": 1}' : '{"score": 0.1}' };
     if (role === "reflector") return { text: "Measure first." };
@@ -101,80 +101,80 @@ const reflecting: Thinker = {
   output: "Two fathoms exactly.",
 };
 
-const refining: Thinker = {
+const refining: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "refine",
       model: outside.model("main"),
-      models: rolesOf(outside, "critic", "refiner"),
+      models: roleModels(outside, "critic", "refiner"),
       architecture: selfRefine(),
       budget,
     }),
   input,
-  says: ({ role, last }) => {
+  reply: ({ role, last }) => {
     if (role === "critic") return { text: last.includes("fathoms") ? "No issues." : "Give a number." };
     return { text: role === "refiner" ? "Two fathoms." : "Deep." };
   },
   output: "Two fathoms.",
 };
 
-const searching: Thinker = {
+const searching: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "tree",
       model: outside.model("main"),
-      models: rolesOf(outside, "proposer", "evaluator", "synthesizer"),
+      models: roleModels(outside, "proposer", "evaluator", "synthesizer"),
       architecture: treeOfThoughts({ branches: 2, depth: 1, beam: 1 }),
       budget,
     }),
   input,
-  says: ({ role, last }) => {
+  reply: ({ role, last }) => {
     if (role === "proposer") return { text: '["guess", "measure"]' };
     if (role === "evaluator") return { text: last.includes("measure") ? '{"score": 0.9}' : '{"score": 0.1}' };
     return { text: "Measured." };
   },
   output: "Measured.",
-  branches: 2,
-  sideBySide: true,
+  maxParallelCalls: 2,
+  hasUnorderedEvents: true,
 };
 
-const weaving: Thinker = {
+const weaving: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "graph",
       model: outside.model("main"),
-      models: rolesOf(outside, "thinker", "evaluator", "aggregator"),
+      models: roleModels(outside, "thinker", "evaluator", "aggregator"),
       architecture: graphOfThoughts({
         operations: [{ do: "generate", count: 2 }, { do: "score" }, { do: "aggregate" }],
       }),
       budget,
     }),
   input,
-  says: ({ role, messages }) => {
+  reply: ({ role, messages }) => {
     if (role === "evaluator") return { text: '{"score": 0.5}' };
     if (role === "aggregator") return { text: "Both." };
     return { text: JSON.stringify(messages[0]).includes("number 1") ? "one" : "two" };
   },
   output: "Both.",
-  branches: 2,
-  sideBySide: true,
+  maxParallelCalls: 2,
+  hasUnorderedEvents: true,
 };
 
-const deep: Thinker = {
+const deep: ArchitectureCase = {
   agent: (outside) => {
     const helper = new AgentCore({ name: "helper", model: outside.model("helper") });
     return new AgentCore({
       name: "deep",
       model: outside.model("main"),
-      models: rolesOf(outside, "general"),
+      models: roleModels(outside, "general"),
       architecture: deepAgent({ subAgents: { helper } }),
       budget,
     });
   },
   input,
-  says: ({ role, messages }) => {
+  reply: ({ role, messages }) => {
     if (role !== "main")
-      return saying({ helper: "helped", general: "thought" })({ role, messages, last: "" });
+      return repliesByRole({ helper: "helped", general: "thought" })({ role, messages, last: "" });
     const turn = messages.filter((message) => message.role === "assistant").length;
     if (turn === 0) {
       const todos = [{ content: "measure", status: "pending" }];
@@ -195,12 +195,12 @@ const deep: Thinker = {
     };
   },
   output: "Measured by others.",
-  branches: 2,
-  sideBySide: true,
+  maxParallelCalls: 2,
+  hasUnorderedEvents: true,
 };
 
 /** Agents that think alone, but for those they hand a task to. */
-export const alone: Readonly<Record<string, Thinker>> = {
+export const singleAgentCases: Readonly<Record<string, ArchitectureCase>> = {
   react,
   "plan-and-execute": planning,
   rewoo: foreseeing,

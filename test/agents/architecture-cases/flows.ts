@@ -9,15 +9,15 @@ import {
 } from "../../../src/agents/index.ts";
 import { Fault } from "../../../src/kernel/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
-import { saying, type Outside, type Thinker } from "./thinker.ts";
+import { repliesByRole, type ExternalServices, type ArchitectureCase } from "./architecture-case.ts";
 
 const input = "How deep is it?";
 
-function worker(outside: Outside, name: string): AgentCore {
+function worker(outside: ExternalServices, name: string): AgentCore {
   return new AgentCore({ name, model: outside.model(name) });
 }
 
-const sequential: Thinker = {
+const sequential: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "line",
@@ -25,11 +25,11 @@ const sequential: Thinker = {
       budget,
     }),
   input,
-  says: saying({ first: "one", second: "two" }),
+  reply: repliesByRole({ first: "one", second: "two" }),
   output: `${input}\n\none\n\ntwo`,
 };
 
-const parallel: Thinker = {
+const parallel: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "choir",
@@ -40,12 +40,12 @@ const parallel: Thinker = {
       budget,
     }),
   input,
-  says: saying({ first: "one", second: "two" }),
+  reply: repliesByRole({ first: "one", second: "two" }),
   output: "one and two",
-  branches: 2,
+  maxParallelCalls: 2,
 };
 
-const conditional: Thinker = {
+const conditional: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "fork",
@@ -57,13 +57,13 @@ const conditional: Thinker = {
       budget,
     }),
   input,
-  says: saying({ diver: "Two fathoms." }),
+  reply: repliesByRole({ diver: "Two fathoms." }),
   output: "Two fathoms.",
   hasNoPartial: true,
 };
 
 /** A diamond of agents and functions, and a circle that is gone round twice. */
-const workflow: Thinker = {
+const workflow: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "works",
@@ -88,17 +88,17 @@ const workflow: Thinker = {
       budget,
     }),
   input,
-  says: ({ role, last }) => {
+  reply: ({ role, last }) => {
     if (role === "polish") return { text: last.endsWith("1") ? "again" : `done: ${last}` };
     return { text: role };
   },
   output: "done: again 2",
-  branches: 2,
-  sideBySide: true,
+  maxParallelCalls: 2,
+  hasUnorderedEvents: true,
 };
 
 /** Flows in flows. */
-const nested: Thinker = {
+const nested: ArchitectureCase = {
   agent: (outside) => {
     const pair = new AgentCore({
       name: "pair",
@@ -114,13 +114,13 @@ const nested: Thinker = {
     });
   },
   input,
-  says: saying({ first: "one", second: "two", third: "three" }),
+  reply: repliesByRole({ first: "one", second: "two", third: "three" }),
   output: `${input}\n\none\n\nthree`,
-  branches: 2,
+  maxParallelCalls: 2,
 };
 
 /** A node fails: it stops, typed, with what there was. */
-const failing: Thinker = {
+const failing: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
       name: "broken",
@@ -140,14 +140,16 @@ const failing: Thinker = {
       budget,
     }),
   input,
-  says: saying({ work: "worked" }),
+  reply: repliesByRole({ work: "worked" }),
   output: "worked",
 };
 
 /** Those that come to no answer, wherever their worker dies. */
-export const stoppingFlows: Readonly<Record<string, Thinker>> = { "a workflow that fails": failing };
+export const failingFlowCases: Readonly<Record<string, ArchitectureCase>> = {
+  "a workflow that fails": failing,
+};
 
-export const flows: Readonly<Record<string, Thinker>> = {
+export const flowCases: Readonly<Record<string, ArchitectureCase>> = {
   sequential,
   parallel,
   conditional,
