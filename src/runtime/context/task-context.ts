@@ -352,15 +352,15 @@ export class TaskContext implements RunContext {
   }
 
   now(): Promise<number> {
-    return this.#value("now", () => this.#runner.owner.clock.now());
+    return this.#value("now", () => this.#runner.worker.clock.now());
   }
 
   random(): Promise<number> {
-    return this.#value("random", () => this.#runner.owner.random.next());
+    return this.#value("random", () => this.#runner.worker.random.next());
   }
 
   uuid(): Promise<string> {
-    return this.#value("uuid", () => this.#runner.owner.ids.next());
+    return this.#value("uuid", () => this.#runner.worker.ids.next());
   }
 
   /** For the inbox: which messages a drain gave is journaled, so that a replay drains the same. */

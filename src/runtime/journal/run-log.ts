@@ -40,7 +40,7 @@ export interface RunLogOptions {
   readonly lease: Lease;
   readonly state: RunState;
   readonly clock: Clock;
-  readonly idleWrites: IdleFlusher;
+  readonly idleFlusher: IdleFlusher;
   readonly observers: LogObservers;
   readonly owner: LogOwner;
 }
@@ -72,7 +72,7 @@ export class RunLog implements FlushableLog {
   readonly #store: Store;
   readonly #state: RunState;
   readonly #clock: Clock;
-  readonly #idleWrites: IdleFlusher;
+  readonly #idleFlusher: IdleFlusher;
   readonly #observers: LogObservers;
   readonly #owner: LogOwner;
   #draft = newDraft();
@@ -92,12 +92,12 @@ export class RunLog implements FlushableLog {
   #broken: Fault | undefined;
   #isClosed = false;
 
-  constructor({ store, lease, state, clock, idleWrites, observers, owner }: RunLogOptions) {
+  constructor({ store, lease, state, clock, idleFlusher, observers, owner }: RunLogOptions) {
     this.lease = lease;
     this.#store = store;
     this.#state = state;
     this.#clock = clock;
-    this.#idleWrites = idleWrites;
+    this.#idleFlusher = idleFlusher;
     this.#observers = observers;
     this.#owner = owner;
   }
@@ -205,7 +205,7 @@ export class RunLog implements FlushableLog {
   close(): void {
     this.#isClosed = true;
     this.#events.length = 0;
-    if (this.#watched !== undefined) this.#idleWrites.remove(this);
+    if (this.#watched !== undefined) this.#idleFlusher.remove(this);
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {
@@ -231,7 +231,7 @@ export class RunLog implements FlushableLog {
   /** No flush may follow for a long time, so `IdleFlusher` writes the commit after a turn of the event loop without a flush. */
   #watch(): void {
     this.#watched = this.#draft;
-    this.#idleWrites.add(this);
+    this.#idleFlusher.add(this);
   }
 
   writeIfIdle(): void {

@@ -56,7 +56,7 @@ const defaultOutputTokens = 8_192;
 /** B1: holds the most a call can cost. When it is there, the task has a seat and a slot, and the call may start in the same breath. */
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
   const { runner } = call.open;
-  const loading = runner.owner.prices.load?.();
+  const loading = runner.worker.prices.load?.();
   return loading === undefined ? reserve(call) : reserveAfter(runner.whileAlive(loading), call);
 }
 
@@ -115,14 +115,15 @@ interface AskedReservation {
 
 function reservationOf(call: CallReservation): AskedReservation {
   const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
-  const { taskId, owner } = open.runner;
+  const { taskId, worker } = open.runner;
   const { provider, modelId } = model;
-  const at = attempt === 1 ? open.at : owner.clock.now();
-  const price = owner.prices.find({ provider, modelId, inputTokens: tokens, at });
+  const at = attempt === 1 ? open.at : worker.clock.now();
+  const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
   const priceOf =
     price === null
       ? unknownPrice
-      : (inputTokens: number): ModelPrice | null => owner.prices.find({ provider, modelId, inputTokens, at });
+      : (inputTokens: number): ModelPrice | null =>
+          worker.prices.find({ provider, modelId, inputTokens, at });
   const command: ReserveCommand = {
     type: "reserve",
     id: `${taskId} ${open.address} ${attempt}`,

@@ -62,10 +62,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#lease = lease;
     this.#record = record;
     this.#state = state;
-    const { store, clock, idleWrites } = worker;
+    const { store, clock, idleFlusher } = worker;
     const waits = new WaitRegistry(clock, state.resolutions);
     const observers = new RunObservers(worker, state, this);
-    const log = new RunLog({ store, lease, state, clock, idleWrites, observers, owner: this });
+    const log = new RunLog({ store, lease, state, clock, idleFlusher, observers, owner: this });
     this.#waits = waits;
     this.#observers = observers;
     this.#log = log;

@@ -279,7 +279,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const agent = hostedAgent(worker, record.agentId);
     this.#emitStart(task, worker.clock.now());
     const log = this.#log;
-    const runner = new TaskRunner({ taskId, agent, owner: worker, log, state: this.#state, host: this });
+    const runner = new TaskRunner({ taskId, agent, worker, log, state: this.#state, host: this });
     this.#runners.set(taskId, runner);
     this.#stopTimer.watchDeadline(task);
     if (cancelled !== null) this.#stopTimer.giveGrace(runner);

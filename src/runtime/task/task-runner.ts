@@ -35,7 +35,7 @@ import type { AwaitedName } from "./wait-registry.ts";
 export interface TaskRunnerOptions {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
-  readonly owner: WorkerContext;
+  readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
   readonly host: TaskHost;
@@ -59,7 +59,7 @@ export type Ending = { readonly value: unknown } | { readonly error: unknown };
 export class TaskRunner implements SlotYielder {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
-  readonly owner: WorkerContext;
+  readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
   readonly host: TaskHost;
@@ -98,17 +98,17 @@ export class TaskRunner implements SlotYielder {
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
-  constructor({ taskId, agent, owner, log, state, host }: TaskRunnerOptions) {
+  constructor({ taskId, agent, worker, log, state, host }: TaskRunnerOptions) {
     this.taskId = taskId;
     this.agent = agent;
-    this.owner = owner;
+    this.worker = worker;
     this.log = log;
     this.state = state;
     this.host = host;
     this.task = state.task(taskId);
     const { record, cancelled } = this.task;
     this.facts = factsOf(record);
-    this.#slot = new TaskSlot(owner.slots, host, taskId);
+    this.#slot = new TaskSlot(worker.slots, host, taskId);
     this.inside = { facts: this.facts, task: this };
     this.#recorded = new ReplayCursor(this.task);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
@@ -192,7 +192,7 @@ export class TaskRunner implements SlotYielder {
     // What is recorded here and now is not come by again.
     const recorded = this.#recorded.remain ? this.task.steps.get(step.address) : undefined;
     if (recorded === undefined) return undefined;
-    const differs = findMismatch(recorded, step, this.owner.hash);
+    const differs = findMismatch(recorded, step, this.worker.hash);
     if (differs !== undefined) {
       if (!this.isDropped) this.#fail?.(differs);
       throw differs;
@@ -215,7 +215,7 @@ export class TaskRunner implements SlotYielder {
     step: StepIdentity,
     outcome: StepOutcome,
     told: readonly EventDraft[],
-    at = this.owner.clock.now(),
+    at = this.worker.clock.now(),
   ): void {
     for (let index = 0; index < told.length; index++) this.emit(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
@@ -401,7 +401,7 @@ export class TaskRunner implements SlotYielder {
     try {
       this.report.abandoned?.(stop);
     } catch (error) {
-      this.owner.onError(Fault.from(error));
+      this.worker.onError(Fault.from(error));
     }
     this.#fail(stop);
     return true;
@@ -478,7 +478,7 @@ export class TaskRunner implements SlotYielder {
   }
 
   #newMeta(deadline: number | null): RunMeta {
-    const { clock, ids } = this.owner;
+    const { clock, ids } = this.worker;
     return RunMeta.standalone({
       clock,
       ids,

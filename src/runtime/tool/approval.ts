@@ -30,9 +30,9 @@ export function askForApproval(
   { call: { callId, toolName, input }, reason, answer }: Question,
 ): ApprovalDecision | Promise<ApprovalDecision> {
   const { runner, strand } = steps;
-  const { taskId, owner, facts } = runner;
+  const { taskId, worker, facts } = runner;
   const digest = new JsonDigest(input);
-  const inputDigest = digest.digest(owner.hash);
+  const inputDigest = digest.digest(worker.hash);
   // An answer names the arguments it is for: one that was given for others, before the call was made anew, answers nothing.
   const approvalId = `${taskId}/${callAddress}/${inputDigest.slice(0, digitsNamed)}`;
   const name = approvalWait(approvalId);
