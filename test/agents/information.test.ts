@@ -83,7 +83,7 @@ describe("an information agent", () => {
 
   test.each<[string, Partial<InformationAgentOptions>, string]>([
     ["nothing to follow", { sources: [] }, "sources is empty"],
-    ["what is no topic", { sources: ["news"] }, "is not a topic id"],
+    ["what is no topic", { sources: ["news"] }, "invalid topic id"],
     ["to hear itself", { topic: "news/eu" }, "it would hear itself for ever"],
     ["to think with nothing", {}, "give it a model"],
   ])("refuses %s", (_what, options, message) => {

@@ -82,7 +82,7 @@ describe("an orchestrator", () => {
     const { result, events } = await runAlone(agent);
     expect(result.output).toBe("I read it myself.");
     expect(resultsIn(model)).toEqual([
-      "error: reader was not hired: every seat is taken (1 seat). Do it yourself, or try again when someone has finished",
+      "error: reader was not spawned: every seat is taken (1 seat). Do it yourself, or try again when someone has finished",
     ]);
     expect(events.map(({ type }) => type)).not.toContain("handoff");
     expect(reader.model.calls).toEqual([]);

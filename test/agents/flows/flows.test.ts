@@ -158,7 +158,7 @@ describe("a sequential flow", () => {
     expect(result.error).toMatchObject({
       code: "child_failed",
       message:
-        "one was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
+        "one was not spawned: every seat is held by a task that waits for a task without a seat; raise spawnBudget.maxAgents (1 seat)",
     });
   });
 
