@@ -297,7 +297,7 @@ describe("runUntil", () => {
     const runId = (length: number) => `run_${"x".repeat(length - 4)}`;
     await expect(agent.runUntil("x", { until, runId: runId(66) })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(/^runId has 66 characters: .* 68 is the most$/u),
+      message: expect.stringMatching(/^invalid runId: it has 66 characters.*at most 68$/u),
     });
     await expect(agent.runUntil("x", { until, runId: runId(65), maxIterations: 100 })).rejects.toMatchObject({
       code: "invalid_argument",
@@ -306,18 +306,18 @@ describe("runUntil", () => {
     expect(await agent.runUntil("x", { until, runId: runId(65) })).toMatchObject({ output: "finished" });
   });
 
-  test.each([[""], [" "], [false]])("%j says only to go on", async (verdict) => {
+  test.each([[""], [" "], [false]])("until continues with a standard text when it returns %j", async (verdict) => {
     const { agent, model } = scout(["a", "finished"]);
     await agent.runUntil("Do it", { until: ({ iteration }) => iteration === 2 || verdict });
-    expect(model.calls[1]?.messages.map(messageText).at(-1)).toBe("Go on: it is not done yet.");
+    expect(model.calls[1]?.messages.map(messageText).at(-1)).toBe("Continue: it is not done.");
   });
 
-  test.each([[undefined], [null], [1], [{}]])("until that returns %j is refused", async (verdict) => {
+  test.each([[undefined], [null], [1], [{}]])("runUntil() rejects when until returns %j", async (verdict) => {
     const { agent, model } = scout(["a", "b"]);
     const odd = (() => verdict) as unknown as RunUntilOptions["until"];
     await expect(agent.runUntil("Do it", { until: odd })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(/^until returned /u),
+      message: expect.stringMatching(/^invalid result .* of until: /u),
     });
     expect(model.calls).toHaveLength(1);
   });
@@ -394,7 +394,7 @@ describe("stop hooks", () => {
     const failures = [];
     for await (const event of stream) if (event.type === "hook_error") failures.push(event.data.failure);
     expect(failures).toMatchObject([
-      { code: "invalid_argument", message: expect.stringMatching(/^the stop hook odd returned /u) },
+      { code: "invalid_argument", message: expect.stringMatching(/^invalid result .* of stop hook odd: /u) },
     ]);
     expect(await stream.result()).toMatchObject({ status: "completed", output: "a" });
   });

@@ -189,7 +189,7 @@ describe("a child", () => {
 });
 
 describe("a tree", () => {
-  test("keeps one run, one session, one root and one and the same spawn budget object; invalid depth the distance", () => {
+  test("keeps one run, one session, one root and one and the same spawn budget object; depth is the distance", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         const [{ node: root }] = placed as [Placed, ...Placed[]];
