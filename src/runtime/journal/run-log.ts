@@ -239,15 +239,10 @@ export class RunLog implements FlushableLog {
     const commit = this.#finished();
     const submissions = this.#submissions;
     this.#submissions = undefined;
-    const { journal } = this.#store;
-    const standing = submissions === undefined ? this.#writeNow(commit) : undefined;
-    if (standing instanceof Promise) return standing;
-    if (standing !== undefined) {
-      this.#written(standing);
-      return undefined;
-    }
-    this.#writing = journal.append(this.lease, commit, submissions).then(this.#written, this.#failed);
-    return this.#writing;
+    const stored = this.#store.journal.append(this.lease, commit, submissions);
+    if (stored instanceof Promise) return (this.#writing = stored.then(this.#written, this.#failed));
+    this.#written(stored);
+    return undefined;
   }
 
   /** What was added so far, as a commit; another is begun. */
@@ -261,14 +256,6 @@ export class RunLog implements FlushableLog {
     this.#draft = newDraft();
     this.#dirty = false;
     return draft as Commit;
-  }
-
-  #writeNow(commit: Commit): Commit | Promise<never> | undefined {
-    try {
-      return this.#store.journal.appendNow?.(this.lease, commit);
-    } catch (error) {
-      return Promise.reject(this.#break(error));
-    }
   }
 
   readonly #written = ({ events }: Commit): void => {

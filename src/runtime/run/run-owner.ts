@@ -1,4 +1,5 @@
 import {
+  andThen,
   Fault,
   rootTaskId as root,
   type AgentId,
@@ -7,6 +8,7 @@ import {
   type JsonValue,
   type Lease,
   type LeftRun,
+  type MaybePromise,
   type PlacedMail,
   type Priority,
   type Rest,
@@ -28,10 +30,6 @@ import { WaitRegistry } from "../task/wait-registry.ts";
 
 /** By which a store says that it is the commit, not the store: an entry without its parent, what is no JSON. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
-
-function missing({ runId }: Lease): Fault {
-  return new Fault("not_found", `there is no run ${runId} in this store`);
-}
 
 /** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
 export class RunOwner implements IdleListener, LogWriter, ObservedLog {
@@ -86,24 +84,11 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
 
   /** Costs O(commits of the run). At once, where nothing has to be waited for. */
   static load(owner: WorkerContext, lease: Lease): RunOwner | Promise<RunOwner> {
-    const history = owner.store.journal.readNow?.(lease.runId);
-    if (history === undefined) return RunOwner.#read(owner, lease);
     const state = new RunState(owner.unknownPrice);
-    for (const commit of history.commits) state.fold(commit);
-    return new RunOwner(owner, lease, history.run, state);
-  }
-
-  static async #read(owner: WorkerContext, lease: Lease): Promise<RunOwner> {
-    const { journal } = owner.store;
-    const record = await journal.find(lease.runId);
-    if (record === undefined) throw missing(lease);
-    const state = new RunState(owner.unknownPrice);
-    if (journal.readPages === undefined) {
-      for await (const commit of journal.read(lease.runId)) state.fold(commit);
-    } else {
-      for await (const page of journal.readPages(lease.runId)) for (const commit of page) state.fold(commit);
-    }
-    return new RunOwner(owner, lease, record, state);
+    return andThen(
+      owner.store.journal.replay(lease.runId, (commit) => state.fold(commit)),
+      (record) => new RunOwner(owner, lease, record, state),
+    );
   }
 
   /**
@@ -257,27 +242,28 @@ export class RunOwner implements IdleListener, LogWriter, ObservedLog {
   /** Resolves when all mail there is by now was dealt with. Nothing to wait for where there is none. */
   #readMail(): Promise<void> | undefined {
     if (this.#isReleasing) return undefined;
-    if (this.#reading === undefined && this.#hasNoMail()) {
+    if (this.#reading !== undefined) {
+      this.#readAgain = true;
+      return this.#reading;
+    }
+    const mail = this.#owner.store.mailbox.read(this.#lease.runId);
+    if (!(mail instanceof Promise) && mail.length === 0) {
       this.noteIdle();
       return undefined;
     }
-    this.#readAgain = true;
-    return (this.#reading ??= this.#handleNewMail());
+    return (this.#reading = this.#handleNewMail(mail));
   }
 
-  /** As far as it can be told at once. */
-  #hasNoMail(): boolean {
-    return this.#owner.store.mailbox.readNow?.(this.#lease.runId)?.length === 0;
-  }
-
-  async #handleNewMail(): Promise<void> {
+  /** Handles `first`, then all mail that arrives meanwhile. */
+  async #handleNewMail(first: MaybePromise<readonly PlacedMail[]>): Promise<void> {
     try {
-      while (this.#readAgain && !this.#over) {
-        this.#readAgain = false;
-        const mail = await this.#owner.store.mailbox.read(this.#lease.runId);
+      for (let reading = first; ; reading = this.#owner.store.mailbox.read(this.#lease.runId)) {
+        const mail = await reading;
         if (this.#isReleasing) return;
         if (mail.length > 0) await this.#handleMail(mail);
         this.noteIdle();
+        if (!this.#readAgain || this.#over) return;
+        this.#readAgain = false;
       }
     } finally {
       this.#reading = undefined;

@@ -32,15 +32,11 @@ export class MemorySessions implements Sessions {
     this.applyNow(changes);
   }
 
-  async read(
+  read(
     sessionId: SessionId,
     { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
-  ): Promise<readonly PlacedEntry[]> {
+  ): readonly PlacedEntry[] {
     return this.#rows.get(sessionId)?.entries(hiddenToo) ?? none;
-  }
-
-  readNow(sessionId: SessionId): readonly PlacedEntry[] {
-    return this.#rows.get(sessionId)?.entries(false) ?? none;
   }
 
   async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
