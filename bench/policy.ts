@@ -79,7 +79,7 @@ const common = {
   facts: { userId: "ann", sessionId, runId, metadata: {} },
   signal: new AbortController().signal,
   emitEvent: () => {},
-  rest: <Value>(wait: Promise<Value>) => wait,
+  waitFor: <Value>(wait: Promise<Value>) => wait,
 };
 
 /** Each layer as it is when nothing goes wrong; a cache that never hits. */

@@ -58,7 +58,7 @@ export { truncation, type TruncationOptions } from "./compaction/truncation.ts";
 export { composeGate, type GateParts } from "./gate/compose-gate.ts";
 export type { ToolExtension } from "./gate/extension-layer.ts";
 export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
-export { GuardedRun, withGuardrailModels, type Tripped } from "./guardrails/guarded-run.ts";
+export { GuardedRun, withGuardrailModels, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";
 export type { PermissionRule } from "./permissions/permission-rule.ts";
 export {
@@ -67,3 +67,4 @@ export {
   type PermissionRules,
   type PermissionsOptions,
 } from "./permissions/permissions.ts";
+export { MiddlewarePipeline } from "./middleware/pipeline.ts";

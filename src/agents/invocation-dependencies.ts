@@ -9,7 +9,7 @@ import {
   type AgentSession,
   type Budget,
   type Dependencies,
-  type ExtraToolResult,
+  type ExtraToolListener,
   type JsonSchema,
   type JsonValue,
   type Model,
@@ -48,7 +48,7 @@ export interface InvocationParts extends Pick<
 
 interface ResultWatcher {
   readonly tools: readonly Tool[];
-  readonly onResult: ExtraToolResult;
+  readonly onResult: ExtraToolListener;
 }
 
 interface Scope extends Pick<Dependencies, "steering" | "followUps" | "outputFormat"> {
@@ -179,7 +179,7 @@ export class InvocationDependencies implements Dependencies {
     return new InvocationDependencies(this.#parts, { ...this.#scope, ...unheard, ...elsewhere, role, ctx });
   }
 
-  withExtraTools(tools: readonly Tool[], onResult?: ExtraToolResult): Dependencies {
+  withExtraTools(tools: readonly Tool[], onResult?: ExtraToolListener): Dependencies {
     const { extra: outer, watchers: others } = this.#scope;
     // One that is not to be found is not told of, and its results are another's.
     const own = tools.filter(

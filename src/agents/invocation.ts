@@ -17,9 +17,9 @@ import {
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf } from "./answer-format.ts";
-import { isSilent } from "./architectures/spoken-answer.ts";
+import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
-import { GuardedRun, withAnswer, type Tripped } from "./guardrails/guarded-run.ts";
+import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
@@ -120,7 +120,7 @@ class Invocation {
   /** What there is of an answer: a round that says nothing takes nothing back. In the conversation it says only what it said itself. */
   get #output(): string {
     const { output } = this.#session;
-    return isSilent(output) ? this.#before || output : output;
+    return isBlank(output) ? this.#before || output : output;
   }
 
   #end(closing: Closing): void {
@@ -226,7 +226,7 @@ class Invocation {
     if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
     else {
       const isOwn = result.output === this.#thought.output;
-      this.#say(this.#prompt, isOwn && isSilent(session.output) ? "" : answer);
+      this.#say(this.#prompt, isOwn && isBlank(session.output) ? "" : answer);
       if (!isOwn) session.messages = withAnswer(session.messages, answer);
     }
   }
@@ -321,6 +321,6 @@ class Invocation {
 
 const none: readonly never[] = [];
 
-function tripped({ reason }: Tripped, output: string): AgentRunResult {
+function tripped({ reason }: TrippedGuardrail, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };
 }

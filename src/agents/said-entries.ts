@@ -1,6 +1,6 @@
 import {
   rootTaskId as root,
-  saidId,
+  batchEntryId,
   stoppedStem,
   toolCallsOf,
   toolMessage,
@@ -34,7 +34,7 @@ export interface Stopped extends Pick<AgentSession, "settled"> {
  */
 export function saidEntries(
   { facts, taskId, agentId }: RunContext,
-  { sessionId, leafId: before, at, resumed }: Turn,
+  { sessionId, leafId: before, at, resumeCount: resumed }: Turn,
   { messages, place }: { readonly messages: readonly ChatMessage[]; readonly place: number },
   stopped?: Stopped,
 ): MessageBatch {
@@ -61,8 +61,8 @@ export function saidEntries(
   if (closing !== undefined) own.push(closing);
   if (own.length > 0) {
     const said = { runId, taskId, at, parentId: leafId, stem, from, messages: own };
-    changes.push({ type: "say", sessionId, agentId, said, visibility: "visible" });
-    leafId = saidId(said, own.length - 1);
+    changes.push({ type: "say", sessionId, agentId, batch: said, visibility: "visible" });
+    leafId = batchEntryId(said, own.length - 1);
   }
   return { changes, leafId };
 }

@@ -50,7 +50,7 @@ export type { Clock } from "./base/clock.ts";
 export type { Commit } from "./stores/commit.ts";
 export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
 export type {
-  Compacted,
+  CompactedTranscript,
   Compaction,
   CompactionRequest,
   CompactionResult,
@@ -76,13 +76,13 @@ export type { Delta } from "./messages/delta.ts";
 export { describeValue } from "./base/describe-value.ts";
 export type {
   Dependencies,
-  ExtraToolResult,
+  ExtraToolListener,
   FastFlags,
   WorkerBrief,
   WorkerInput,
 } from "./agent/dependencies.ts";
 export type { EngineEvents } from "./events/engine-event.ts";
-export type { Engine, LeftRun, RunHost } from "./agent/engine.ts";
+export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export { eraseCommit } from "./stores/erasure.ts";
@@ -315,14 +315,14 @@ export { outcomeStatus } from "./run/outcome-status.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
 export type { RunPage, RunQuery, RunSummaryStatus, RunSummary } from "./run/run-summary.ts";
 export type { Runtime, SubmitOptions } from "./agent/runtime.ts";
-export { goesOnFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
+export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
 export {
-  indexInSaid,
-  saidEntries,
-  saidEntry,
-  saidId,
+  indexInBatch,
+  batchEntries,
+  batchEntry,
+  batchEntryId,
   stoppedStem,
-  type Said,
+  type MessageBatch,
 } from "./sessions/message-batch.ts";
 export {
   formatIssue,
@@ -339,12 +339,12 @@ export {
   contextMessages,
   sessionContext,
   type SessionContext,
-  type ShownEntry,
+  type ContextEntry,
 } from "./sessions/session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./sessions/session-entry.ts";
 export { leafOf, pathTo, rootLeafOf } from "./sessions/session-path.ts";
 export type {
-  PlacedEntry,
+  StoredEntry,
   SessionChange,
   SessionQuery,
   Sessions,
@@ -381,7 +381,7 @@ export type { TaskEvents } from "./events/task-event.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
 export type { TaskChange, TaskRecord } from "./run/task.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
-export { assertTold, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
+export { assertEmittable, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
 export type { ToolCall } from "./messages/tool-call.ts";

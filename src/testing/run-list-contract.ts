@@ -154,7 +154,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await store.journal.collect({ endedBefore: 11 })).toBe(1);
     expect(await names(store)).toEqual(["unfinished", "young"]);
     expect(await store.blobs.get(lease.runId, blobId)).toBeUndefined();
-    const left = await store.sessions.read(sessionId, { hiddenToo: true });
+    const left = await store.sessions.read(sessionId, { includeHidden: true });
     expect(left.map((each) => each.entry.id)).toEqual(["said"]);
     expect(await store.journal.collect({ endedBefore: 1e15 })).toBe(1);
   });

@@ -68,7 +68,7 @@ export function sessionContract(harness: ContractHarness): void {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null), "pending")]);
     await sessions.apply([append({ ...entry("a", null), at: 9 }, "visible")]);
-    expect(await sessions.read(sessionId, { hiddenToo: true })).toEqual([
+    expect(await sessions.read(sessionId, { includeHidden: true })).toEqual([
       { entry: entry("a", null), visibility: "pending" },
     ]);
   });
@@ -77,7 +77,7 @@ export function sessionContract(harness: ContractHarness): void {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null), "pending"), append(entry("b", "a"), "hidden")]);
     expect(await sessions.read(sessionId)).toEqual([]);
-    expect((await sessions.read(sessionId, { hiddenToo: true })).length).toBe(2);
+    expect((await sessions.read(sessionId, { includeHidden: true })).length).toBe(2);
     await sessions.apply([{ type: "reveal", sessionId, runId: formatRunId("other") }]);
     expect(await sessions.read(sessionId)).toEqual([]);
     await sessions.apply([{ type: "reveal", sessionId, runId }]);
@@ -90,14 +90,14 @@ export function sessionContract(harness: ContractHarness): void {
     const spoken = ["one", "two", "three", "four"].map((text) => userMessage(text));
     const say = (count: number, parentId: string | null, from = 1): SessionChange => {
       const said = { runId, taskId: rootTask, at: 1, parentId, stem, from, messages: spoken.slice(0, count) };
-      return { type: "say", sessionId, agentId, said, visibility: "hidden" };
+      return { type: "say", sessionId, agentId, batch: said, visibility: "hidden" };
     };
     const entries = spoken.map((message, index) => ({
       ...entry(`${stem}/${index + 1}`, index === 0 ? "a" : `${stem}/${index}`),
       message,
     }));
     const written = async (): Promise<readonly SessionEntry[]> =>
-      (await sessions.read(sessionId, { hiddenToo: true })).map((each) => each.entry);
+      (await sessions.read(sessionId, { includeHidden: true })).map((each) => each.entry);
     await expect(sessions.apply([say(2, "a")])).rejects.toMatchObject({ code: "not_found" });
     await sessions.apply([append(entry("a", null)), say(2, "a"), say(0, "a", 9)]);
     expect(await written()).toEqual([entry("a", null), ...entries.slice(0, 2)]);
@@ -172,7 +172,7 @@ export function sessionContract(harness: ContractHarness): void {
     const results = toolMessage([toolResultPart(call, outcome)]);
     const say = (...messages: readonly ChatMessage[]): SessionChange => {
       const said = { runId, taskId: rootTask, at: 1, parentId: runId, stem, from: 1, messages };
-      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+      return { type: "say", sessionId, agentId, batch: said, visibility: "visible" };
     };
     const stopped = { ...entry(`${stem}/2/stopped`, `${stem}/1`), message: results };
     const theirs = { ...entry(other, stopped.id), runId: other };
@@ -218,7 +218,7 @@ export function sessionContract(harness: ContractHarness): void {
     const stem = `${runId}/${rootTask}`;
     const say = (at: string, ...messages: readonly ChatMessage[]): SessionChange => {
       const said = { runId, taskId: rootTask, at: 1, parentId: runId, stem: at, from: 1, messages };
-      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+      return { type: "say", sessionId, agentId, batch: said, visibility: "visible" };
     };
     const path = async (): Promise<readonly string[]> => {
       const entries = (await sessions.read(sessionId)).map((each) => each.entry);
@@ -244,7 +244,7 @@ export function sessionContract(harness: ContractHarness): void {
     const stem = `${runId}/${rootTask}`;
     const say = (...messages: readonly ChatMessage[]): SessionChange => {
       const said = { runId, taskId: rootTask, at: 1, parentId: runId, stem, from: 1, messages };
-      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+      return { type: "say", sessionId, agentId, batch: said, visibility: "visible" };
     };
     const one = assistantMessage("one");
     await sessions.apply([append(entry("a", null)), append(entry(runId, "a")), say(one)]);
@@ -287,7 +287,7 @@ export function sessionContract(harness: ContractHarness): void {
       const taskId = formatTaskId(ordinal);
       const messages = [userMessage("work"), assistantMessage(taskId)];
       const said = { runId, taskId, at: 1, parentId: null, stem: `${runId}/${taskId}`, from: 0, messages };
-      return { type: "say", sessionId, agentId, said, visibility: "visible" };
+      return { type: "say", sessionId, agentId, batch: said, visibility: "visible" };
     };
     await sessions.apply([say(1), say(2)]);
     const entries = (await sessions.read(sessionId)).map((each) => each.entry);
@@ -341,7 +341,9 @@ export function sessionContract(harness: ContractHarness): void {
       const [one, other] = first === "delete" ? [remove(), create()] : [create(), remove()];
       await Promise.all([one, other]);
       const run = (await (first === "delete" ? one : other)) as { readonly runId: RunId } | undefined;
-      const left = (await store.sessions.read(sessionId, { hiddenToo: true })).map(({ entry: { id } }) => id);
+      const left = (await store.sessions.read(sessionId, { includeHidden: true })).map(
+        ({ entry: { id } }) => id,
+      );
       // Never with its session gone under it.
       expect(left).toEqual(run === undefined ? ["b"] : ["a", "b"]);
       await store.journal.delete(record.runId);

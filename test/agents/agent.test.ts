@@ -140,7 +140,7 @@ describe("an agent that works alone", () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { result } = await run({ model: scriptedModel([{ error }]) }, "Where?", store);
     expect(result).toMatchObject({ status: "failed", error: { code: "model_auth" } });
-    const entries = await store.sessions.read(result.sessionId, { hiddenToo: true });
+    const entries = await store.sessions.read(result.sessionId, { includeHidden: true });
     expect(entries).toMatchObject([{ visibility: "pending", entry: { id: result.runId, taskId: "t0" } }]);
   });
 
@@ -218,7 +218,7 @@ describe("an agent that works alone", () => {
     const agent = new Agent({ name: "scout", model: scriptedModel(["Blois.", "Tours."]) });
     const first = await runtime.submit(agent, "Where?");
     const { sessionId } = first;
-    const seen = await store.sessions.read(sessionId, { hiddenToo: true });
+    const seen = await store.sessions.read(sessionId, { includeHidden: true });
     expect(seen).toMatchObject([{ visibility: "pending", entry: { id: first.runId } }]);
     await first.result();
     const second = await runtime.submit(agent, "And then?", { sessionId });

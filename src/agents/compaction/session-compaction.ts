@@ -1,4 +1,4 @@
-import { sessionContext, type ChatMessage, type Compaction, type ShownEntry } from "../../kernel/index.ts";
+import { sessionContext, type ChatMessage, type Compaction, type ContextEntry } from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
 import { groupMessages, type MessageGroup } from "./message-group.ts";
 import { estimateTokens, type TokenCounter } from "./message-size.ts";
@@ -36,7 +36,7 @@ export function sessionCompaction(options: SessionCompactionOptions): Compaction
     shouldCompact: ({ tokens, contextWindow }) => tokens > contextWindow - reserveTokens,
     async compact({ path, instructions }) {
       if (path.at(-1)?.type === "compaction") return null;
-      const { summary, shown } = sessionContext(path);
+      const { summary, entries: shown } = sessionContext(path);
       const groups = groupMessages(shown, ({ message }) => message);
       const cut = findCut(groups, keepRecentTokens, countTokens);
       const first = groups[cut]?.[0];
@@ -64,7 +64,7 @@ export function sessionCompaction(options: SessionCompactionOptions): Compaction
 
 /** The place of the first group that is kept: as many as fit, and always the newest. */
 function findCut(
-  groups: readonly MessageGroup<ShownEntry>[],
+  groups: readonly MessageGroup<ContextEntry>[],
   keepRecentTokens: number,
   countTokens: TokenCounter,
 ): number {
@@ -79,16 +79,16 @@ function findCut(
 }
 
 /** The place of the user's message whose turn the cut goes through; the cut itself where it goes through none. */
-function startOfTurn(groups: readonly MessageGroup<ShownEntry>[], cut: number): number {
+function startOfTurn(groups: readonly MessageGroup<ContextEntry>[], cut: number): number {
   if (isQuestion(groups[cut])) return cut;
   const start = groups.slice(0, cut).findLastIndex(isQuestion);
   return start < 0 ? cut : start;
 }
 
-function isQuestion(group: MessageGroup<ShownEntry> | undefined): boolean {
+function isQuestion(group: MessageGroup<ContextEntry> | undefined): boolean {
   return group?.[0]?.message.role === "user";
 }
 
-function messagesOf(groups: readonly MessageGroup<ShownEntry>[]): readonly ChatMessage[] {
+function messagesOf(groups: readonly MessageGroup<ContextEntry>[]): readonly ChatMessage[] {
   return groups.flat().map(({ message }) => message);
 }

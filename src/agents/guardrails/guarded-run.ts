@@ -16,7 +16,7 @@ import {
 import { hear } from "./guardrail-panel.ts";
 
 /** Who stopped an invocation at its input or its output, and why. */
-export interface Tripped {
+export interface TrippedGuardrail {
   readonly guardrail: string;
   readonly reason: string;
 }
@@ -35,14 +35,14 @@ export class GuardedRun {
   }
 
   /** Before anything is paid. */
-  async input(input: JsonValue): Promise<Tripped | undefined> {
+  async input(input: JsonValue): Promise<TrippedGuardrail | undefined> {
     for (const guardrail of this.#guardrails) this.#start(guardrail);
     const guardrails = this.#guardrails.filter((each) => each.onInput !== undefined);
     return this.#stage("input", guardrails, (guardrail, context) => guardrail.onInput?.(input, context));
   }
 
   /** Before it is given out. */
-  async output(output: string): Promise<Tripped | undefined> {
+  async output(output: string): Promise<TrippedGuardrail | undefined> {
     const guardrails = output === "" ? [] : this.#guardrails.filter((each) => each.onOutput !== undefined);
     return this.#stage("output", guardrails, (guardrail, context) => guardrail.onOutput?.(output, context));
   }
@@ -65,7 +65,7 @@ export class GuardedRun {
       guardrail: Guardrail,
       context: GuardrailContext,
     ) => GuardrailDecision | Promise<GuardrailDecision> | undefined,
-  ): Promise<Tripped | undefined> {
+  ): Promise<TrippedGuardrail | undefined> {
     if (guardrails.length === 0) return undefined;
     const { agentId, taskId, facts } = this.#ctx;
     const tripped = await this.#ctx.step<JsonObject | null>(`guardrails ${stage}`, async (step) => {
@@ -81,7 +81,7 @@ export class GuardedRun {
       const { stop } = await hear(guardrails, { stage, ask: (guardrail) => ask(guardrail, context), tell });
       return stop === undefined ? null : { guardrail: stop.guardrail, reason: stop.reason };
     });
-    return tripped === null ? undefined : (tripped as unknown as Tripped);
+    return tripped === null ? undefined : (tripped as unknown as TrippedGuardrail);
   }
 }
 

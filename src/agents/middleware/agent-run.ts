@@ -58,7 +58,7 @@ function agentRunContext(ctx: RunContext): AgentRunContext {
     signal,
     metadata: {},
     emitEvent: (event) => ctx.emitEvent(event),
-    rest: (wait) => wait,
+    waitFor: (wait) => wait,
     parentId: meta.supervision?.parentId ?? null,
     parentTaskId: standing.headcount.tasks[taskId]?.parentId ?? null,
     input,

@@ -46,7 +46,7 @@ export function rateLimiter(options: RateLimiterOptions): Layer {
     }
     if (waitMs > 0) {
       context.metadata["throttledMs"] = waitMs;
-      await context.rest(turnOf(whose, waitMs, context.signal));
+      await context.waitFor(turnOf(whose, waitMs, context.signal));
     }
     await next();
   }

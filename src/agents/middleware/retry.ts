@@ -58,7 +58,7 @@ export function retry(options: RetryOptions): Layer {
       const kind = failureKind(error.value) ?? "unknown";
       const { maxRetries: maxAttempts } = settings;
       context.emitEvent(eventDraft("retry_start", { attempt, maxAttempts, delayMs, kind, message }));
-      await context.rest(pause(clock, delayMs, context.signal));
+      await context.waitFor(pause(clock, delayMs, context.signal));
     }
   }
 

@@ -56,7 +56,7 @@ export class ChosenModel implements Model {
   }
 
   #passesOn(error: unknown, left: number, { signal }: ModelCallOptions = {}): boolean {
-    return left > 0 && signal?.aborted !== true && this.choice.passesOn(classifyError(error));
+    return left > 0 && signal?.aborted !== true && this.choice.shouldFallBack(classifyError(error));
   }
 }
 

@@ -16,5 +16,5 @@ export function fallback(models: readonly ModelLike[], options: FallbackOptions 
   const [first] = candidates;
   if (first === undefined) throw new Fault("invalid_argument", "fallback needs at least one model");
   const { when = ({ kind }) => mayBeAnsweredElsewhere(kind) } = options;
-  return new ChosenModel(first, { candidates: () => candidates, passesOn: when });
+  return new ChosenModel(first, { candidates: () => candidates, shouldFallBack: when });
 }

@@ -57,7 +57,7 @@ class SetModel implements Model {
       this.choice = {
         candidates: (request, task) =>
           choice.candidates(request, task).map((each) => new SetModel(each, settings)),
-        passesOn: (error) => choice.passesOn(error),
+        shouldFallBack: (error) => choice.shouldFallBack(error),
       };
     }
   }

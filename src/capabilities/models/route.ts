@@ -23,6 +23,6 @@ export function route<const Name extends string>({ models, choose }: RouteOption
         `route chose ${JSON.stringify(name)}, which is not among its models: ${[...known.keys()].join(", ")}`,
       );
     },
-    passesOn: () => false,
+    shouldFallBack: () => false,
   });
 }

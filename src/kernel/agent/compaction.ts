@@ -37,7 +37,7 @@ export interface CompactionStep {
   readonly compact: (messages: readonly ChatMessage[], ctx: RunContext) => Promise<readonly ChatMessage[]>;
 }
 
-export interface Compacted {
+export interface CompactedTranscript {
   /** J4: a new chain; the transcript that was handed in when nothing changed. */
   readonly transcript: Transcript;
   /** Under which the entry that says so belongs in the session; `null` when nothing changed. */

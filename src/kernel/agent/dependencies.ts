@@ -74,7 +74,7 @@ export interface Dependencies extends FastFlags {
    * by it takes from `onResult`, which is told of every result: in whatever session the call was made, those of one turn in their order,
    * and before a sequential call after it begins.
    */
-  withExtraTools(tools: readonly Tool[], onResult?: ExtraToolResult): Dependencies;
+  withExtraTools(tools: readonly Tool[], onResult?: ExtraToolListener): Dependencies;
   withMaxTurns(maxTurns: number): Dependencies;
   /** What is wrong with a value by a schema; nothing when it fits. */
   problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]>;
@@ -83,7 +83,7 @@ export interface Dependencies extends FastFlags {
 }
 
 /** What came of a call of an extra tool. */
-export type ExtraToolResult = (result: ToolResult, call: ToolCall) => void;
+export type ExtraToolListener = (result: ToolResult, call: ToolCall) => void;
 
 /** What a worker is told: a text, or more than that. */
 export type WorkerInput = string | WorkerBrief;

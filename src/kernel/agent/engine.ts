@@ -2,7 +2,7 @@ import type { RunId } from "../base/identity.ts";
 import type { Lease, Rest } from "../stores/lease.ts";
 
 /** How a host left a run. */
-export interface LeftRun {
+export interface DriveResult {
   readonly rest: Rest;
   /** It was released with its last commit (`Journal.appendAndRelease`). */
   readonly isReleased: boolean;
@@ -10,7 +10,7 @@ export interface LeftRun {
 
 /** What an engine drives: given a lease, it works on the run until it rests, or until `lease_lost`. */
 export interface RunHost {
-  drive(lease: Lease): Promise<LeftRun>;
+  drive(lease: Lease): Promise<DriveResult>;
 }
 
 /**

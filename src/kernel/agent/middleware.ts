@@ -41,7 +41,7 @@ interface ContextBase {
   /** Into the run's log, with the record of the call: what code may tell (`ctx.emitEvent`). */
   emitEvent(event: EmittableEvent): void;
   /** Waits for something that is no work: around a call the worker's slot is others' meanwhile, and a stop ends the wait. */
-  rest<Value>(wait: Promise<Value>): Promise<Value>;
+  waitFor<Value>(wait: Promise<Value>): Promise<Value>;
 }
 
 /** Around one `agent.run()`. */

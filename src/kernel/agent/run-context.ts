@@ -3,7 +3,7 @@ import type { LlmReply } from "../messages/llm-reply.ts";
 import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { CancellationError } from "../errors/cancellation-error.ts";
-import type { Compacted, CompactionStep } from "./compaction.ts";
+import type { CompactedTranscript, CompactionStep } from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
@@ -170,7 +170,7 @@ export interface RunContext {
    * Makes a long transcript short, once: what it came to is recorded, and a new chain begins (J4). S3: a call stays with its result;
    * what is stored of the session is not touched.
    */
-  compact(step: CompactionStep): Promise<Compacted>;
+  compact(step: CompactionStep): Promise<CompactedTranscript>;
 
   /** Hires an agent for a task of its own; does not wait for it. H6: not checked again on replay. */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;

@@ -44,5 +44,5 @@ export interface Turn {
   /** Epoch milliseconds. */
   readonly at: number;
   /** How often its task had ended, stopped by somebody, and was resumed: what is said at each end is told apart by it. */
-  readonly resumed: number;
+  readonly resumeCount: number;
 }

@@ -75,7 +75,7 @@ export interface ModelChoice {
   /** In the order in which they are asked; at least one. */
   candidates(request: ModelRequest, task: { readonly role: string }): readonly Model[];
   /** Whether this failure passes the request on to the next. Not asked once a piece of the answer was shown. */
-  passesOn(error: ClassifiedError): boolean;
+  shouldFallBack(error: ClassifiedError): boolean;
 }
 
 /**

@@ -58,7 +58,7 @@ export class Transcript implements Iterable<ChatMessage> {
   }
 
   /** The messages after another, as an array of their own. */
-  after(first: ChatMessage): readonly ChatMessage[] {
+  precededBy(first: ChatMessage): readonly ChatMessage[] {
     const { messages } = this.#chain;
     const own = messages.length === this.length ? messages : messages.slice(0, this.length);
     return own.toSpliced(0, 0, first);

@@ -3,55 +3,61 @@ import type { RunId, TaskId } from "../base/identity.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
 /**
- * What a task said, one message after another: an entry each, under the one before. The entries are made out when somebody asks for them,
- * since most conversations are longer than they are often read (F1).
+ * Consecutive messages that one task appends to a session. Each message is one entry, and each entry's parent is the entry before
+ * it. F1: entries are built only when read, because most conversations are written more often than they are read.
  */
-export interface Said {
+export interface MessageBatch {
+  /** Id of the run that wrote the messages. */
   readonly runId: RunId;
+  /** Id of the task that wrote the messages. */
   readonly taskId: TaskId;
-  /** Epoch milliseconds. */
+  /** Time at which the messages were written, in epoch milliseconds. */
   readonly at: number;
-  /** The entry before the first of them. */
+  /** Id of the entry before the first message. `null` if the first message starts the session. */
   readonly parentId: string | null;
-  /** The id of each is this, a slash and its number. */
+  /** Common prefix of the entry ids. The id of an entry is `<stem>/<number>`. */
   readonly stem: string;
-  /** Of the first. */
+  /** Number of the first message within its stem. */
   readonly from: number;
+  /** The messages, oldest first. */
   readonly messages: readonly ChatMessage[];
 }
 
 /**
- * What a task that was stopped has said is under ids of its own: gone on with, it may come by other words in the same places (S1). `resumed`: how
- * often it had been gone on with by then.
+ * Returns the stem for messages that a task writes when it is stopped. The task may write different messages at the same positions
+ * after a resume, so each stop has a separate stem (S1). `resumed` is the number of times the task had been resumed before the stop.
  */
 export function stoppedStem(stem: string, resumed: number): string {
   return `${stem}/stopped-${resumed}`;
 }
 
-/** Whose words they are: the stem of what is said at the end that nobody stopped. */
+/** Returns the stem that the same task uses when it ends without being stopped: removes the suffix that `stoppedStem` adds. */
 export function baseStem(stem: string): string {
   return stem.replace(/\/stopped-\d+$/u, "");
 }
 
-export function saidId({ stem, from }: Said, index: number): string {
+/** Returns the entry id of the message at `index` of the batch. */
+export function batchEntryId({ stem, from }: MessageBatch, index: number): string {
   return `${stem}/${from + index}`;
 }
 
-export function saidEntry(said: Said, index: number): SessionEntry {
-  const { runId, taskId, at, messages } = said;
+/** Returns the session entry of the message at `index` of the batch. */
+export function batchEntry(batch: MessageBatch, index: number): SessionEntry {
+  const { runId, taskId, at, messages } = batch;
   const message = messages[index] as ChatMessage;
-  const parentId = index === 0 ? said.parentId : saidId(said, index - 1);
-  return { type: "message", id: saidId(said, index), parentId, at, runId, taskId, message };
+  const parentId = index === 0 ? batch.parentId : batchEntryId(batch, index - 1);
+  return { type: "message", id: batchEntryId(batch, index), parentId, at, runId, taskId, message };
 }
 
-export function saidEntries(said: Said): SessionEntry[] {
-  return said.messages.map((_message, index) => saidEntry(said, index));
+/** Returns the session entries of all messages of the batch, oldest first. */
+export function batchEntries(batch: MessageBatch): SessionEntry[] {
+  return batch.messages.map((_message, index) => batchEntry(batch, index));
 }
 
 const number = /^(?:0|[1-9][0-9]{0,8})$/;
 
-/** Which of them has this id; -1 if none has. */
-export function indexInSaid({ stem, from, messages }: Said, id: string): number {
+/** Returns the index of the message whose entry has this id, or -1 if the batch contains no such entry. */
+export function indexInBatch({ stem, from, messages }: MessageBatch, id: string): number {
   const slash = stem.length;
   if (id.length <= slash + 1 || id[slash] !== "/" || !id.startsWith(stem)) return -1;
   const text = id.slice(slash + 1);

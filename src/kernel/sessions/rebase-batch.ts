@@ -1,113 +1,126 @@
 import { toolCallsOf, type ChatMessage } from "../messages/chat-message.ts";
 import type { AssistantPart } from "../messages/content.ts";
 import { canonicalJson } from "../base/json.ts";
-import { saidId, baseStem, type Said } from "./message-batch.ts";
+import { batchEntryId, baseStem, type MessageBatch } from "./message-batch.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import { pathTo } from "./session-path.ts";
 import type { SessionChange } from "./sessions.ts";
 
 type Say = Extract<SessionChange, { readonly type: "say" }>;
 
-/** Whether what is said goes on from this leaf: it is the entry before it, or something said at the same go. */
-export function goesOnFrom({ parentId, stem }: Said, leafId: string | null): boolean {
+/** Whether the batch directly continues this leaf: the leaf is the batch's parent, or an entry that the same task wrote before. */
+export function continuesFrom({ parentId, stem }: MessageBatch, leafId: string | null): boolean {
   return leafId === parentId || (leafId !== null && leafId.startsWith(`${baseStem(stem)}/`));
 }
 
 /**
- * N3: what is said after a conversation has gone on without the speaker, such as the end of a run that was stopped and resumed. It comes
- * after the leaf, so that nothing between is left on another branch. Of what the speaker had said before, the question is repeated
- * and the calls whose results come now; all of it where the path to the leaf does not have it. `entries`: the visible ones.
+ * N3: moves a batch after the current leaf when the conversation has continued without the task that writes the batch, for example
+ * because its run was stopped and later resumed. Nothing between the batch's old parent and the leaf is left on another branch.
+ *
+ * If the path to the leaf contains what the task wrote before, the result repeats only the user's question and the tool calls whose
+ * results are in the new messages. Otherwise it repeats everything that the task wrote. `entries` are the visible entries of the
+ * session.
  */
 export function rebaseBatch(
   entries: readonly SessionEntry[],
   leafId: string | null,
-  { said, ...change }: Say,
+  { batch, ...change }: Say,
 ): readonly Say[] {
-  const stands = new Map(entries.map((entry) => [entry.id, entry]));
-  const knownIds = knownOf(said, entries);
-  const known = knownIds.length;
-  if (known === said.messages.length) return [];
-  const before = [...openingOf(said, stands), ...said.messages.slice(0, known)];
-  const coming = said.messages.slice(known);
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  const storedIds = storedIdsOf(batch, entries);
+  const stored = storedIds.length;
+  if (stored === batch.messages.length) return [];
+  const before = [...openingMessages(batch, byId), ...batch.messages.slice(0, stored)];
+  const remaining = batch.messages.slice(stored);
   const path = pathTo(entries, leafId) ?? [];
-  const last = knownIds.at(-1) ?? said.parentId;
-  const isShown = path.some(({ id }) => id === last);
-  const [repeated, added] = isShown ? goneOnWith(before, coming, callIdsIn(path)) : [before, coming];
-  const from = said.from + known;
-  const again = {
-    ...said,
+  const lastId = storedIds.at(-1) ?? batch.parentId;
+  const isOnPath = path.some(({ id }) => id === lastId);
+  const [repeated, added] = isOnPath
+    ? repeatOpenCalls(before, remaining, callIdsIn(path))
+    : [before, remaining];
+  const from = batch.from + stored;
+  const repeatedBatch = {
+    ...batch,
     parentId: leafId,
-    stem: `${said.stem}/again-${from}`,
+    stem: `${batch.stem}/again-${from}`,
     from: 0,
     messages: repeated,
   };
-  const parentId = repeated.length === 0 ? leafId : saidId(again, repeated.length - 1);
-  const rest = { ...change, said: { ...said, parentId, from, messages: added } };
-  return repeated.length === 0 ? [rest] : [{ ...change, said: again }, rest];
+  const parentId = repeated.length === 0 ? leafId : batchEntryId(repeatedBatch, repeated.length - 1);
+  const addedChange = { ...change, batch: { ...batch, parentId, from, messages: added } };
+  return repeated.length === 0 ? [addedChange] : [{ ...change, batch: repeatedBatch }, addedChange];
 }
 
-/** The entries that say the first of it already: said at the same go, or when the speaker was stopped. */
-function knownOf(said: Said, entries: readonly SessionEntry[]): readonly string[] {
-  const stem = baseStem(said.stem);
+/** Returns the ids of the entries that already hold the first messages of the batch, written by the same task, stopped or not. */
+function storedIdsOf(batch: MessageBatch, entries: readonly SessionEntry[]): readonly string[] {
+  const stem = baseStem(batch.stem);
   const byNumber = new Map<number, SessionEntry[]>();
   for (const entry of entries) {
     const number = numberIn(stem, entry.id);
     if (number !== undefined) byNumber.set(number, [...(byNumber.get(number) ?? []), entry]);
   }
-  const known: string[] = [];
-  for (const [index, message] of said.messages.entries()) {
-    const id = saidId(said, index);
-    const same = byNumber
-      .get(said.from + index)
-      ?.findLast((entry) => entry.id === id || isSame(entry, message));
-    if (same === undefined) break;
-    known.push(same.id);
+  const storedIds: string[] = [];
+  for (const [index, message] of batch.messages.entries()) {
+    const id = batchEntryId(batch, index);
+    const match = byNumber
+      .get(batch.from + index)
+      ?.findLast((entry) => entry.id === id || hasMessage(entry, message));
+    if (match === undefined) break;
+    storedIds.push(match.id);
   }
-  return known;
+  return storedIds;
 }
 
-/** Of an entry that a speaker said, stopped or not. */
+/** Returns the number in an entry id of this stem or of one of its stopped stems, or `undefined` for any other id. */
 function numberIn(stem: string, id: string): number | undefined {
   if (!id.startsWith(`${stem}/`)) return undefined;
   const digits = /^(?:stopped-\d+\/)?(\d+)$/u.exec(id.slice(stem.length + 1))?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-function isSame(entry: SessionEntry, message: ChatMessage): boolean {
+function hasMessage(entry: SessionEntry, message: ChatMessage): boolean {
   return entry.type === "message" && canonicalJson(entry.message) === canonicalJson(message);
 }
 
-/** What the run was asked, where that is an entry by itself: its id is the run's (S2). */
-function openingOf({ parentId, runId }: Said, stands: ReadonlyMap<string, SessionEntry>): ChatMessage[] {
-  const opening = parentId === runId ? stands.get(runId) : undefined;
+/** Returns the user's message that started the run, if it is a separate entry. S2: that entry has the run's id. */
+function openingMessages(
+  { parentId, runId }: MessageBatch,
+  byId: ReadonlyMap<string, SessionEntry>,
+): ChatMessage[] {
+  const opening = parentId === runId ? byId.get(runId) : undefined;
   return opening?.type === "message" ? [opening.message] : [];
 }
 
-/** What has to be repeated of what is shown already, and what comes after it. No call and no result is without the other. */
-function goneOnWith(
+/**
+ * Splits the messages of a task whose earlier messages are already on the path: the messages to repeat, and the messages to add
+ * after them. Repeats the question, and the last assistant message if the added messages start with the results of its tool calls.
+ * Repeated calls get new ids, so no call and no result is left without its counterpart.
+ */
+function repeatOpenCalls(
   before: readonly ChatMessage[],
-  coming: readonly ChatMessage[],
-  taken: Set<string>,
-): readonly [repeated: readonly ChatMessage[], coming: readonly ChatMessage[]] {
+  remaining: readonly ChatMessage[],
+  takenIds: Set<string>,
+): readonly [repeated: readonly ChatMessage[], added: readonly ChatMessage[]] {
   const question = before.slice(0, 1);
   const calls = before.at(-1);
-  const [results, ...rest] = coming;
-  if (before.length < 2 || calls?.role !== "assistant" || results?.role !== "tool") return [question, coming];
+  const [results, ...rest] = remaining;
+  if (before.length < 2 || calls?.role !== "assistant" || results?.role !== "tool")
+    return [question, remaining];
   const renamed = new Map<string, string>();
   for (const { callId } of toolCallsOf(calls))
-    if (!renamed.has(callId)) renamed.set(callId, freeCallId(callId, taken));
+    if (!renamed.has(callId)) renamed.set(callId, freeCallId(callId, takenIds));
   const name = (callId: string): string => renamed.get(callId) ?? callId;
-  // Providers refuse a second call, or block of thoughts, of the same id: what carries their ids stays where it was said first.
+  // Providers refuse a second tool call or reasoning block with the same id. Parts that carry provider ids are therefore not repeated.
   const content = calls.content.flatMap((part): AssistantPart[] => {
     if (part.type === "text") return [{ type: part.type, text: part.text }];
     if (part.type !== "tool_call") return [];
     const { type, toolName, input } = part;
     return [{ type, callId: name(part.callId), toolName, input }];
   });
-  const answers = results.content.map((part) => ({ ...part, callId: name(part.callId) }));
+  const renamedResults = results.content.map((part) => ({ ...part, callId: name(part.callId) }));
   return [
     [...question, { role: "assistant", content }],
-    [{ ...results, content: answers }, ...rest],
+    [{ ...results, content: renamedResults }, ...rest],
   ];
 }
 
@@ -120,26 +133,29 @@ function callIdsIn(path: readonly SessionEntry[]): Set<string> {
   return ids;
 }
 
-const signs = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const callIdCharacters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** One like it, in length and signs, that is not taken; it is then. Some providers take ids of one form only. */
-function freeCallId(callId: string, taken: Set<string>): string {
+/**
+ * Returns an unused call id with the same length and the same kinds of characters, and adds it to `takenIds`. Some providers accept
+ * only ids of one form.
+ */
+function freeCallId(callId: string, takenIds: Set<string>): string {
   let free = callId;
-  do free = countedOn(free);
-  while (taken.has(free));
-  taken.add(free);
+  do free = nextCallId(free);
+  while (takenIds.has(free));
+  takenIds.add(free);
   return free;
 }
 
-/** The next of its form. */
-function countedOn(callId: string): string {
+/** Increments a call id as a number whose digits are letters and digits. Other characters stay where they are. */
+function nextCallId(callId: string): string {
   let next = callId;
   for (let place = callId.length - 1; place >= 0; place--) {
-    const sign = signs.indexOf(callId.charAt(place));
-    if (sign < 0) continue;
-    const isFull = sign === signs.length - 1;
-    next = `${next.slice(0, place)}${signs.charAt(isFull ? 0 : sign + 1)}${next.slice(place + 1)}`;
-    if (!isFull) return next;
+    const digit = callIdCharacters.indexOf(callId.charAt(place));
+    if (digit < 0) continue;
+    const isLast = digit === callIdCharacters.length - 1;
+    next = `${next.slice(0, place)}${callIdCharacters.charAt(isLast ? 0 : digit + 1)}${next.slice(place + 1)}`;
+    if (!isLast) return next;
   }
   return `${next}0`;
 }

@@ -2,40 +2,46 @@ import { userMessage, type ChatMessage } from "../messages/chat-message.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import { summaryMessage } from "../messages/summary-message.ts";
 
-/** An entry that the model is shown, with what it is shown. */
-export interface ShownEntry {
+/** A session entry that the model sees, with the message that the model receives for it. */
+export interface ContextEntry {
+  /** The stored entry. */
   readonly entry: SessionEntry;
+  /** The message that the model receives for the entry. */
   readonly message: ChatMessage;
 }
 
-/** What of a path the model is shown as it is, and what stands in for the rest. */
+/** The part of a session path that the model sees, with the summary of the part that a compaction hides. */
 export interface SessionContext {
-  /** Of the newest compaction; `null` where there was none. */
+  /** Summary of the newest compaction on the path. `null` if the path has none. */
   readonly summary: string | null;
-  readonly shown: readonly ShownEntry[];
+  /** The entries that the model sees after the summary, oldest first. */
+  readonly entries: readonly ContextEntry[];
 }
 
-/** S3: a compaction hides what lies before the first entry it kept; all of it is still there. */
+/**
+ * Returns what the model sees of a path. S3: the newest compaction hides all entries before its first kept entry; the hidden entries
+ * stay stored.
+ */
 export function sessionContext(path: readonly SessionEntry[]): SessionContext {
   const place = path.findLastIndex(({ type }) => type === "compaction");
   const compaction = path[place];
-  if (compaction?.type !== "compaction") return { summary: null, shown: path.flatMap(shown) };
+  if (compaction?.type !== "compaction") return { summary: null, entries: path.flatMap(toContextEntries) };
   const first = path.findIndex(({ id }) => id === compaction.firstKeptEntryId);
   const kept = path.slice(first < 0 ? place : first);
-  return { summary: compaction.summary, shown: kept.flatMap(shown) };
+  return { summary: compaction.summary, entries: kept.flatMap(toContextEntries) };
 }
 
-/** The messages of a path: the summary first, then what was kept and what came since. */
+/** Returns the messages that the model receives for a path: first the summary, if any, then the entries after it. */
 export function contextMessages(path: readonly SessionEntry[]): readonly ChatMessage[] {
-  if (path.length === 0) return none;
-  const { summary, shown: entries } = sessionContext(path);
+  if (path.length === 0) return noMessages;
+  const { summary, entries } = sessionContext(path);
   const messages = entries.map(({ message }) => message);
   return summary === null ? messages : [summaryMessage(summary), ...messages];
 }
 
-const none: readonly never[] = [];
+const noMessages: readonly never[] = [];
 
-function shown(entry: SessionEntry): readonly ShownEntry[] {
+function toContextEntries(entry: SessionEntry): readonly ContextEntry[] {
   if (entry.type === "message" || entry.type === "custom_message") return [{ entry, message: entry.message }];
   if (entry.type !== "branch_summary") return [];
   return [{ entry, message: userMessage(`What was tried on a branch that was left:\n\n${entry.summary}`) }];

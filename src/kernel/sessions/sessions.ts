@@ -1,7 +1,7 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { RunSummary } from "../run/run-summary.ts";
-import type { Said } from "./message-batch.ts";
+import type { MessageBatch } from "./message-batch.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
 /** A change to a session. Inside a run it rides in a commit; from outside it is applied by itself. */
@@ -21,7 +21,7 @@ export type SessionChange =
       readonly type: "say";
       readonly sessionId: SessionId;
       readonly agentId: AgentId;
-      readonly said: Said;
+      readonly batch: MessageBatch;
       readonly visibility: EntryVisibility;
     }
   /** S1: the invocation is closed; everything it wrote is visible. Of one task of the run, or of all. N3: what was pending is put under the leaf. */
@@ -39,7 +39,7 @@ export type SessionChange =
       readonly taskId?: TaskId;
     };
 
-export interface PlacedEntry {
+export interface StoredEntry {
   readonly entry: SessionEntry;
   readonly visibility: EntryVisibility;
 }
@@ -71,16 +71,16 @@ export interface SessionSummary {
  * - N2 The leaf is the visible entry appended last by a root task or outside any run, labels and names aside, or what it points to if it
  *   is of type `leaf`.
  * - N3 Nothing that is part of the conversation leaves it by what is said later: what is said (`say`), and what was pending, comes after the
- *   leaf as it is then (`saidAfter`). For what a child says that is the last entry of all.
+ *   leaf as it is then (`rebaseBatch`). For what a child says that is the last entry of all.
  */
 export interface Sessions {
   /** All or nothing. */
   apply(changes: readonly SessionChange[]): Promise<void>;
-  /** Returns the visible entries, or all entries with `hiddenToo`. A session that does not exist has none. */
+  /** Returns the visible entries, or all entries with `includeHidden`. A session that does not exist has none. */
   read(
     sessionId: SessionId,
-    options?: { readonly hiddenToo?: boolean },
-  ): MaybePromise<readonly PlacedEntry[]>;
+    options?: { readonly includeHidden?: boolean },
+  ): MaybePromise<readonly StoredEntry[]>;
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   /**

@@ -4,11 +4,11 @@ import {
   sessionWithin,
   pathTo,
   rootLeafOf,
-  saidEntries,
+  batchEntries,
   type AgentId,
   type Commit,
   type JsonValue,
-  type PlacedEntry,
+  type StoredEntry,
   type RunRecord,
   type SessionChange,
   type SessionEntry,
@@ -16,7 +16,7 @@ import {
   type StepRecord,
   type Store,
 } from "../../kernel/index.ts";
-import type { TurnRecord } from "../journal/turn-record.ts";
+import type { TurnRecord } from "../journal/content-table.ts";
 
 const root = formatTaskId(0);
 
@@ -90,7 +90,7 @@ export interface ForkedSession {
 export async function forkSession(cut: Cut): Promise<ForkedSession> {
   const { store, origin, fork, steps } = cut;
   const names = new ForkRenames(origin, fork);
-  const placed = await store.sessions.read(origin.sessionId, { hiddenToo: true });
+  const placed = await store.sessions.read(origin.sessionId, { includeHidden: true });
   const visible = visibleOf(placed);
   const written = writtenIn(cut.commits);
   const turns = steps.flatMap((step) => turnOf(step) ?? []);
@@ -117,7 +117,7 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
 /** The origin's leaf at the cut: after what it said itself, or what it found, or was to find. */
 async function leafAt(
   cut: Cut,
-  placed: readonly PlacedEntry[],
+  placed: readonly StoredEntry[],
   written: ReadonlySet<string>,
 ): Promise<string | null> {
   const { origin } = cut;
@@ -153,7 +153,7 @@ function writtenIn(commits: readonly Commit[]): ReadonlySet<string> {
   for (const { sessions = [] } of commits) {
     for (const change of sessions) {
       if (change.type === "say" || change.type === "append") {
-        for (const entry of change.type === "say" ? saidEntries(change.said) : [change.entry])
+        for (const entry of change.type === "say" ? batchEntries(change.batch) : [change.entry])
           if (change.visibility === "visible") visible.add(entry.id);
           else hidden.add(entry);
       } else if (change.type === "reveal") {
@@ -218,6 +218,6 @@ function said(opening: SessionEntry, { runId, sessionId, agentId }: RunRecord): 
   return { type: "append", sessionId, agentId, entry, visibility: "pending", atLeaf: true };
 }
 
-function visibleOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
+function visibleOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
   return placed.filter(({ visibility }) => visibility === "visible").map(({ entry }) => entry);
 }

@@ -3,7 +3,7 @@ import {
   findUnpaired,
   Transcript,
   type ChatMessage,
-  type Compacted,
+  type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
 } from "../../kernel/index.ts";
@@ -26,7 +26,7 @@ export async function compactTranscript(
   steps: StepExecutor,
   request: CompactionStep,
   scoped: (step: StepIdentity) => NestedContext,
-): Promise<Compacted> {
+): Promise<CompactedTranscript> {
   const { transcript, contextTokens, manual = false, compact } = request;
   const { sessionId } = steps.runner.facts;
   const step: StepIdentity = {

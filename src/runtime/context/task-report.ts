@@ -22,7 +22,7 @@ function assertSaid(changes: readonly SessionChange[]): void {
   for (const change of changes) {
     if (change.type === "append" && change.entry.type === "message" && isRecorded(change.entry.message))
       continue;
-    if (change.type === "say" && change.said.messages.every(isRecorded)) continue;
+    if (change.type === "say" && change.batch.messages.every(isRecorded)) continue;
     assertMadeJson(change, "an entry that the task reports");
   }
 }

@@ -1,4 +1,4 @@
-import type { TurnRecord } from "../journal/turn-record.ts";
+import type { TurnRecord } from "../journal/content-table.ts";
 import {
   andThen,
   Fault,
@@ -13,7 +13,7 @@ import {
   type ChatMessage,
   type Hash,
   type JsonValue,
-  type PlacedEntry,
+  type StoredEntry,
   type SessionEntry,
   type SessionId,
   type ToolSpec,
@@ -108,7 +108,7 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
 /** In the breath of the record: what a record before it holds by then is named and not held again. J1, J10: sealed. */
 function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
   const { runner } = open;
-  const { contentNames, clock } = runner.owner;
+  const { contentHashes, clock } = runner.worker;
   // What goes with a task of this run that keeps no words is nothing to rely on for one that does.
   const lasting = !isErasedAtEnd(runner);
   let contents: Record<string, JsonValue> | undefined;
@@ -118,10 +118,10 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
   };
   const { input, instructions, tools, fromCache = false } = plan;
   sealJson(input, "the input of a turn");
-  const instructionsHash = hold(contentNames.ofText(instructions), instructions);
-  const toolsHash = hold(contentNames.ofJson(tools, "the tools of a turn"), tools);
+  const instructionsHash = hold(contentHashes.ofText(instructions), instructions);
+  const toolsHash = hold(contentHashes.ofJson(tools, "the tools of a turn"), tools);
   const historyHash =
-    plan.history && hold(contentNames.ofJson(plan.history, "the history of a turn"), plan.history);
+    plan.history && hold(contentHashes.ofJson(plan.history, "the history of a turn"), plan.history);
   const { channel } = runner.task.record;
   open.emit({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
   open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
@@ -159,7 +159,7 @@ class TakenTurn implements Turn {
   readonly instructions: string;
   readonly instructionsHash: string;
   readonly tools: readonly ToolSpec[];
-  readonly resumed: number;
+  readonly resumeCount: number;
   readonly #runner: TaskRunner;
 
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
@@ -171,7 +171,7 @@ class TakenTurn implements Turn {
     this.instructions = contentOf(runner, record.instructions) as string;
     this.instructionsHash = record.instructions;
     this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
-    this.resumed = runner.task.resumed;
+    this.resumeCount = runner.task.resumed;
     this.#runner = runner;
   }
 
@@ -206,14 +206,14 @@ function readHistory(
 }
 
 function readEntries(
-  { owner }: TaskRunner,
+  { worker }: TaskRunner,
   sessionId: SessionId | null,
 ): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
   if (sessionId === null) return none;
-  return andThen(owner.store.sessions.read(sessionId), entriesOf);
+  return andThen(worker.store.sessions.read(sessionId), entriesOf);
 }
 
-function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
+function entriesOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
   return placed.length === 0 ? none : placed.map(({ entry }) => entry);
 }
 
@@ -221,12 +221,12 @@ function entriesOf(placed: readonly PlacedEntry[]): readonly SessionEntry[] {
  * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
  * it did for another employer, in another role, or for another user or tenant.
  */
-function historySession({ task, tree, facts, agentId, owner }: TaskRunner): SessionId | null {
+function historySession({ task, host, facts, agentId, worker }: TaskRunner): SessionId | null {
   const { parentId, supervision, role, userId } = task.record;
   if (parentId === null) return facts.sessionId;
   if (supervision.retention !== HistoryRetention.PERMANENT) return null;
   const place = role === undefined ? [agentId] : [supervision.parentId, role];
-  const whose = owner.hash(JSON.stringify([place, tree.tenantId, userId]));
+  const whose = worker.hash(JSON.stringify([place, host.tenantId, userId]));
   return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
 }
 

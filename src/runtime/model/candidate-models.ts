@@ -74,7 +74,7 @@ function lineUp(model: Model, request: ModelRequest, role: string): readonly Can
   const { choice } = model;
   if (choice === undefined) return [{ model, passesOn: staysHere }];
   const lines = choice.candidates(request, { role }).map((each) => lineUp(each, request, role));
-  const passesOn = (error: ClassifiedError): boolean => choice.passesOn(error);
+  const passesOn = (error: ClassifiedError): boolean => choice.shouldFallBack(error);
   return lines.flatMap((line, index) =>
     index === lines.length - 1
       ? line

@@ -146,7 +146,7 @@ function findModel(runner: TaskRunner, { model, role }: ModelCall): Model {
 
 function modelRequest(request: LlmRequest, shown: readonly ChatMessage[]): ModelRequest {
   const { transcript, instructions = "" } = request;
-  const said = instructions === "" ? transcript.slice() : transcript.after(systemMessage(instructions));
+  const said = instructions === "" ? transcript.slice() : transcript.precededBy(systemMessage(instructions));
   const messages = shown.length === 0 ? said : [...said, ...shown];
   const { tools, toolChoice, responseFormat, maxOutputTokens, temperature, stopSequences, providerOptions } =
     request;

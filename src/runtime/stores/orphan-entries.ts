@@ -1,4 +1,10 @@
-import { Fault, saidId, type SessionChange, type SessionEntry, type SessionId } from "../../kernel/index.ts";
+import {
+  Fault,
+  batchEntryId,
+  type SessionChange,
+  type SessionEntry,
+  type SessionId,
+} from "../../kernel/index.ts";
 
 /**
  * N1: refuses a list of changes with an entry whose parent is neither in its session nor comes before it in the list. `stands`: whether
@@ -23,14 +29,16 @@ export function refuseOrphans(
 /** The entry whose parent has to be there, unless it is to be under the leaf. */
 function firstOf(change: SessionChange): Pick<SessionEntry, "id" | "parentId"> | undefined {
   if (change.type === "append") return change.atLeaf === true ? undefined : change.entry;
-  if (change.type !== "say" || change.said.messages.length === 0) return undefined;
-  return { id: saidId(change.said, 0), parentId: change.said.parentId };
+  if (change.type !== "say" || change.batch.messages.length === 0) return undefined;
+  return { id: batchEntryId(change.batch, 0), parentId: change.batch.parentId };
 }
 
 /** Of all that it brings. */
 function idsIn(change: SessionChange): readonly string[] {
   if (change.type === "append") return [change.entry.id];
-  return change.type === "say" ? change.said.messages.map((_each, index) => saidId(change.said, index)) : [];
+  return change.type === "say"
+    ? change.batch.messages.map((_each, index) => batchEntryId(change.batch, index))
+    : [];
 }
 
 export function orphaned(

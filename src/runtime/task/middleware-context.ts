@@ -13,7 +13,7 @@ type LayerContext = Pick<
   | "signal"
   | "metadata"
   | "emitEvent"
-  | "rest"
+  | "waitFor"
 >;
 
 /** What every layer around a call is told of where it stands. */
@@ -26,11 +26,11 @@ export function layerContext(open: ActiveStep): LayerContext {
     runId: facts.runId,
     taskId,
     sessionId: facts.sessionId,
-    tenantId: runner.tree.tenantId,
+    tenantId: runner.host.tenantId,
     facts,
     signal: strand.signal,
     metadata: {},
     emitEvent: (event) => open.tellFromCode(event),
-    rest: (wait) => runner.pauseFor(strand, wait),
+    waitFor: (wait) => runner.pauseFor(strand, wait),
   };
 }

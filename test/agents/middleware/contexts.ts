@@ -45,7 +45,7 @@ function base({ tenantId = null, userId = null }: Who) {
     signal: abort.signal,
     metadata: {} as Record<string, unknown>,
     emitEvent: (event: EventDraft) => void told.push(event),
-    rest: <Value>(wait: Promise<Value>) => wait,
+    waitFor: <Value>(wait: Promise<Value>) => wait,
   };
   return { context, told, abort };
 }

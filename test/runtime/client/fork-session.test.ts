@@ -14,7 +14,7 @@ import {
   type SessionId,
   type Store,
 } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, readAll } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -37,7 +37,7 @@ interface Talk {
 
 async function talk(open: () => Promise<Store>, script: readonly ScriptStep[]): Promise<Talk> {
   const store = await open();
-  const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+  const runtime = await createRuntime({ store, unknownPrice: "ignore" });
   const model = scriptedModel(script);
   const scout = new AgentCore({ name: "scout", model });
   const say = async (input: string, where: { sessionId: RunHandle["sessionId"] } = { sessionId }) => {
@@ -65,7 +65,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     ]);
     const first = await say("first?");
     const second = await say("second?");
-    const before = await store.sessions.read(sessionId, { hiddenToo: true });
+    const before = await store.sessions.read(sessionId, { includeHidden: true });
     const forks: RunHandle[] = [];
     for (const run of [second, first]) {
       const fork = await run.fork({ at: 0 });
@@ -75,7 +75,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     expect(seen(model.calls[2])).toEqual(["first?", "one", "second?"]);
     expect(seen(model.calls[3])).toEqual(["first?"]);
     expect(new Set([sessionId, ...forks.map((fork) => fork.sessionId)]).size).toBe(3);
-    expect(await store.sessions.read(sessionId, { hiddenToo: true })).toEqual(before);
+    expect(await store.sessions.read(sessionId, { includeHidden: true })).toEqual(before);
     await say("third?");
     expect(seen(model.calls[4])).toEqual(["first?", "one", "second?", "two", "third?"]);
     // The fork's conversation can be gone on with.
@@ -134,7 +134,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
   it("of a run whose session nobody named has one that nobody named", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
-    const runtime = await openRuntime({ store, clock, unknownPrice: "ignore" });
+    const runtime = await createRuntime({ store, clock, unknownPrice: "ignore" });
     const origin = await runtime.submit(new AgentCore({ name: "scout", model: scriptedModel(["one"]) }), "?");
     await origin.result();
     await clock.advance(1_000);
@@ -154,7 +154,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     const first = await say("first?");
     const fork = await first.fork({ at: 0 });
     expect((await fork.result()).status).toBe("failed");
-    const [entry] = await store.sessions.read(fork.sessionId, { hiddenToo: true });
+    const [entry] = await store.sessions.read(fork.sessionId, { includeHidden: true });
     expect(entry).toMatchObject({ visibility: "pending", entry: { id: fork.runId, parentId: null } });
     await fork.resume();
     expect((await fork.result()).output).toBe("again");
@@ -166,7 +166,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
   it("has children who remember what they did up to the cut, and nothing since", async () => {
     const open = await prepare();
     const store = await open();
-    const runtime = await openRuntime({ store });
+    const runtime = await createRuntime({ store });
     const child = agent("child", async (ctx) => {
       const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
       const said = {
@@ -184,7 +184,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
             type: "say",
             sessionId: turn.sessionId ?? sessionId,
             agentId: ctx.agentId,
-            said,
+            batch: said,
             visibility: "visible",
           },
         ],

@@ -5,7 +5,7 @@ import {
   messageText,
   userMessage,
   type HostedAgent,
-  type PlacedEntry,
+  type StoredEntry,
   type RunContext,
   type SessionId,
   type Store,
@@ -37,7 +37,7 @@ function talker(
 }
 
 async function tasksIn(store: Store, sessionId: SessionId): Promise<unknown[]> {
-  const entries: readonly PlacedEntry[] = await store.sessions.read(sessionId, { hiddenToo: true });
+  const entries: readonly StoredEntry[] = await store.sessions.read(sessionId, { includeHidden: true });
   return entries.map(({ entry: { taskId }, visibility }) => `${taskId} ${visibility}`);
 }
 

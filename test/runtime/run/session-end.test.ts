@@ -10,11 +10,12 @@ import {
   unnamedSessionId,
   userMessage,
   type HostedAgent,
-  type PlacedEntry,
+  type StoredEntry,
   type SessionId,
   type Store,
 } from "../../../src/kernel/index.ts";
-import { openRuntime, type RuntimeOptions } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import type { RuntimeOptions } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -31,7 +32,7 @@ async function sessionsIn({ sessions }: Store): Promise<SessionId[]> {
 }
 
 async function saidIn({ sessions }: Store, sessionId: SessionId): Promise<(string | undefined)[]> {
-  const placed = await sessions.read(sessionId, { hiddenToo: true });
+  const placed = await sessions.read(sessionId, { includeHidden: true });
   return placed.map(({ entry }) => (entry.type === "message" ? messageText(entry.message) : undefined));
 }
 
@@ -41,7 +42,7 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
   async function setUp(given: RuntimeOptions = {}) {
     const store = await (await prepare())();
     const clock = new FakeClock();
-    const runtime = await openRuntime({ store, clock, ...given });
+    const runtime = await createRuntime({ store, clock, ...given });
     const pass = async (ms: number): Promise<void> => {
       for (let passed = 0; passed < ms; passed += 1_000) {
         await clock.advance(1_000);
@@ -144,7 +145,7 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
     const run = await runtime.submit(patient, "hello");
     await settle();
     await pass(60_000);
-    expect(await store.sessions.read(run.sessionId, { hiddenToo: true })).toHaveLength(1);
+    expect(await store.sessions.read(run.sessionId, { includeHidden: true })).toHaveLength(1);
     await run.signal("go", "went");
     expect((await run.result()).output).toBe("went");
     await runtime.close();
@@ -200,7 +201,7 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
   });
 
   test.for([-1, Number.NaN, Infinity])("is not kept for %d milliseconds", async (keepUnnamedSessionsMs) => {
-    await expect(openRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
+    await expect(createRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
       code: "invalid_argument",
       message: expect.stringContaining("keepUnnamedSessionsMs"),
     });
@@ -210,13 +211,13 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
 describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
   test("deletes it with what its workers remember, and no other", async () => {
     const store = await (await prepare())();
-    const runtime = await openRuntime({ store });
+    const runtime = await createRuntime({ store });
     const mine = parseSessionId("mine");
     const others = ["mine-too", "mine/too"].map(parseSessionId);
     for (const sessionId of [mine, ...others])
       await (await runtime.submit(listener, "hello", { sessionId })).result();
     const [said] = await store.sessions.read(mine);
-    const entry = { ...(said as PlacedEntry).entry, taskId: formatTaskId(1) };
+    const entry = { ...(said as StoredEntry).entry, taskId: formatTaskId(1) };
     const to = {
       sessionId: sessionWithin(mine, "worker"),
       agentId: listener.id,
@@ -232,7 +233,7 @@ describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
 
   test("refuses while a run is under way in it", async () => {
     const store = await (await prepare())();
-    const runtime = await openRuntime({ store, closeGraceMs: 0 });
+    const runtime = await createRuntime({ store, closeGraceMs: 0 });
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
     const run = await runtime.submit(patient, null);
     await expect(runtime.deleteSession(run.sessionId)).rejects.toMatchObject({

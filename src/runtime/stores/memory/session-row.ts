@@ -1,15 +1,15 @@
 import {
   deepFreeze,
   formatTaskId,
-  goesOnFrom,
+  continuesFrom,
   rebaseBatch,
-  saidEntries,
-  saidId,
+  batchEntries,
+  batchEntryId,
   type AgentId,
   type EntryVisibility,
-  type PlacedEntry,
+  type StoredEntry,
   type RunId,
-  type Said,
+  type MessageBatch,
   type SessionChange,
   type SessionEntry,
   type TaskId,
@@ -21,11 +21,11 @@ type Say = Extract<SessionChange, { readonly type: "say" }>;
 
 /** Entries said at one go, which are made out when they are read. */
 interface PlacedSaid {
-  readonly said: Said;
+  readonly said: MessageBatch;
   readonly visibility: EntryVisibility;
 }
 
-type Placed = PlacedEntry | PlacedSaid;
+type Placed = StoredEntry | PlacedSaid;
 
 /** Whose entries: a run's, or those of one of its tasks. */
 type Writer = { readonly runId: RunId; readonly taskId?: TaskId };
@@ -67,8 +67,8 @@ export class SessionRow {
   say(say: Say): void {
     if (say.visibility === "visible") {
       // N3.
-      const leafId = this.#leaf(say.said.taskId);
-      if (!goesOnFrom(say.said, leafId)) {
+      const leafId = this.#leaf(say.batch.taskId);
+      if (!continuesFrom(say.batch, leafId)) {
         for (const each of rebaseBatch(this.#visible(), leafId, say)) this.#say(each);
         return;
       }
@@ -76,34 +76,35 @@ export class SessionRow {
     this.#say(say);
   }
 
-  #say({ said, visibility, ...change }: Say): void {
+  #say({ batch: said, visibility, ...change }: Say): void {
     const { messages } = said;
     let known = this.#said.knows(said.stem) ? messages.length : 0;
-    while (known > 0 && !this.has(saidId(said, known - 1))) known--;
+    while (known > 0 && !this.has(batchEntryId(said, known - 1))) known--;
     if (known === 0) {
       this.#said.add(said);
       this.#place({ said, visibility }, messages.length, said.at);
     }
     // Said before, up to here: whoever goes on with a run says it all again.
     else
-      for (const entry of saidEntries(said).slice(known))
+      for (const entry of batchEntries(said).slice(known))
         this.append({ ...change, type: "append", entry, visibility });
   }
 
   /** Nobody who is handed an entry can change it for the others. */
-  entries(hiddenToo: boolean): readonly PlacedEntry[] {
-    const shown: PlacedEntry[] = [];
+  entries(includeHidden: boolean): readonly StoredEntry[] {
+    const shown: StoredEntry[] = [];
     for (const placed of this.#placed) {
       const { visibility } = placed;
-      if (visibility !== "visible" && !hiddenToo) continue;
+      if (visibility !== "visible" && !includeHidden) continue;
       if ("entry" in placed) shown.push({ entry: deepFreeze(placed.entry), visibility });
-      else for (const entry of saidEntries(placed.said)) shown.push({ entry: deepFreeze(entry), visibility });
+      else
+        for (const entry of batchEntries(placed.said)) shown.push({ entry: deepFreeze(entry), visibility });
     }
     return shown;
   }
 
   reveal(writer: Writer): void {
-    const since: PlacedEntry[] = [];
+    const since: StoredEntry[] = [];
     this.#placed = this.#placed.flatMap((placed, index) => {
       if (placed.visibility === "visible" || !isOf(placed, writer)) return [placed];
       const isPending = placed.visibility === "pending" && "entry" in placed && isOfRoot(placed.entry);
@@ -119,7 +120,7 @@ export class SessionRow {
   }
 
   remove(writer: Writer, isGoing: (visibility: EntryVisibility) => boolean = () => true): void {
-    const gone = new Set<Said>();
+    const gone = new Set<MessageBatch>();
     this.#placed = this.#placed.filter((placed) => {
       if (!isOf(placed, writer) || !isGoing(placed.visibility)) return true;
       this.size -= "said" in placed ? placed.said.messages.length : 1;
@@ -137,7 +138,7 @@ export class SessionRow {
   }
 
   /** N2. */
-  #atLeaf({ entry, visibility }: Append): PlacedEntry {
+  #atLeaf({ entry, visibility }: Append): StoredEntry {
     const parentId = this.#leaf(root);
     return { entry: parentId === entry.parentId ? entry : { ...entry, parentId }, visibility };
   }
@@ -147,7 +148,7 @@ export class SessionRow {
     for (let index = this.#placed.length - 1; index >= 0; index--) {
       const placed = this.#placed[index] as Placed;
       if (!isSaidTo(taskId, placed)) continue;
-      if ("said" in placed) return saidId(placed.said, placed.said.messages.length - 1);
+      if ("said" in placed) return batchEntryId(placed.said, placed.said.messages.length - 1);
       return placed.entry.type === "leaf" ? placed.entry.targetId : placed.entry.id;
     }
     return null;
@@ -179,11 +180,11 @@ function isOfRoot({ taskId }: Pick<SessionEntry, "taskId">): boolean {
   return (taskId ?? root) === root;
 }
 
-function bare(placed: Placed): { readonly entry: SessionEntry } | { readonly said: Said } {
+function bare(placed: Placed): { readonly entry: SessionEntry } | { readonly said: MessageBatch } {
   return "said" in placed ? { said: placed.said } : { entry: placed.entry };
 }
 
-function writtenIn(placed: Placed): Said | SessionEntry {
+function writtenIn(placed: Placed): MessageBatch | SessionEntry {
   return "said" in placed ? placed.said : placed.entry;
 }
 

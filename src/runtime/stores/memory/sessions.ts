@@ -3,7 +3,7 @@ import {
   sessionWithin,
   unnamedBy,
   type AgentId,
-  type PlacedEntry,
+  type StoredEntry,
   type RunId,
   type RunSummary,
   type SessionChange,
@@ -18,7 +18,7 @@ import { summaryOf } from "./run-standing.ts";
 import { SessionRow } from "./session-row.ts";
 import type { Tables } from "./tables.ts";
 
-const none: readonly PlacedEntry[] = [];
+const none: readonly StoredEntry[] = [];
 
 export class MemorySessions implements Sessions {
   readonly #rows = new CompactingMap<SessionId, SessionRow>();
@@ -34,9 +34,9 @@ export class MemorySessions implements Sessions {
 
   read(
     sessionId: SessionId,
-    { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
-  ): readonly PlacedEntry[] {
-    return this.#rows.get(sessionId)?.entries(hiddenToo) ?? none;
+    { includeHidden = false }: { readonly includeHidden?: boolean } = {},
+  ): readonly StoredEntry[] {
+    return this.#rows.get(sessionId)?.entries(includeHidden) ?? none;
   }
 
   async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {

@@ -1,11 +1,11 @@
 import {
   formatTaskId,
-  goesOnFrom,
+  continuesFrom,
   parseTaskId,
   rebaseBatch,
   type EntryVisibility,
   type MaybePromise,
-  type PlacedEntry,
+  type StoredEntry,
   type RunId,
   type RunSummary,
   type SessionChange,
@@ -131,12 +131,12 @@ export class SqliteSessions implements Sessions {
 
   read(
     sessionId: SessionId,
-    { hiddenToo = false }: { readonly hiddenToo?: boolean } = {},
-  ): MaybePromise<readonly PlacedEntry[]> {
-    return this.#tables.read(() => this.#read(sessionId, hiddenToo ? readAll : readVisible));
+    { includeHidden = false }: { readonly includeHidden?: boolean } = {},
+  ): MaybePromise<readonly StoredEntry[]> {
+    return this.#tables.read(() => this.#read(sessionId, includeHidden ? readAll : readVisible));
   }
 
-  #read(sessionId: SessionId, sql: string): readonly PlacedEntry[] {
+  #read(sessionId: SessionId, sql: string): readonly StoredEntry[] {
     return this.#tables.database.all<EntryRow>(sql, sessionId).flatMap((row) => {
       const visibility = visibilities[row.visibility] ?? "hidden";
       return entriesOf(row).map((entry) => ({ entry, visibility }));
@@ -239,9 +239,9 @@ export class SqliteSessions implements Sessions {
 
   /** N3: what it comes to where the conversation is by now. */
   #placed(session: number, strand: EntryStrand, say: Say): readonly EntryStrand[] {
-    const { sessionId, said } = say;
+    const { sessionId, batch: said } = say;
     const leafId = this.#leaf(session, ordinalOf(said.taskId));
-    if (goesOnFrom(said, leafId)) return [strand];
+    if (continuesFrom(said, leafId)) return [strand];
     const entries = this.#read(sessionId, readVisible).map(({ entry }) => entry);
     return strandsOf(rebaseBatch(entries, leafId, say)).filter(isStrand);
   }

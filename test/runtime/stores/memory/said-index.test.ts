@@ -4,9 +4,9 @@ import {
   formatRunId,
   formatTaskId,
   parseSessionId,
-  saidId,
+  batchEntryId,
   userMessage,
-  type Said,
+  type MessageBatch,
   type SessionChange,
 } from "../../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../../src/runtime/index.ts";
@@ -24,7 +24,7 @@ async function talk(runs: number) {
   for (let number = 0; number < runs; number++) {
     const runId = formatRunId(`r${number}`);
     const stem = `${runId}/${taskId}`;
-    const said: Said = {
+    const said: MessageBatch = {
       runId,
       taskId,
       at: number,
@@ -36,9 +36,9 @@ async function talk(runs: number) {
         return stem;
       },
     };
-    const say: SessionChange = { type: "say", sessionId, agentId, said, visibility: "visible" };
+    const say: SessionChange = { type: "say", sessionId, agentId, batch: said, visibility: "visible" };
     await sessions.apply([say]);
-    parentId = saidId({ ...said, stem }, 1);
+    parentId = batchEntryId({ ...said, stem }, 1);
   }
   return { sessions, reads };
 }
@@ -60,7 +60,7 @@ test("to remove what a run said costs what it said", async () => {
 test("what was removed may be said again, and what was said before is not said twice", async () => {
   const { sessions } = await talk(3);
   const runId = formatRunId("r2");
-  const said: Said = {
+  const said: MessageBatch = {
     runId,
     taskId,
     at: 9,
@@ -69,7 +69,7 @@ test("what was removed may be said again, and what was said before is not said t
     from: 0,
     messages,
   };
-  const say: SessionChange = { type: "say", sessionId, agentId, said, visibility: "visible" };
+  const say: SessionChange = { type: "say", sessionId, agentId, batch: said, visibility: "visible" };
   await sessions.apply([say]);
   expect(await sessions.read(sessionId)).toHaveLength(6);
   await sessions.apply([{ type: "remove", sessionId, runId }]);

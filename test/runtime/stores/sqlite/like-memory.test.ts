@@ -258,7 +258,7 @@ async function view(store: Store): Promise<unknown> {
     runs,
     listed: (await store.journal.list()).runs.map(({ endedAt: _endedAt, ...each }) => each),
     sessions: await Promise.all(
-      names.map(async (each) => store.sessions.read(sessionOf(each), { hiddenToo: true })),
+      names.map(async (each) => store.sessions.read(sessionOf(each), { includeHidden: true })),
     ),
     inboxes: await Promise.all(agents.map((each) => store.inbox.peek(each))),
     next: await Promise.all(agents.flatMap((each) => queries.map((query) => store.inbox.next(each, query)))),

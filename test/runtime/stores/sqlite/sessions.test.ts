@@ -100,13 +100,13 @@ test("whatever is appended in whatever order, it is as in memory", async () => {
                   const messages = ["one", "two", "three"].slice(0, count).map((text) => userMessage(text));
                   const stem = name.startsWith("b") ? "more" : "said";
                   const said = { runId: run, taskId, at: 1, parentId: parent, stem, from: 1, messages };
-                  return { type: "say", sessionId, agentId, said, visibility };
+                  return { type: "say", sessionId, agentId, batch: said, visibility };
                 }
                 return kind === "leaf" ? ({ ...added, atLeaf: true } as SessionChange) : added;
               },
             );
             outcomes.push(await sessions.apply(changes).catch(({ code }: { code: string }) => code));
-            outcomes.push(await sessions.read(sessionId, { hiddenToo: true }));
+            outcomes.push(await sessions.read(sessionId, { includeHidden: true }));
           }
           return outcomes;
         }),

@@ -1,4 +1,4 @@
-import { saidEntry, type SessionChange, type SessionEntry } from "../../../../kernel/index.ts";
+import { batchEntry, type SessionChange, type SessionEntry } from "../../../../kernel/index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 export type Say = Extract<SessionChange, { readonly type: "say" }>;
@@ -55,10 +55,10 @@ export function strandsOf(changes: readonly SessionChange[]): readonly StrandedC
 }
 
 function addSaid(say: Say, strands: StrandedChange[]): void {
-  const { sessionId, agentId, visibility, said } = say;
+  const { sessionId, agentId, visibility, batch: said } = say;
   const { messages, at } = said;
   for (let from = 0; from < messages.length; from += mostEntries) {
-    const entry = saidEntry(said, from);
+    const entry = batchEntry(said, from);
     const rests = messages
       .slice(from, from + mostEntries)
       .map((message, index) => (index === 0 ? { at, message } : { message }));

@@ -112,7 +112,7 @@ async function doEverything(store: Store): Promise<void> {
     { type: "append", sessionId, agentId, entry: { ...entry, id: "p" }, visibility: "pending" },
     { type: "append", sessionId, agentId, entry: later, visibility: "visible" },
     { type: "reveal", sessionId, runId },
-    { type: "say", sessionId, agentId, said, visibility: "visible" },
+    { type: "say", sessionId, agentId, batch: said, visibility: "visible" },
   ]);
   await store.sessions.apply([{ type: "remove", sessionId, runId }]);
   await store.leases.check(lease);

@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import type {
+  AgentContext,
+  AgentId,
+  AgentMiddleware,
+  AgentPhase,
+  AgentSession,
+  Architecture,
+  AuditLog,
+  Budget,
+  ChatMessage,
+  ChatMiddleware,
+  CompactionStrategy,
+  Dependencies,
+  ExecutionBudget,
+  Extension,
+  FunctionMiddleware,
+  Guardrail,
+  HistoryProvider,
+  HookRegistry,
+  HostedAgent,
+  Memory,
+  Middleware,
+  Model,
+  Permissions,
+  RunContext,
+  RunResult,
+  Runtime,
+  SpawnBudget,
+  Telemetry,
+  ToolHost,
+  TopicId,
+  Usage,
+} from "../../src/index.ts";
+
+/** The interfaces that the requirement names; the compiler fails this file if `reeve` does not export one. */
+export type SeedTypes = [
+  AgentContext,
+  AgentId,
+  AgentMiddleware,
+  AgentPhase,
+  AgentSession,
+  Architecture,
+  AuditLog,
+  Budget,
+  ChatMessage,
+  ChatMiddleware,
+  CompactionStrategy,
+  Dependencies,
+  ExecutionBudget,
+  Extension,
+  FunctionMiddleware,
+  Guardrail,
+  HistoryProvider,
+  HookRegistry,
+  HostedAgent,
+  Memory,
+  Middleware<never>,
+  Model,
+  Permissions,
+  RunContext,
+  RunResult,
+  Runtime,
+  SpawnBudget,
+  Telemetry,
+  ToolHost,
+  TopicId,
+  Usage,
+];
+
+const reeve: Readonly<Record<string, unknown>> = await import("../../src/index.ts");
+const kernel: Readonly<Record<string, unknown>> = await import("../../src/kernel/index.ts");
+
+test.each([
+  "BudgetExhaustedError",
+  "CancellationError",
+  "CancellationToken",
+  "HistoryRetention",
+  "HookEvent",
+  "MiddlewareTermination",
+  "Priority",
+  "RetryPolicy",
+  "RunMeta",
+  "Supervision",
+])("reeve exports the same %s as reeve/kernel", (name) => {
+  expect(reeve[name]).toBeDefined();
+  expect(reeve[name]).toBe(kernel[name]);
+});
+
+test.each([
+  "Agent",
+  "ExecutionTracker",
+  "HookManager",
+  "InformationAgent",
+  "MiddlewarePipeline",
+  "OrchestratorAgent",
+  "ReActAgent",
+  "RunLogger",
+  "SpawnTracker",
+])("reeve exports the class %s", (name) => {
+  expect(reeve[name]).toBeTypeOf("function");
+});
