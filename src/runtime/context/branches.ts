@@ -10,7 +10,7 @@ interface Branches {
   /** One for each, in the order of declaration. */
   readonly contexts: readonly NestedContext[];
   /** Of all of them. */
-  readonly strand: CancellationScope;
+  readonly cancelScope: CancellationScope;
   readonly stopOnFault: boolean;
 }
 
@@ -18,28 +18,31 @@ interface Branches {
 export async function runBranches(
   steps: StepExecutor,
   address: StepAddress,
-  { branches, contexts, strand, stopOnFault }: Branches,
+  { branches, contexts, cancelScope, stopOnFault }: Branches,
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
   // Else what was told before them would come after what they tell.
-  const told = steps.takeTold();
-  if (told.length > 0) openStep(steps.runner, toldAddress(address), steps.strand, told);
+  const told = steps.takeEvents();
+  if (told.length > 0) openStep(steps.runner, toldAddress(address), steps.cancelScope, told);
   const running = Object.values(branches).map(async (branch, index) => {
     const ctx = contexts[index] as NestedContext;
     try {
       return await branch(ctx);
     } finally {
-      for (const draft of ctx.takeTold()) steps.tell(draft);
+      for (const draft of ctx.takeEvents()) steps.emit(draft);
     }
   });
-  if (stopOnFault) await unlessFault(strand, running);
+  if (stopOnFault) await unlessFault(cancelScope, running);
   return Promise.allSettled(running);
 }
 
-async function unlessFault(strand: CancellationScope, running: readonly Promise<unknown>[]): Promise<void> {
+async function unlessFault(
+  cancelScope: CancellationScope,
+  running: readonly Promise<unknown>[],
+): Promise<void> {
   try {
     await Promise.all(running);
   } catch (error) {
-    strand.abandon("another branch failed");
+    cancelScope.abandon("another branch failed");
     throw error;
   }
 }
