@@ -107,7 +107,7 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
 /** In the breath of the record: what a record before it holds by then is named and not held again. J1, J10: sealed. */
 function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
   const { runner } = open;
-  const { contentNames, clock } = runner.worker;
+  const { contentHashes, clock } = runner.worker;
   // What goes with a task of this run that keeps no words is nothing to rely on for one that does.
   const lasting = !isErasedAtEnd(runner);
   let contents: Record<string, JsonValue> | undefined;
@@ -117,10 +117,10 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
   };
   const { input, instructions, tools, fromCache = false } = plan;
   sealJson(input, "the input of a turn");
-  const instructionsHash = hold(contentNames.ofText(instructions), instructions);
-  const toolsHash = hold(contentNames.ofJson(tools, "the tools of a turn"), tools);
+  const instructionsHash = hold(contentHashes.ofText(instructions), instructions);
+  const toolsHash = hold(contentHashes.ofJson(tools, "the tools of a turn"), tools);
   const historyHash =
-    plan.history && hold(contentNames.ofJson(plan.history, "the history of a turn"), plan.history);
+    plan.history && hold(contentHashes.ofJson(plan.history, "the history of a turn"), plan.history);
   const { channel } = runner.task.record;
   open.emit({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
   open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });

@@ -22,15 +22,15 @@ export interface ObservedLog {
 
 /** Shows the events of one run to whoever observes their agents here, once they are durable. */
 export class RunObservers {
-  readonly #owner: WorkerContext;
+  readonly #worker: WorkerContext;
   readonly #state: RunState;
   readonly #log: ObservedLog;
   /** Few. */
   #shown: EventObserver[] | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
 
-  constructor(owner: WorkerContext, state: RunState, log: ObservedLog) {
-    this.#owner = owner;
+  constructor(worker: WorkerContext, state: RunState, log: ObservedLog) {
+    this.#worker = worker;
     this.#state = state;
     this.#log = log;
   }
@@ -42,7 +42,7 @@ export class RunObservers {
       const event = events[index] as Event;
       if (event.agentId !== agentId) {
         agentId = event.agentId;
-        observer = this.#owner.agents.get(agentId)?.callPath?.observer;
+        observer = this.#worker.agents.get(agentId)?.callPath?.observer;
       }
       if (observer !== undefined && observer.watches?.(event.type) !== false) this.#show(event, observer);
     }
@@ -68,11 +68,11 @@ export class RunObservers {
     return {
       facts: factsOf(record),
       input: record.input,
-      clock: this.#owner.clock,
+      clock: this.#worker.clock,
       emitEvent: (draft) => {
         assertEmittable(draft);
         sealMadeJson(draft.data, `the data of event ${draft.type}`);
-        if (!this.#log.tellObserved(taskId, draft)) this.#owner.onError(missed(agentId, draft));
+        if (!this.#log.tellObserved(taskId, draft)) this.#worker.onError(missed(agentId, draft));
       },
     };
   }

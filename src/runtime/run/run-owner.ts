@@ -60,7 +60,7 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
     this.#lease = lease;
     this.#record = record;
     this.#state = state;
-    const { store, clock, idleWrites } = worker;
+    const { store, clock, idleFlusher: idleWrites } = worker;
     const waits = new WaitRegistry(clock, state);
     const observers = new RunObservers(worker, state, this);
     const log = new RunLog({ store, lease, state, clock, idleWrites, observers, writer: this });

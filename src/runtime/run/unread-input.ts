@@ -6,8 +6,7 @@ import {
   type Submission,
 } from "../../kernel/index.ts";
 import { newRun } from "../journal/new-run.ts";
-import type { WorkerContext } from "../process/worker-context.ts";
-import { unnamed } from "../process/anonymous-user.ts";
+import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { Came, RunState } from "../journal/run-state.ts";
 import { mailOfSubmission } from "../journal/wait-names.ts";
@@ -60,7 +59,7 @@ function submitAgain(
   });
   const steering = {
     id: `${mailOfSubmission(run.runId)} left by ${before}`,
-    from: userId ?? unnamed,
+    from: userId ?? anonymousUser,
     at: run.createdAt,
     body: { type: kind, input: value },
   } as const;

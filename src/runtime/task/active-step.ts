@@ -72,7 +72,7 @@ export class ActiveStep {
 
   /** The body has come to its end. */
   clearTimeout(): void {
-    if (this.timeout !== undefined) this.runner.worker.callTimers.remove(this.timeout);
+    if (this.timeout !== undefined) this.runner.worker.callTimeouts.remove(this.timeout);
     this.timeout = undefined;
   }
 
