@@ -1,8 +1,8 @@
-import { openStep } from "../task/active-step.ts";
+import { openStep, type ActiveStep } from "../task/active-step.ts";
 import type { Branch, StepAddress } from "../../kernel/index.ts";
 import type { NestedContext } from "../task/lazy-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
-import type { CancellationScope } from "../task/cancellation-scope.ts";
+import { CancellationScope } from "../task/cancellation-scope.ts";
 import { toldAddress } from "../journal/wait-names.ts";
 
 interface Branches {
@@ -44,5 +44,33 @@ async function unlessFault(
   } catch (error) {
     cancelScope.abandon("another branch failed");
     throw error;
+  }
+}
+
+export interface RaceResult<Value> {
+  /** Name of the branch that settled first. */
+  readonly winner: string;
+  readonly value: Value;
+}
+
+/** Runs branches concurrently until the first one settles, and abandons the others: their calls are cancelled and never settle. */
+export async function raceBranches<Value>(
+  step: ActiveStep,
+  branches: Readonly<Record<string, Branch<Value>>>,
+  contextOf: (name: string, cancelScope: CancellationScope) => NestedContext,
+): Promise<RaceResult<Value>> {
+  const entrants = Object.entries(branches).map(([name, branch]) => {
+    const cancelScope = new CancellationScope(step.cancelScope);
+    const ctx = contextOf(name, cancelScope);
+    const run = async (): Promise<RaceResult<Value>> => ({ winner: name, value: await branch(ctx) });
+    return { name, cancelScope, ctx, result: run() };
+  });
+  try {
+    const first = await Promise.race(entrants.map(({ result }) => result));
+    const winner = entrants.find(({ name }) => name === first.winner);
+    for (const draft of winner?.ctx.takeEvents() ?? []) step.emit(draft);
+    return first;
+  } finally {
+    for (const { cancelScope } of entrants) cancelScope.abandon("another branch of the race was first");
   }
 }

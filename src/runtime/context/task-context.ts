@@ -43,7 +43,7 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../../kernel/index.ts";
-import { runBranches } from "./branches.ts";
+import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
@@ -265,31 +265,13 @@ export class TaskContext implements RunContext {
     });
   }
 
-  /** The losers are given up: their calls never settle, and what they have open is told to stop. */
-  race<Value>(
-    branches: Readonly<Record<string, Branch<Value>>>,
-  ): Promise<{ readonly winner: string; readonly value: Value }> {
-    const { cancelScope } = this.#steps;
+  race<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
     const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
-    return this.#steps.run<{ winner: string; value: Value }>(step, async (open) => {
-      const entrants = Object.entries(branches).map(([name, branch]) => {
-        const own = new CancellationScope(cancelScope);
-        const ctx = this.#inside(branchScope(step.address, name), own);
-        const run = async (): Promise<{ winner: string; value: Value }> => ({
-          winner: name,
-          value: await branch(ctx),
-        });
-        return { name, own, ctx, result: run() };
-      });
-      try {
-        const first = await Promise.race(entrants.map(({ result }) => result));
-        const winner = entrants.find(({ name }) => name === first.winner);
-        for (const draft of winner?.ctx.takeEvents() ?? []) open.emit(draft);
-        return first;
-      } finally {
-        for (const { own } of entrants) own.abandon("another branch of the race was first");
-      }
-    });
+    return this.#steps.run<RaceResult<Value>>(step, (open) =>
+      raceBranches(open, branches, (name, cancelScope) =>
+        this.#inside(branchScope(step.address, name), cancelScope),
+      ),
+    );
   }
 
   ask(
