@@ -323,7 +323,7 @@ class LocalRuntime implements Runtime {
     const forget = (): void => {
       if (this.#observing.get(runId) === settled) this.#observing.delete(runId);
     };
-    const settled = owner.observed()?.then(forget, (error: unknown) => {
+    const settled = owner.whenObserved()?.then(forget, (error: unknown) => {
       forget();
       this.#report(error);
     });
@@ -332,7 +332,7 @@ class LocalRuntime implements Runtime {
 
   /** Nothing to wait for where nobody observes, nor for a run that another process works on: its observers are there. */
   readonly #observed = (runId: RunId): Promise<void> | undefined => {
-    const observed = this.#owned.get(runId)?.observed();
+    const observed = this.#owned.get(runId)?.whenObserved();
     return observed === undefined
       ? this.#observing.get(runId)
       : observed.then(() => this.#observing.get(runId));

@@ -98,8 +98,8 @@ export class MessageSteps {
     if (Number.isNaN(ms)) throw new Fault("invalid_argument", "timeoutMs is NaN: it must be milliseconds");
     const { worker } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
-    const from = await this.#steps.runSync(step, () => worker.clock.now() - task.pausedMs);
-    return () => (task.pausedSince === null ? from + ms + task.pausedMs : null);
+    const from = await this.#steps.runSync(step, () => worker.clock.now() - task.clock.stoppedMs);
+    return () => (task.clock.isStopped ? null : from + ms + task.clock.stoppedMs);
   }
 
   async cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {

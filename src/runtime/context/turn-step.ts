@@ -1,4 +1,4 @@
-import type { TurnRecord } from "../journal/turn-record.ts";
+import type { TurnRecord } from "../journal/content-table.ts";
 import {
   Fault,
   HistoryRetention,

@@ -17,7 +17,6 @@ import {
 } from "../../kernel/index.ts";
 import { carryOver } from "./unread-input.ts";
 import { childrenOf, childTaskRecord, ownBudget, openAccountCommand } from "../journal/task-record.ts";
-import { sessionChangesAtEnd, historyToErase } from "../journal/history-retention.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
@@ -28,7 +27,14 @@ import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
 import { Seats, type SeatMoves } from "./seats.ts";
 import { StopTimer } from "./stop-timer.ts";
-import { answersOf, cancelledOutcome, endEvents, runEnd } from "../journal/task-end.ts";
+import {
+  answersOf,
+  cancelledOutcome,
+  endEvents,
+  historyToErase,
+  runEnd,
+  sessionChangesAtEnd,
+} from "../journal/task-end.ts";
 import { failedOutcome, runAgentCode, type CodeOutcome } from "../context/run-agent.ts";
 import { mailReceived } from "../context/task-inbox.ts";
 import { TaskRunner } from "../task/task-runner.ts";
@@ -222,7 +228,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   /** If every task has ended, emits `run_end` with what belongs to the same commit, and reports the end to the listener. */
   finishIfDone(at?: number): void {
     const state = this.#state;
-    if (this.#isClosed || state.live > 0) return;
+    if (this.#isClosed || state.liveTasks > 0) return;
     if (!state.ended) {
       carryOver({ worker: this.#worker, log: this.#log, state, tenantId: this.tenantId });
       const erasures = historyToErase(state);
@@ -289,7 +295,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   /** Emits `task_start` once per task. The owner that starts the code emits it, so that its observers see the event. */
   #emitStart(task: TaskState, at: number): void {
-    if (task.begun) return;
+    if (task.isStarted) return;
     const { taskId, supervision, budget, messages } = task.record;
     const data = { priority: supervision.priority, budget };
     this.#log.emit(taskId, { type: "task_start", data }, at, task);
@@ -389,7 +395,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   #reopenOne(taskId: TaskId, voids: ResumedTask["voids"]): boolean {
-    const { record, given } = this.#state.task(taskId);
+    const { record, messages } = this.#state.task(taskId);
     const { agentId, parentId, budget, supervision } = record;
     const { priority } = supervision;
     if (parentId !== null) {
@@ -404,7 +410,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       tasks: [{ type: "reopen", taskId }],
     });
     // Takes back the messages that its end returned to the inbox, unless another run has taken them since.
-    const messageIds = given.map(({ id }) => id);
+    const messageIds = messages.map(({ id }) => id);
     if (messageIds.length > 0) this.#log.add({ inbox: [{ type: "take", agentId, messageIds }] });
     return true;
   }

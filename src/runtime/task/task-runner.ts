@@ -1,4 +1,4 @@
-import type { StepIdentity } from "../journal/step-identity.ts";
+import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
 import {
   CancellationToken,
   Fault,
@@ -18,7 +18,7 @@ import {
   type TaskId,
   type TaskReport,
 } from "../../kernel/index.ts";
-import { deadlineOf } from "../journal/task-record.ts";
+import { deadlineOf } from "../journal/task-clock.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import { never } from "../process/pending-forever.ts";
 import { OpenCalls, type InFlightCall } from "./in-flight-calls.ts";
@@ -26,7 +26,6 @@ import { ReplayCursor } from "../journal/replay-cursor.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
 import { factsOf, type Inside, type SlotYielder } from "../process/async-context.ts";
-import { findMismatch } from "../journal/journal-mismatch.ts";
 import { CancellationScope } from "./cancellation-scope.ts";
 import { TaskResources } from "./task-resources.ts";
 import { TaskSlot } from "./task-slot.ts";
@@ -130,7 +129,7 @@ export class TaskRunner implements SlotYielder {
    * it stands.
    */
   get meta(): RunMeta {
-    const deadline = this.task.pausedSince === null ? deadlineOf(this.task) : null;
+    const deadline = this.task.clock.isStopped ? null : deadlineOf(this.task);
     if (this.#meta?.deadline !== deadline) this.#meta = this.#newMeta(deadline);
     return this.#meta;
   }
