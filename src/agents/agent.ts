@@ -38,7 +38,7 @@ import {
 import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { AgentStream } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
-import { architectureNamed } from "./architectures/registry.ts";
+import { createArchitecture } from "./architectures/registry.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 import type { Summarizer } from "./compaction/summarizer.ts";
 import { composeGate } from "./gate/compose-gate.ts";
@@ -343,7 +343,7 @@ function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unk
 }
 
 function architectureOf({ architecture = "react" }: AgentOptions): Architecture {
-  return typeof architecture === "string" ? architectureNamed(architecture) : architecture;
+  return typeof architecture === "string" ? createArchitecture(architecture) : architecture;
 }
 
 function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {

@@ -10,7 +10,7 @@ import {
   type TopicId,
 } from "../kernel/index.ts";
 import type { AgentOptions } from "./agent.ts";
-import { askRole, note } from "./architectures/role-call.ts";
+import { askRole, architectureEvent } from "./architectures/role-call.ts";
 
 /** Something that came in. */
 export interface InformationItem {
@@ -76,7 +76,7 @@ class Information implements Architecture {
     const isMail = ctx.input === null;
     if (!isMail) {
       for (const topic of this.#sources) await ctx.follow(topic);
-      yield note(this.name, "followed", { topics: this.#sources });
+      yield architectureEvent(this.name, "followed", { topics: this.#sources });
       if (prompt === startInput) {
         session.output = `follows ${this.#sources.join(", ")}`;
         return;
@@ -87,7 +87,7 @@ class Information implements Architecture {
     session.output = jsonText(made);
     if (session.output === "") return;
     await ctx.emit(this.#topic, made);
-    yield note(this.name, "published", { topic: this.#topic, items: items.length });
+    yield architectureEvent(this.name, "published", { topic: this.#topic, items: items.length });
   }
 
   declaredWorkers(): Readonly<Record<string, never>> {

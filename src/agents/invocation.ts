@@ -17,7 +17,7 @@ import {
 } from "../kernel/index.ts";
 import { opening, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf } from "./answer-format.ts";
-import { isSilent } from "./architectures/spoken-answer.ts";
+import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
@@ -120,7 +120,7 @@ class Invocation {
   /** What there is of an answer: a round that says nothing takes nothing back. In the conversation it says only what it said itself. */
   get #output(): string {
     const { output } = this.#session;
-    return isSilent(output) ? this.#before || output : output;
+    return isBlank(output) ? this.#before || output : output;
   }
 
   #end(closing: Closing): void {
@@ -226,7 +226,7 @@ class Invocation {
     if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
     else {
       const isOwn = result.output === this.#thought.output;
-      this.#say(this.#prompt, isOwn && isSilent(session.output) ? "" : answer);
+      this.#say(this.#prompt, isOwn && isBlank(session.output) ? "" : answer);
       if (!isOwn) session.messages = withAnswer(session.messages, answer);
     }
   }

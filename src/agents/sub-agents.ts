@@ -9,7 +9,7 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../kernel/index.ts";
-import { endOf, stopIfSpent, whyNot } from "./architectures/hire.ts";
+import { toWorkerResult, stopIfBudgetSpent, describeWorkerFailure } from "./architectures/run-worker.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ownTool, refusal } from "./own-tool.ts";
 
@@ -129,11 +129,14 @@ async function handOff(
   });
   if (spawned.kind === "refused") {
     const { reason, holders } = spawned;
-    return refusal(`${whyNot(key, spawned)}. Do it yourself, or try again when someone has finished`, {
-      agent: key,
-      refused: reason,
-      holders: holders.map((holder) => ({ ...holder })),
-    });
+    return refusal(
+      `${describeWorkerFailure(key, spawned)}. Do it yourself, or try again when someone has finished`,
+      {
+        agent: key,
+        refused: reason,
+        holders: holders.map((holder) => ({ ...holder })),
+      },
+    );
   }
   const { handle } = spawned;
   const { taskId } = handle;
@@ -146,10 +149,13 @@ async function handOff(
       `${key} did not answer within ${askTimeoutMs} ms and was stopped. Hand it a smaller task, or do it yourself`,
       { ...metadata, status: "timed_out" },
     );
-  const end = endOf(await ctx.join(handle));
-  stopIfSpent({ ctx }, [end]);
+  const end = toWorkerResult(await ctx.join(handle));
+  stopIfBudgetSpent({ ctx }, [end]);
   if (end.kind !== "answered")
-    return refusal(whyNot(key, end), { ...metadata, ...(end.kind === "stopped" && { status: end.status }) });
+    return refusal(describeWorkerFailure(key, end), {
+      ...metadata,
+      ...(end.kind === "stopped" && { status: end.status }),
+    });
   const { output, text } = end;
   return {
     output: typeof output === "string" ? { type: "text", text } : { type: "json", value: output },

@@ -7,7 +7,7 @@ import {
   type EmittableEvent,
   type JsonValue,
 } from "../kernel/index.ts";
-import { note } from "./architectures/role-call.ts";
+import { architectureEvent } from "./architectures/role-call.ts";
 
 /** What a person is asked under: the same as by the tool `ask_human`, so that whoever shows one shows the other. */
 const toolName = "ask_human";
@@ -32,7 +32,7 @@ export class UserProxy implements Architecture {
     session.output = answerOf(decision);
     session.metadata["decision"] = decision.decision;
     if (decision.by !== undefined) session.metadata["by"] = decision.by;
-    yield note(this.name, "answered", { decision: decision.decision });
+    yield architectureEvent(this.name, "answered", { decision: decision.decision });
   }
 
   declaredWorkers(): Readonly<Record<string, never>> {

@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { ExecutionBudget, JsonValue, RunHandle, RunResult } from "../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { price } from "../crash/workload.ts";
-import { thinkers } from "./thinkers/index.ts";
-import { InProcessOutside } from "./thinkers/outside.ts";
-import type { Thinker } from "./thinkers/thinker.ts";
+import { architectureCases } from "./architecture-cases/index.ts";
+import { InProcessServices } from "./architecture-cases/in-process-services.ts";
+import type { ArchitectureCase } from "./architecture-cases/architecture-case.ts";
 
 interface Ran {
   readonly result: RunResult<JsonValue>;
-  readonly outside: InProcessOutside;
+  readonly outside: InProcessServices;
   readonly tokens: number;
   readonly usd: number;
   /** What models said when they had more to do. */
@@ -20,24 +21,24 @@ interface RanOptions {
   readonly budget?: Partial<ExecutionBudget>;
   readonly runtime?: RuntimeOptions;
   /** Called before each answer of the world. */
-  readonly hold?: (calls: number, run: () => Promise<RunHandle>, outside: InProcessOutside) => Promise<void>;
+  readonly hold?: (calls: number, run: () => Promise<RunHandle>, outside: InProcessServices) => Promise<void>;
   /** When it has ended. */
   readonly afterwards?: (run: RunHandle) => Promise<void>;
 }
 
 async function ran(
-  thinker: Thinker,
+  thinker: ArchitectureCase,
   { budget = {}, runtime: more, hold, afterwards }: RanOptions = {},
 ): Promise<Ran> {
   const unfinished = new Set<JsonValue>();
-  const outside = new InProcessOutside((asked) => {
-    const said = thinker.says(asked);
+  const outside = new InProcessServices((asked) => {
+    const said = thinker.reply(asked);
     if (said.calls !== undefined) unfinished.add(said.text ?? "");
     return said;
   });
   const submitted = Promise.withResolvers<RunHandle>();
   if (hold !== undefined) outside.hold = (calls) => hold(calls, () => submitted.promise, outside);
-  const runtime = await openRuntime({ prices: { find: () => price }, ...more });
+  const runtime = await createRuntime({ prices: { find: () => price }, ...more });
   const run = await runtime.submit(thinker.agent(outside), thinker.input, { budget });
   submitted.resolve(run);
   await run.result();
@@ -56,7 +57,7 @@ function byWorth(outputs: readonly JsonValue[], { unfinished }: Ran): readonly J
   return outputs.toSorted((one, other) => worth(one) - worth(other));
 }
 
-describe.each(Object.entries(thinkers))("%s", (_name, thinker) => {
+describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
   test("with enough of everything it completes", async () => {
     const { result } = await ran(thinker);
     expect(result).toMatchObject({ status: "completed", output: thinker.output, error: null });

@@ -1,5 +1,6 @@
 import { formatRunId, type Store } from "../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import { checkCase, type CaseTrace, type Life } from "../../src/testing/crash-promises.ts";
 import {
   dyingStore,
@@ -10,8 +11,8 @@ import {
   type CrashReport,
   type Death,
 } from "../../src/testing/index.ts";
-import { InProcessOutside } from "../agents/thinkers/outside.ts";
-import type { Thinker } from "../agents/thinkers/thinker.ts";
+import { InProcessServices } from "../agents/architecture-cases/in-process-services.ts";
+import type { ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
 import { price } from "./workload.ts";
 
 const runId = formatRunId("thinker");
@@ -19,11 +20,16 @@ const runId = formatRunId("thinker");
 const mostRounds = 400;
 
 /** As `runCrashes`, in this process and in memory: a worker that dies is one whose store never answers again. */
-export async function crashInProcess(thinker: Thinker): Promise<CrashReport> {
+export async function crashInProcess(thinker: ArchitectureCase): Promise<CrashReport> {
   const { trace: uncrashed, writes } = await doCase(thinker);
-  const { branches = 1, sideBySide = false } = thinker;
+  const { maxParallelCalls = 1, hasUnorderedEvents = false } = thinker;
   const judge = (trace: CaseTrace, kills: readonly string[]): readonly BrokenPromise[] =>
-    checkCase(trace, uncrashed, { branches, ignore: [], mayExhaust: false, sideBySide }).map((each) => ({
+    checkCase(trace, uncrashed, {
+      branches: maxParallelCalls,
+      ignore: [],
+      mayExhaust: false,
+      sideBySide: hasUnorderedEvents,
+    }).map((each) => ({
       ...each,
       kills,
     }));
@@ -49,10 +55,10 @@ interface Case {
   readonly died: string | undefined;
 }
 
-async function doCase(thinker: Thinker, death?: Death): Promise<Case> {
+async function doCase(thinker: ArchitectureCase, death?: Death): Promise<Case> {
   const clock = new FakeClock();
   const real = memoryStore({ hash: sha256 });
-  const outside = new InProcessOutside(thinker.says);
+  const outside = new InProcessServices(thinker.reply);
   let died: string | undefined;
   const dead = Promise.withResolvers<void>();
   const die = (write: string): void => {
@@ -76,7 +82,7 @@ async function doCase(thinker: Thinker, death?: Death): Promise<Case> {
     };
     const options = { store, clock, ids: sequentialIds(workerId), workerId, onError };
     const prices = { find: () => price };
-    const submitted = openRuntime({ ...options, prices, pollMs: 50, suspendAfterMs: 100 }).then((runtime) =>
+    const submitted = createRuntime({ ...options, prices, pollMs: 50, suspendAfterMs: 100 }).then((runtime) =>
       runtime.submit(agent, thinker.input, { runId }),
     );
     await (store === mortal ? Promise.race([submitted, dead.promise]) : submitted);

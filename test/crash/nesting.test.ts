@@ -15,8 +15,8 @@ import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src
 import { company } from "../agents/company.ts";
 import { until } from "../runtime/runtime-setup.ts";
 import { live, type Workload } from "../runtime/simulated-crash.ts";
-import { turn } from "../agents/architectures/desk-script.ts";
-import { askedIn } from "../agents/architectures/thinking-run.ts";
+import { turn } from "../agents/architectures/deep-agent-script.ts";
+import { promptOf } from "../agents/architectures/run-agent.ts";
 
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;
@@ -25,7 +25,7 @@ type Answer = (asked: string, turns: number) => string | ScriptedReply;
 function answering(world: World, answer: Answer): ScriptedModel {
   return scriptedModel(
     Array.from({ length: 200 }, () => (request: ModelRequest) => {
-      const asked = askedIn(request);
+      const asked = promptOf(request);
       world.push(asked);
       return answer(asked, request.messages.filter(({ role }) => role === "assistant").length);
     }),

@@ -1,15 +1,15 @@
 import { formatRunId } from "../../src/kernel/index.ts";
 import { getRunContext } from "../../src/runtime/index.ts";
 import { servedModel, servedTool, type ServerAddress } from "../../src/testing/served-call.ts";
-import { thinkers } from "../agents/thinkers/index.ts";
-import { answered } from "../agents/thinkers/outside.ts";
-import type { Outside, Thinker } from "../agents/thinkers/thinker.ts";
+import { architectureCases } from "../agents/architecture-cases/index.ts";
+import { answerCall } from "../agents/architecture-cases/in-process-services.ts";
+import type { ExternalServices, ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
 import { outputLimit, toolAnswer, type Workload } from "./workload.ts";
 
 const runId = formatRunId("thinker");
 
 /** Played by the counting server, which knows by the scope of a call who asks. */
-function servedOutside(server: ServerAddress): Outside {
+function servedOutside(server: ServerAddress): ExternalServices {
   return {
     model: (role) => ({
       ...servedModel(server, () => `${getRunContext()?.runId ?? ""} ${role}`),
@@ -20,7 +20,14 @@ function servedOutside(server: ServerAddress): Outside {
   };
 }
 
-function workloadOf({ agent, input, says, output, branches = 1, sideBySide = false }: Thinker): Workload {
+function workloadOf({
+  agent,
+  input,
+  reply,
+  output,
+  maxParallelCalls = 1,
+  hasUnorderedEvents = false,
+}: ArchitectureCase): Workload {
   return {
     agents: (server) => [agent(servedOutside(server))],
     drive: async ({ runtime, agent: root }) => {
@@ -30,11 +37,11 @@ function workloadOf({ agent, input, says, output, branches = 1, sideBySide = fal
     },
     outputs: [output],
     world: {
-      branches,
-      sideBySide,
+      branches: maxParallelCalls,
+      sideBySide: hasUnorderedEvents,
       answering: ({ name, key, body }) => {
         const [, role = ""] = key.split(" ");
-        return name === "model" ? answered(says, role, body) : toolAnswer(name, body);
+        return name === "model" ? answerCall(reply, role, body) : toolAnswer(name, body);
       },
     },
   };
@@ -42,5 +49,5 @@ function workloadOf({ agent, input, says, output, branches = 1, sideBySide = fal
 
 /** Every way to think, in a process of its own. */
 export const thinkerWorkloads: Readonly<Record<string, Workload>> = Object.fromEntries(
-  Object.entries(thinkers).map(([name, thinker]) => [name, workloadOf(thinker)]),
+  Object.entries(architectureCases).map(([name, thinker]) => [name, workloadOf(thinker)]),
 );

@@ -4,15 +4,15 @@ import { messageText, userMessage } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { runCrashes } from "../../src/testing/index.ts";
-import { thinkers } from "../agents/thinkers/index.ts";
-import { stoppingFlows } from "../agents/thinkers/flows.ts";
-import type { Thinker } from "../agents/thinkers/thinker.ts";
+import { architectureCases } from "../agents/architecture-cases/index.ts";
+import { failingFlowCases } from "../agents/architecture-cases/flows.ts";
+import type { ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
 import { crashInProcess } from "./in-process.ts";
 import { thinkerWorkloads } from "./thinker-workloads.ts";
 
 const timeout = 120_000;
 
-describe.each(Object.entries({ ...thinkers, ...stoppingFlows }))(
+describe.each(Object.entries({ ...architectureCases, ...failingFlowCases }))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (_name, thinker) => {
     test("dead before or after any write, it ends as if it had not been", { timeout }, async () => {
@@ -25,7 +25,7 @@ describe.each(Object.entries({ ...thinkers, ...stoppingFlows }))(
 );
 
 test("the judge finds calls that go past the journal", async () => {
-  const forgetful: Thinker = {
+  const forgetful: ArchitectureCase = {
     agent: (outside) =>
       new AgentCore({
         name: "forgetful",
@@ -44,7 +44,7 @@ test("the judge finds calls that go past the journal", async () => {
         },
       }),
     input: "Go.",
-    says: ({ last }) => ({ text: last }),
+    reply: ({ last }) => ({ text: last }),
     output: "two",
   };
   const { broken } = await crashInProcess(forgetful);

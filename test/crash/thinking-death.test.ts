@@ -13,8 +13,8 @@ import { Agent, tool } from "../../src/index.ts";
 import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { live, type Workload } from "../runtime/simulated-crash.ts";
-import { read, turn, write } from "../agents/architectures/desk-script.ts";
-import { askedIn } from "../agents/architectures/thinking-run.ts";
+import { read, turn, write } from "../agents/architectures/deep-agent-script.ts";
+import { promptOf } from "../agents/architectures/run-agent.ts";
 
 /** Answers by what is asked alone, so that a worker that comes later goes on; counts what it is asked. */
 function answering(
@@ -23,7 +23,7 @@ function answering(
 ): ScriptedModel {
   return scriptedModel(
     Array.from({ length: 200 }, () => (request: ModelRequest) => {
-      const asked = askedIn(request);
+      const asked = promptOf(request);
       world.push(asked);
       return answer(asked, request.messages.filter(({ role }) => role === "assistant").length);
     }),

@@ -1,4 +1,5 @@
 import {
+  bookLedger,
   executionBudget,
   formatAgentId,
   formatTaskId,
@@ -215,7 +216,7 @@ export class SimulatedRun {
 
   #book(command: LedgerCommand): LedgerOutcome {
     const before = this.state.ledger;
-    const outcome = this.state.book(command);
+    const outcome = bookLedger(this.state.ledger, command);
     if (outcome.applied) this.#draft.ledger.push(command);
     this.problems.push(...brokenMoney(before, this.state.ledger, false));
     if (outcome.overrun !== null) this.problems.push("a call within its bound is an overrun");

@@ -8,13 +8,19 @@ import {
   type JsonValue,
   type WorkerBrief,
 } from "../../kernel/index.ts";
-import { countOf, scoreOf } from "./bound.ts";
-import { answerOf, endWith, hire, saidFor, type Job } from "./hire.ts";
-import { objectIn, scoreIn } from "./json-answer.ts";
-import { questionOf, titled, type Question } from "./question.ts";
-import { note } from "./role-call.ts";
-import { formWanted, hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
-import { boundByWorkers } from "./worker-bound.ts";
+import { requireCount, requireScore } from "./option-checks.ts";
+import {
+  requireAnswer,
+  adoptWorkerResult,
+  runWorker,
+  keepPartialText,
+  type WorkerJob,
+} from "./run-worker.ts";
+import { findObjectWith, parseScore } from "./json-parsing.ts";
+import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
+import { architectureEvent } from "./role-call.ts";
+import { requestedOutput, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
+import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
 export interface ActorCriticOptions {
   /** Does the work. */
@@ -36,7 +42,7 @@ interface Critique {
   readonly summary: string;
 }
 
-const duty =
+const criticDuty =
   'You judge an answer to a task; you do not answer it yourself. Reply with JSON and nothing else: {"score": <0 to 1, how good it is>, "issues": ["<what to change>"], "summary": "<one sentence>"}.';
 
 /**
@@ -46,64 +52,69 @@ const duty =
 export class ActorCritic implements Architecture {
   readonly name = "actor-critic";
   readonly requiresModel = false;
-  readonly #team: Roster;
+  readonly #team: TeamMembers;
   readonly #maxRounds: number;
   readonly #threshold: number;
   readonly #remember: boolean;
 
   constructor(options: ActorCriticOptions) {
     const { actor, critic, maxRounds = 3, approvalThreshold = 0.9, remember = false } = options;
-    this.#team = new Roster("actorCritic", "the team", { actor, critic });
-    this.#maxRounds = countOf("actorCritic", "maxRounds", maxRounds);
-    this.#threshold = scoreOf("actorCritic", "approvalThreshold", approvalThreshold);
+    this.#team = new TeamMembers("actorCritic", "the team", { actor, critic });
+    this.#maxRounds = requireCount("actorCritic", "maxRounds", maxRounds);
+    this.#threshold = requireScore("actorCritic", "approvalThreshold", approvalThreshold);
     this.#remember = remember;
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return boundByWorkers(session, this.#go(session, deps, prompt));
+    return endOnWorkerInterruption(session, this.#work(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const question = await questionOf(session, deps, prompt);
+  async *#work(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
+    const promptContext = await loadPromptContext(session, deps, prompt);
     let critique: Critique | undefined;
     for (let round = 1; round <= this.#maxRounds; round++) {
-      yield note("actor_critic", "actor_started", { round });
+      yield architectureEvent("actor_critic", "actor_started", { round });
       const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
-      const brief = { ...this.#brief({ ...question, prompt: task }), ...formWanted(question) };
+      const brief = { ...this.#brief({ ...promptContext, prompt: task }), ...requestedOutput(promptContext) };
       const isRevision = critique !== undefined;
-      const end = await this.#hire(deps, "actor", brief, isRevision ? undefined : saidFor(session));
-      if (!endWith(session, deps, "actor", end, isRevision)) {
-        yield note("actor_critic", "empty_answer", { round });
+      const result = await this.#hire(
+        deps,
+        "actor",
+        brief,
+        isRevision ? undefined : keepPartialText(session),
+      );
+      if (!adoptWorkerResult(session, deps, "actor", result, isRevision)) {
+        yield architectureEvent("actor_critic", "empty_answer", { round });
         // The work is what it was, and was judged.
         if (isRevision) return;
       }
-      yield note("actor_critic", "actor_completed", { round, output: session.output });
-      yield note("actor_critic", "critic_started", { round });
-      critique = await this.#judge(deps, question, session.output);
+      yield architectureEvent("actor_critic", "actor_completed", { round, output: session.output });
+      yield architectureEvent("actor_critic", "critic_started", { round });
+      critique = await this.#judge(deps, promptContext, session.output);
       const { score, issues, summary } = critique;
       const approved = score >= this.#threshold;
       session.metadata["actorCritic"] = { rounds: round, score, approved };
-      yield note("actor_critic", "critique", { round, score, issues, summary });
+      yield architectureEvent("actor_critic", "critique", { round, score, issues, summary });
       if (approved) {
-        yield note("actor_critic", "approved", { round, score });
+        yield architectureEvent("actor_critic", "approved", { round, score });
         return;
       }
     }
-    yield note("actor_critic", "max_rounds_reached", { rounds: this.#maxRounds });
+    yield architectureEvent("actor_critic", "max_rounds_reached", { rounds: this.#maxRounds });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
     return this.#team.agents;
   }
 
-  async #judge(deps: Dependencies, question: Question, answer: string): Promise<Critique> {
-    const task = titled({ Task: question.prompt, Answer: answer });
-    const brief = this.#brief({ ...question, prompt: task }, duty);
-    return critiqueIn(answerOf(deps, "critic", await this.#hire(deps, "critic", brief)));
+  async #judge(deps: Dependencies, promptContext: PromptContext, answer: string): Promise<Critique> {
+    const task = markdownSections({ Task: promptContext.prompt, Answer: answer });
+    const brief = this.#brief({ ...promptContext, prompt: task }, criticDuty);
+    return parseCritique(requireAnswer(deps, "critic", await this.#hire(deps, "critic", brief)));
   }
 
-  #brief(question: Question, told?: string): WorkerBrief {
-    const { history, ...brief } = wholeQuestion(question, told);
+  #brief(promptContext: PromptContext, duty?: string): WorkerBrief {
+    const { history, ...brief } = workerBrief(promptContext, duty);
     return { ...brief, ...(history && !this.#remember && { history }) };
   }
 
@@ -111,17 +122,17 @@ export class ActorCritic implements Architecture {
     deps: Dependencies,
     role: "actor" | "critic",
     input: WorkerBrief,
-    heard?: Job["heard"],
-  ): ReturnType<typeof hire> {
+    heard?: WorkerJob["onPartialText"],
+  ): ReturnType<typeof runWorker> {
     const member = this.#team.get(role);
-    const options = hiring(member, this.#remember ? role : undefined);
-    return hire(deps, { worker: member.agent, input, options, ...(heard && { heard }) });
+    const options = spawnOptionsOf(member, this.#remember ? role : undefined);
+    return runWorker(deps, { worker: member.agent, input, options, ...(heard && { onPartialText: heard }) });
   }
 }
 
 function revision(task: string, answer: string, { issues, summary }: Critique): string {
   const points = [summary, ...issues.map((issue) => `- ${issue}`)].filter((line) => line !== "");
-  return titled({
+  return markdownSections({
     Task: task,
     "Your answer so far": answer,
     "What a critic says of it": points.join("\n"),
@@ -130,11 +141,11 @@ function revision(task: string, answer: string, { issues, summary }: Critique): 
 }
 
 /** JSON, or a score and words. */
-function critiqueIn(said: string): Critique {
-  const read = objectIn(said, ["score", "issues", "summary"]);
+function parseCritique(said: string): Critique {
+  const read = findObjectWith(said, ["score", "issues", "summary"]);
   const { issues, summary } = read ?? {};
   return {
-    score: scoreIn(said) ?? 0,
+    score: parseScore(said) ?? 0,
     issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => jsonText(issue)) : [],
     summary: typeof summary === "string" ? summary : read === undefined ? said.trim() : "",
   };

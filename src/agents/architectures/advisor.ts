@@ -1,34 +1,43 @@
 import { Fault, type HostedAgent, type AgentSession, type Dependencies } from "../../kernel/index.ts";
-import { answerOf, hire } from "./hire.ts";
-import { askAnswerer, askHelper, type Question, type RoleDuty } from "./question.ts";
-import { formWanted, wholeQuestion, type Roster } from "./roster.ts";
+import { requireAnswer, runWorker } from "./run-worker.ts";
+import {
+  askAnsweringRole,
+  askSupportingRole,
+  type PromptContext,
+  type RolePrompt,
+} from "./prompt-context.ts";
+import { requestedOutput, workerBrief, type TeamMembers } from "./team-members.ts";
 
 /** Who does a piece of thinking for a team: the team's own agent, by one call to the model of that role; or an agent that is hired. */
 export type Advisor = "self" | HostedAgent;
 
-export interface AdvisorDuty extends RoleDuty {
+export interface AdvisorRequest extends RolePrompt {
   readonly by: Advisor;
   /** What is said is the answer. */
   readonly answers?: boolean;
 }
 
 /** One that is hired and comes to no answer stops whoever needs it. */
-export async function advised(
+export async function askAdvisor(
   session: AgentSession,
   deps: Dependencies,
-  question: Question,
-  { by, answers = false, ...call }: AdvisorDuty,
+  promptContext: PromptContext,
+  { by, answers = false, ...call }: AdvisorRequest,
 ): Promise<string> {
-  if (by === "self") return (answers ? askAnswerer : askHelper)(session, deps, question, call);
+  if (by === "self")
+    return (answers ? askAnsweringRole : askSupportingRole)(session, deps, promptContext, call);
   const { role, duty, prompt } = call;
-  const input = { ...wholeQuestion({ ...question, prompt }, duty), ...(answers && formWanted(question)) };
-  return answerOf(deps, role, await hire(deps, { worker: by, input }));
+  const input = {
+    ...workerBrief({ ...promptContext, prompt }, duty),
+    ...(answers && requestedOutput(promptContext)),
+  };
+  return requireAnswer(deps, role, await runWorker(deps, { worker: by, input }));
 }
 
 /** All who may be hired, as `Architecture.declaredWorkers` gives them. */
-export function workersOf(
+export function teamWorkers(
   where: string,
-  { agents }: Roster,
+  { agents }: TeamMembers,
   advisors: Readonly<Record<string, Advisor | undefined>>,
 ): Readonly<Record<string, HostedAgent>> {
   const workers: Record<string, HostedAgent> = { ...agents };

@@ -5,15 +5,15 @@ import {
   type Dependencies,
   type EmittableEvent,
 } from "../../kernel/index.ts";
-import { advised, workersOf, type Advisor } from "./advisor.ts";
-import { countOf } from "./bound.ts";
-import { hire, stopIfSpent, whyNot, type WorkerEnd } from "./hire.ts";
-import { objectIn } from "./json-answer.ts";
-import { questionOf, titled, type Question } from "./question.ts";
-import { note } from "./role-call.ts";
-import { hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
-import { isSilent, takeAnswer } from "./spoken-answer.ts";
-import { boundByWorkers } from "./worker-bound.ts";
+import { askAdvisor, teamWorkers, type Advisor } from "./advisor.ts";
+import { requireCount } from "./option-checks.ts";
+import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerResult } from "./run-worker.ts";
+import { findObjectWith } from "./json-parsing.ts";
+import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
+import { architectureEvent } from "./role-call.ts";
+import { spawnOptionsOf, TeamMembers, workerBrief, type Members } from "./team-members.ts";
+import { isBlank, setAnswer } from "./answer-text.ts";
+import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
 export interface BlackboardOptions {
   /** Those who write on the board. */
@@ -49,63 +49,68 @@ const contributorDuty =
 export class Blackboard implements Architecture {
   readonly name = "blackboard";
   readonly requiresModel: boolean;
-  readonly #agents: Roster;
+  readonly #agents: TeamMembers;
   readonly #workers: ReturnType<Architecture["declaredWorkers"]>;
   readonly #coordinator: Advisor | undefined;
   readonly #decider: Advisor | undefined;
   readonly #maxRounds: number;
 
   constructor({ agents, coordinator, decider, maxRounds = 10 }: BlackboardOptions) {
-    this.#agents = new Roster("blackboard", "agents", agents);
-    this.#workers = workersOf("blackboard", this.#agents, { coordinator, decider });
+    this.#agents = new TeamMembers("blackboard", "agents", agents);
+    this.#workers = teamWorkers("blackboard", this.#agents, { coordinator, decider });
     this.#coordinator = coordinator;
     this.#decider = decider;
-    this.#maxRounds = countOf("blackboard", "maxRounds", maxRounds);
+    this.#maxRounds = requireCount("blackboard", "maxRounds", maxRounds);
     this.requiresModel = coordinator === "self" || decider === "self";
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return boundByWorkers(session, this.#go(session, deps, prompt));
+    return endOnWorkerInterruption(session, this.#work(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const question = await questionOf(session, deps, prompt);
+  async *#work(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
+    const promptContext = await loadPromptContext(session, deps, prompt);
     const board = new Board();
-    yield note(this.name, "started", { agents: this.#agents.names });
+    yield architectureEvent(this.name, "started", { agents: this.#agents.names });
     let isDone = false;
     let round = 0;
     while (!isDone && round < this.#maxRounds) {
       deps.ctx.check();
       round++;
-      const choice = await this.#choose(session, deps, question, board, round);
+      const choice = await this.#choose(session, deps, promptContext, board, round);
       if (choice === undefined) {
-        yield note(this.name, "no_contributor", { round });
+        yield architectureEvent(this.name, "no_contributor", { round });
         continue;
       }
       const { terminate, nextAgent, instruction } = choice;
       if (this.#coordinator !== undefined)
-        yield note(this.name, "coordinator_decided", { round, terminate, nextAgent, instruction });
+        yield architectureEvent(this.name, "coordinator_decided", {
+          round,
+          terminate,
+          nextAgent,
+          instruction,
+        });
       if (terminate) {
         isDone = true;
         break;
       }
       const member = this.#agents.find(nextAgent);
       if (member === undefined) {
-        yield note(this.name, "unknown_agent", { round, agent: nextAgent });
+        yield architectureEvent(this.name, "unknown_agent", { round, agent: nextAgent });
         continue;
       }
-      yield note(this.name, "invoking", { round, agent: nextAgent });
-      const input = turnOf(question, board, nextAgent, instruction);
-      const end = await hire(deps, { worker: member.agent, input, options: hiring(member) });
-      const entry = board.add(nextAgent, end);
+      yield architectureEvent(this.name, "invoking", { round, agent: nextAgent });
+      const input = contributionBrief(promptContext, board, nextAgent, instruction);
+      const result = await runWorker(deps, { worker: member.agent, input, options: spawnOptionsOf(member) });
+      const entry = board.add(nextAgent, result);
       // B5: better than nothing, should the money end here.
-      takeAnswer(session, board.best);
-      yield note(this.name, "contribution", { round, ...entry });
-      stopIfSpent(deps, [end]);
+      setAnswer(session, board.best);
+      yield architectureEvent(this.name, "contribution", { round, ...entry });
+      stopIfBudgetSpent(deps, [result]);
       isDone = this.#coordinator === undefined && entry.kind === "answer";
     }
     session.metadata["blackboard"] = { rounds: round, entries: board.entries.map((entry) => ({ ...entry })) };
-    yield* this.#conclude(session, deps, question, board, isDone);
+    yield* this.#conclude(session, deps, promptContext, board, isDone);
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
@@ -115,7 +120,7 @@ export class Blackboard implements Architecture {
   async *#conclude(
     session: AgentSession,
     deps: Dependencies,
-    question: Question,
+    promptContext: PromptContext,
     board: Board,
     isDone: boolean,
   ): AsyncIterable<EmittableEvent> {
@@ -127,40 +132,43 @@ export class Blackboard implements Architecture {
       return;
     }
     if (this.#decider !== undefined) {
-      const decided = await advised(session, deps, question, {
+      const decided = await askAdvisor(session, deps, promptContext, {
         by: this.#decider,
         role: "decider",
         answers: true,
         duty: "Others have worked on a question on a board. Answer the question from what is on it, and say nothing else.",
-        prompt: titled({ Question: question.prompt, Board: board.shown() }),
+        prompt: markdownSections({ Question: promptContext.prompt, Board: board.render() }),
       });
-      if (!takeAnswer(session, decided)) yield note(this.name, "empty_answer");
+      if (!setAnswer(session, decided)) yield architectureEvent(this.name, "empty_answer");
     }
-    yield note(this.name, "completed", { entries, by: this.#decider === undefined ? "entry" : "decider" });
+    yield architectureEvent(this.name, "completed", {
+      entries,
+      by: this.#decider === undefined ? "entry" : "decider",
+    });
   }
 
   /** `undefined`: nobody, this round. */
   async #choose(
     session: AgentSession,
     deps: Dependencies,
-    question: Question,
+    promptContext: PromptContext,
     board: Board,
     round: number,
   ): Promise<Choice | undefined> {
     const { names } = this.#agents;
     if (this.#coordinator === undefined)
       return { terminate: false, nextAgent: names[(round - 1) % names.length] ?? "", instruction: "" };
-    const said = await advised(session, deps, question, {
+    const reply = await askAdvisor(session, deps, promptContext, {
       by: this.#coordinator,
       role: "coordinator",
-      duty: `Others work on a question by writing on a board, one at a time. You choose who writes next, or that the question is answered; you do not answer it. There are:\n${this.#agents.listed()}\nReply with JSON and nothing else: {"terminate": <true when it is answered>, "nextAgent": "<one of the names>", "instruction": "<what it is to look at>"}.`,
-      prompt: titled({
-        Question: question.prompt,
-        Board: board.shown(),
+      duty: `Others work on a question by writing on a board, one at a time. You choose who writes next, or that the question is answered; you do not answer it. There are:\n${this.#agents.describeAll()}\nReply with JSON and nothing else: {"terminate": <true when it is answered>, "nextAgent": "<one of the names>", "instruction": "<what it is to look at>"}.`,
+      prompt: markdownSections({
+        Question: promptContext.prompt,
+        Board: board.render(),
         Rounds: `This is round ${round} of at most ${this.#maxRounds}.`,
       }),
     });
-    return choiceIn(said);
+    return parseChoice(reply);
   }
 }
 
@@ -178,72 +186,75 @@ class Board {
     return this.answer ?? this.entries.findLast(isContribution)?.content ?? "";
   }
 
-  add(agent: string, end: WorkerEnd): Entry {
-    const { entry, own } =
-      end.kind === "answered"
-        ? entryIn(agent, end.text)
-        : { entry: { agent, kind: "problem", content: whyNot(agent, end) }, own: "" };
+  add(agent: string, result: WorkerResult): Entry {
+    const { entry, privateNote } =
+      result.kind === "answered"
+        ? parseEntry(agent, result.text)
+        : {
+            entry: { agent, kind: "problem", content: describeWorkerFailure(agent, result) },
+            privateNote: "",
+          };
     this.entries.push(entry);
-    if (own !== "") this.#private.set(agent, [...this.ownOf(agent), own]);
+    if (privateNote !== "") this.#private.set(agent, [...this.privateNotes(agent), privateNote]);
     return entry;
   }
 
-  ownOf(agent: string): readonly string[] {
+  privateNotes(agent: string): readonly string[] {
     return this.#private.get(agent) ?? [];
   }
 
-  shown(): string {
+  render(): string {
     if (this.entries.length === 0) return "(nothing yet)";
     return this.entries.map(({ agent, kind, content }) => `## ${agent}, ${kind}\n${content}`).join("\n\n");
   }
 }
 
 function isContribution({ kind, content }: Entry): boolean {
-  return kind !== "problem" && !isSilent(content);
+  return kind !== "problem" && !isBlank(content);
 }
 
-function turnOf(
-  question: Question,
+function contributionBrief(
+  promptContext: PromptContext,
   board: Board,
   agent: string,
   instruction: string,
-): ReturnType<typeof wholeQuestion> {
-  const prompt = titled({
-    Question: question.prompt,
-    Board: board.shown(),
-    "What you wrote for yourself": board.ownOf(agent).join("\n\n"),
+): ReturnType<typeof workerBrief> {
+  const prompt = markdownSections({
+    Question: promptContext.prompt,
+    Board: board.render(),
+    "What you wrote for yourself": board.privateNotes(agent).join("\n\n"),
     "What to look at": instruction,
   });
-  return wholeQuestion({ ...question, prompt }, contributorDuty);
+  return workerBrief({ ...promptContext, prompt }, contributorDuty);
 }
 
-function entryIn(agent: string, said: string): { readonly entry: Entry; readonly own: string } {
-  const read = objectIn(said, ["content"]);
-  const content = read?.["content"];
-  if (read === undefined || content === undefined || content === null)
-    return { entry: entryOf(agent, "note", said), own: "" };
-  const { kind, private: own } = read;
-  const called = typeof kind === "string" && kind !== "" ? kind.toLowerCase() : "note";
+function parseEntry(agent: string, reply: string): { readonly entry: Entry; readonly privateNote: string } {
+  const parsed = findObjectWith(reply, ["content"]);
+  const content = parsed?.["content"];
+  if (parsed === undefined || content === undefined || content === null)
+    return { entry: entryOf(agent, "note", reply), privateNote: "" };
+  const { kind, private: privateNote } = parsed;
+  const entryKind = typeof kind === "string" && kind !== "" ? kind.toLowerCase() : "note";
   return {
-    entry: entryOf(agent, called, jsonText(content)),
-    own: own === undefined ? "" : jsonText(own),
+    entry: entryOf(agent, entryKind, jsonText(content)),
+    privateNote: privateNote === undefined ? "" : jsonText(privateNote),
   };
 }
 
 /** Who writes nothing for others to see has not answered. */
 function entryOf(agent: string, kind: string, content: string): Entry {
-  return { agent, kind: isSilent(content) ? "note" : kind, content };
+  return { agent, kind: isBlank(content) ? "note" : kind, content };
 }
 
-function choiceIn(said: string): Choice | undefined {
-  const read = objectIn(said, ["terminate", "nextAgent", "next_agent"]);
-  if (read === undefined) return undefined;
-  const { terminate, nextAgent = read["next_agent"], instruction } = read;
-  const named = typeof nextAgent === "string" ? nextAgent.trim() : "";
-  if (terminate !== true && named === "") return undefined;
+function parseChoice(reply: string): Choice | undefined {
+  const parsed = findObjectWith(reply, ["terminate", "nextAgent", "next_agent"]);
+  if (parsed === undefined) return undefined;
+  const { terminate, nextAgent = parsed["next_agent"], instruction } = parsed;
+  const agentName = typeof nextAgent === "string" ? nextAgent.trim() : "";
+  if (terminate !== true && agentName === "") return undefined;
   return {
     terminate: terminate === true,
-    nextAgent: named,
+    nextAgent: agentName,
     instruction: typeof instruction === "string" ? instruction : "",
   };
 }

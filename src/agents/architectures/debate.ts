@@ -1,12 +1,19 @@
 import type { AgentSession, Architecture, Dependencies, EmittableEvent } from "../../kernel/index.ts";
-import { advised, workersOf, type Advisor } from "./advisor.ts";
-import { countOf, scoreOf } from "./bound.ts";
-import { endWith, hireAll, stopIfSpent, whyNot, type Job, type WorkerEnd } from "./hire.ts";
-import { questionOf, titled, type Question } from "./question.ts";
-import { note } from "./role-call.ts";
-import { answerWanted, hiring, Roster, wholeQuestion, type Members } from "./roster.ts";
-import { isSilent, takeAnswer } from "./spoken-answer.ts";
-import { boundByWorkers } from "./worker-bound.ts";
+import { askAdvisor, teamWorkers, type Advisor } from "./advisor.ts";
+import { requireCount, requireScore } from "./option-checks.ts";
+import {
+  adoptWorkerResult,
+  runWorkers,
+  stopIfBudgetSpent,
+  describeWorkerFailure,
+  type WorkerJob,
+  type WorkerResult,
+} from "./run-worker.ts";
+import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
+import { architectureEvent } from "./role-call.ts";
+import { answerBrief, spawnOptionsOf, TeamMembers, workerBrief, type Members } from "./team-members.ts";
+import { isBlank, setAnswer } from "./answer-text.ts";
+import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
 export interface DebateOptions {
   /** At least two. Those that think by other models, or with other instructions, disagree in other ways. */
@@ -33,63 +40,73 @@ interface Position {
 export class Debate implements Architecture {
   readonly name = "debate";
   readonly requiresModel: boolean;
-  readonly #debaters: Roster;
+  readonly #debaters: TeamMembers;
   readonly #workers: ReturnType<Architecture["declaredWorkers"]>;
   readonly #rounds: number;
-  readonly #alike: number | undefined;
+  readonly #convergenceThreshold: number | undefined;
   readonly #judge: Advisor | undefined;
 
   constructor(options: DebateOptions) {
     const { debaters, rounds = 2, detectConvergence = true, convergenceThreshold = 0.85, judge } = options;
-    this.#debaters = new Roster("debate", "debaters", debaters, 2);
-    this.#workers = workersOf("debate", this.#debaters, { judge });
-    this.#rounds = countOf("debate", "rounds", rounds);
-    const alike = scoreOf("debate", "convergenceThreshold", convergenceThreshold);
-    this.#alike = detectConvergence ? alike : undefined;
+    this.#debaters = new TeamMembers("debate", "debaters", debaters, 2);
+    this.#workers = teamWorkers("debate", this.#debaters, { judge });
+    this.#rounds = requireCount("debate", "rounds", rounds);
+    const threshold = requireScore("debate", "convergenceThreshold", convergenceThreshold);
+    this.#convergenceThreshold = detectConvergence ? threshold : undefined;
     this.#judge = judge;
     this.requiresModel = judge === "self";
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return boundByWorkers(session, this.#go(session, deps, prompt));
+    return endOnWorkerInterruption(session, this.#work(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const question = await questionOf(session, deps, prompt);
+  async *#work(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
+    const promptContext = await loadPromptContext(session, deps, prompt);
     let positions: readonly Position[] = [];
     let rounds = 0;
     for (; rounds < this.#rounds; rounds++) {
-      yield note(this.name, "round_started", { round: rounds });
-      const jobs = this.#jobs(question, rounds, positions, firstOf(session, this.#debaters.names));
-      const ends = await hireAll(deps, jobs);
-      for (const [debater, end] of Object.entries(ends))
-        yield note(this.name, "response", { round: rounds, debater, ...said(debater, end) });
-      const spoken = answered(ends);
-      if (spoken.length > 0) positions = spoken;
-      else endAsFirst(session, deps, ends);
+      yield architectureEvent(this.name, "round_started", { round: rounds });
+      const jobs = this.#jobs(
+        promptContext,
+        rounds,
+        positions,
+        keepFirstPartialText(session, this.#debaters.names),
+      );
+      const results = await runWorkers(deps, jobs);
+      for (const [debater, result] of Object.entries(results))
+        yield architectureEvent(this.name, "response", {
+          round: rounds,
+          debater,
+          ...responseData(debater, result),
+        });
+      const answers = answersIn(results);
+      if (answers.length > 0) positions = answers;
+      else adoptFirstResult(session, deps, results);
       // B5: better than nothing, should the money end here.
-      takeAnswer(session, vote(positions));
-      stopIfSpent(deps, Object.values(ends));
+      setAnswer(session, vote(positions));
+      stopIfBudgetSpent(deps, Object.values(results));
       if (positions.length < 2) break;
-      if (this.#alike === undefined || !agree(positions, this.#alike)) continue;
-      yield note(this.name, "converged", { round: rounds });
+      if (this.#convergenceThreshold === undefined || !haveConverged(positions, this.#convergenceThreshold))
+        continue;
+      yield architectureEvent(this.name, "converged", { round: rounds });
       break;
     }
-    const held = Math.min(rounds + 1, this.#rounds);
-    session.metadata["debate"] = { rounds: held, answers: Object.fromEntries(positions.map(byName)) };
+    const roundsHeld = Math.min(rounds + 1, this.#rounds);
+    session.metadata["debate"] = { rounds: roundsHeld, answers: Object.fromEntries(positions.map(toEntry)) };
     const by = this.#judge === undefined || positions.length < 2 ? "vote" : "judge";
     if (this.#judge !== undefined && by === "judge") {
-      yield note(this.name, "judging", { answers: positions.length });
-      const judged = await advised(session, deps, question, {
+      yield architectureEvent(this.name, "judging", { answers: positions.length });
+      const judgement = await askAdvisor(session, deps, promptContext, {
         by: this.#judge,
         role: "judge",
         answers: true,
         duty: "Several answers to one question were given. Say which is right and why the others are not, to yourself; reply with the best answer and nothing else, taking from each what is good.",
-        prompt: titled({ Question: prompt, Answers: listed(positions) }),
+        prompt: markdownSections({ Question: prompt, Answers: listPositions(positions) }),
       });
-      if (!takeAnswer(session, judged)) yield note(this.name, "empty_answer");
+      if (!setAnswer(session, judgement)) yield architectureEvent(this.name, "empty_answer");
     }
-    yield note(this.name, "synthesized", { by });
+    yield architectureEvent(this.name, "synthesized", { by });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
@@ -97,90 +114,97 @@ export class Debate implements Architecture {
   }
 
   #jobs(
-    question: Question,
+    promptContext: PromptContext,
     round: number,
     positions: readonly Position[],
-    heard: (name: string, text: string) => void,
-  ): Readonly<Record<string, Job>> {
-    const whole = this.#judge === undefined ? answerWanted(question) : wholeQuestion(question);
-    const taking = round === 0 ? this.#debaters.names : positions.map(({ name }) => name);
-    const jobs = taking.map((name): [string, Job] => {
+    partialTexts: (name: string, text: string) => void,
+  ): Readonly<Record<string, WorkerJob>> {
+    const baseBrief = this.#judge === undefined ? answerBrief(promptContext) : workerBrief(promptContext);
+    const participants = round === 0 ? this.#debaters.names : positions.map(({ name }) => name);
+    const jobs = participants.map((name): [string, WorkerJob] => {
       const member = this.#debaters.get(name);
-      const input = round === 0 ? whole : { ...whole, prompt: rebuttal(question, name, positions) };
-      const own = (text: string): void => heard(name, text);
-      return [name, { worker: member.agent, input, options: hiring(member), heard: own }];
+      const input =
+        round === 0 ? baseBrief : { ...baseBrief, prompt: rebuttal(promptContext, name, positions) };
+      const own = (text: string): void => partialTexts(name, text);
+      return [name, { worker: member.agent, input, options: spawnOptionsOf(member), onPartialText: own }];
     });
     return Object.fromEntries(jobs);
   }
 }
 
 /** B5: what the first of them had said by then, whoever left first, where nothing whole was said before. */
-function firstOf(session: AgentSession, names: readonly string[]): (name: string, text: string) => void {
-  const heard = new Map<string, string>();
+function keepFirstPartialText(
+  session: AgentSession,
+  names: readonly string[],
+): (name: string, text: string) => void {
+  const partialTexts = new Map<string, string>();
   const isWhole = session.output !== "";
   return (name, text) => {
-    heard.set(name, text);
-    const first = names.find((each) => heard.has(each)) ?? name;
-    if (!isWhole) session.output = heard.get(first) ?? "";
+    partialTexts.set(name, text);
+    const first = names.find((each) => partialTexts.has(each)) ?? name;
+    if (!isWhole) session.output = partialTexts.get(first) ?? "";
   };
 }
 
 function rebuttal(
-  question: Question,
+  promptContext: PromptContext,
   name: string,
   positions: readonly Position[],
-): ReturnType<typeof wholeQuestion>["prompt"] {
+): ReturnType<typeof workerBrief>["prompt"] {
   const own = positions.find((each) => each.name === name)?.answer ?? "";
-  const prompt = titled({
-    Question: question.prompt,
+  const prompt = markdownSections({
+    Question: promptContext.prompt,
     "Your answer so far": own,
-    "What the others say": listed(positions.filter((each) => each.name !== name)),
+    "What the others say": listPositions(positions.filter((each) => each.name !== name)),
     "What to do now":
       "Look at what the others say. Keep what you are sure of, change what they have right, and give your whole answer.",
   });
-  return wholeQuestion({ ...question, prompt }).prompt;
+  return workerBrief({ ...promptContext, prompt }).prompt;
 }
 
-function listed(positions: readonly Position[]): string {
+function listPositions(positions: readonly Position[]): string {
   return positions.map(({ name, answer }) => `## ${name}\n${answer}`).join("\n\n");
 }
 
-function byName({ name, answer }: Position): [string, string] {
+function toEntry({ name, answer }: Position): [string, string] {
   return [name, answer];
 }
 
-function said(name: string, end: WorkerEnd): { readonly answer: string } | { readonly why: string } {
-  if (end.kind !== "answered") return { why: whyNot(name, end) };
-  return isSilent(end.text) ? { why: `${name} said nothing` } : { answer: end.text };
+function responseData(
+  name: string,
+  result: WorkerResult,
+): { readonly answer: string } | { readonly why: string } {
+  if (result.kind !== "answered") return { why: describeWorkerFailure(name, result) };
+  return isBlank(result.text) ? { why: `${name} said nothing` } : { answer: result.text };
 }
 
 /** In the order of the debaters. */
-function answered(ends: Readonly<Record<string, WorkerEnd>>): readonly Position[] {
-  return Object.entries(ends).flatMap(([name, end]) =>
-    end.kind === "answered" && !isSilent(end.text) ? [{ name, answer: end.text }] : [],
+function answersIn(results: Readonly<Record<string, WorkerResult>>): readonly Position[] {
+  return Object.entries(results).flatMap(([name, result]) =>
+    result.kind === "answered" && !isBlank(result.text) ? [{ name, answer: result.text }] : [],
   );
 }
 
 /** Nobody answered: the first one's end is the debate's; where that had nothing to say, what was said before holds. */
-function endAsFirst(
+function adoptFirstResult(
   session: AgentSession,
   deps: Dependencies,
-  ends: Readonly<Record<string, WorkerEnd>>,
+  results: Readonly<Record<string, WorkerResult>>,
 ): void {
-  const [first] = Object.entries(ends);
-  if (first !== undefined) endWith(session, deps, ...first, session.output !== "");
+  const [first] = Object.entries(results);
+  if (first !== undefined) adoptWorkerResult(session, deps, ...first, session.output !== "");
 }
 
 /** Each with each other. */
-function agree(positions: readonly Position[], threshold: number): boolean {
-  const words = positions.map(({ answer }) => new Set(normalised(answer).split(" ").map(bare)));
+function haveConverged(positions: readonly Position[], threshold: number): boolean {
+  const words = positions.map(({ answer }) => new Set(normalised(answer).split(" ").map(withoutPunctuation)));
   return words.every((one, index) =>
-    words.slice(index + 1).every((other) => likeness(one, other) >= threshold),
+    words.slice(index + 1).every((other) => jaccard(one, other) >= threshold),
   );
 }
 
 /** Jaccard's: what both have of what either has. */
-function likeness(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
+function jaccard(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   const shared = [...one].filter((word) => other.has(word)).length;
   return shared / (one.size + other.size - shared);
 }
@@ -201,11 +225,11 @@ function vote(positions: readonly Position[]): string {
 
 /** Without what makes no difference: case, blanks, and marks around it or at its end. A sign or a point inside a number does. */
 function normalised(answer: string): string {
-  return bare(answer.toLowerCase().replaceAll(/\s+/gu, " ").trim());
+  return withoutPunctuation(answer.toLowerCase().replaceAll(/\s+/gu, " ").trim());
 }
 
 /** In one pass: an expression that looks for marks at the end looks at every run of them, as often as it is long. */
-function bare(text: string): string {
+function withoutPunctuation(text: string): string {
   let from = 0;
   let to = text.length;
   while (from < to && marksBefore.includes(text.charAt(from))) from++;

@@ -8,15 +8,15 @@ import {
   type JsonObject,
 } from "../../kernel/index.ts";
 import { withoutFormat } from "../answer-format.ts";
-import { countOf } from "./bound.ts";
-import { readingTools, writingTools, type DeskBounds } from "./desk-tools.ts";
-import { adopt } from "./drive.ts";
+import { requireCount } from "./option-checks.ts";
+import { readTools, writeTools, type DeepAgentLimits } from "./deep-agent-tools.ts";
+import { adoptOutcome } from "./inner-run.ts";
 import { react } from "./react.ts";
-import { note } from "./role-call.ts";
+import { architectureEvent } from "./role-call.ts";
 import { generalAgent, taskTool, type SubAgent } from "./task-tool.ts";
-import { VirtualDesk, type Desk } from "./virtual-desk.ts";
+import { DeepAgentStateReader, type DeepAgentState } from "./deep-agent-state.ts";
 
-export interface DeepAgentOptions extends Partial<DeskBounds> {
+export interface DeepAgentOptions extends Partial<DeepAgentLimits> {
   /** Whom it may hire, by the name it calls them. */
   readonly subAgents?: Readonly<Record<string, HostedAgent | SubAgent>>;
   /** Whether it may also set itself to a task, with a fresh mind. `true` unless told. */
@@ -33,14 +33,14 @@ export class DeepAgent implements Architecture {
   readonly base = react();
   readonly #subAgents: Readonly<Record<string, SubAgent>>;
   readonly #general: boolean;
-  readonly #bounds: DeskBounds;
+  readonly #limits: DeepAgentLimits;
 
   constructor(options: DeepAgentOptions = {}) {
     const { subAgents = {}, general = true } = options;
     const where = "deepAgent";
-    const entries = Object.entries(subAgents).map(([name, given]): [string, SubAgent] => [
+    const entries = Object.entries(subAgents).map(([name, subAgent]): [string, SubAgent] => [
       name,
-      hireable(given),
+      toSubAgent(subAgent),
     ]);
     if (general && Object.hasOwn(subAgents, generalAgent))
       throw new Fault(
@@ -49,10 +49,10 @@ export class DeepAgent implements Architecture {
       );
     this.#subAgents = Object.fromEntries(entries);
     this.#general = general;
-    this.#bounds = {
-      maxTodos: countOf(where, "maxTodos", options.maxTodos ?? 50),
-      maxFiles: countOf(where, "maxFiles", options.maxFiles ?? 100),
-      maxFileCharacters: countOf(where, "maxFileCharacters", options.maxFileCharacters ?? 100_000),
+    this.#limits = {
+      maxTodos: requireCount(where, "maxTodos", options.maxTodos ?? 50),
+      maxFiles: requireCount(where, "maxFiles", options.maxFiles ?? 100),
+      maxFileCharacters: requireCount(where, "maxFileCharacters", options.maxFileCharacters ?? 100_000),
     };
   }
 
@@ -60,28 +60,28 @@ export class DeepAgent implements Architecture {
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { ctx } = deps;
     const inner = deps.freshSession("deep", instructionsOf(session));
-    const desk = new VirtualDesk(inner);
-    const work = deps.withExtraTools(this.#tools(session, deps, desk));
+    const reader = new DeepAgentStateReader(inner);
+    const work = deps.withExtraTools(this.#tools(session, deps, reader));
     const { messages, turns, attachments, cumulativeUsage, output } = session;
     Object.assign(inner, { messages, turns, attachments, cumulativeUsage, output });
-    let seen = desk.now();
-    show(session, seen);
+    let lastState = reader.current();
+    publishState(session, lastState);
     try {
       await this.base.loop(inner, work, prompt, () => {
         session.output = inner.output;
-        const now = desk.now();
-        if (now.todos !== seen.todos)
-          ctx.emitEvent(note("deep_agent", "todos_written", { todos: todosOf(now) }));
-        if (now.files !== seen.files)
-          ctx.emitEvent(note("deep_agent", "files_changed", { files: [...now.files.keys()] }));
-        if (now !== seen) show(session, (seen = now));
+        const state = reader.current();
+        if (state.todos !== lastState.todos)
+          ctx.emitEvent(architectureEvent("deep_agent", "todos_written", { todos: todosOf(state) }));
+        if (state.files !== lastState.files)
+          ctx.emitEvent(architectureEvent("deep_agent", "files_changed", { files: [...state.files.keys()] }));
+        if (state !== lastState) publishState(session, (lastState = state));
       });
     } finally {
-      adopt(session, inner);
+      adoptOutcome(session, inner);
       session.turns = inner.turns;
       session.cumulativeUsage = inner.cumulativeUsage;
       session.attachments = inner.attachments;
-      show(session, desk.now());
+      publishState(session, reader.current());
     }
   }
 
@@ -93,16 +93,19 @@ export class DeepAgent implements Architecture {
   #tools(
     session: AgentSession,
     deps: Dependencies,
-    desk: VirtualDesk,
+    reader: DeepAgentStateReader,
   ): Parameters<Dependencies["withExtraTools"]>[0] {
-    const reading = readingTools(desk);
-    const mine = [...reading, ...writingTools(desk, this.#bounds)];
+    const readOnlyTools = readTools(reader);
+    const stateTools = [...readOnlyTools, ...writeTools(reader, this.#limits)];
     const subAgents = this.#subAgents;
     const general = this.#general;
-    if (!general && Object.keys(subAgents).length === 0) return mine;
+    if (!general && Object.keys(subAgents).length === 0) return stateTools;
     // The general agent looks at the files: what it wrote would be known nowhere after a restart.
     const instructions = withoutFormat(session.instructions, deps.outputFormat);
-    return [...mine, taskTool({ subAgents, general, desk, deps, generalTools: reading, instructions })];
+    return [
+      ...stateTools,
+      taskTool({ subAgents, general, reader, deps, generalTools: readOnlyTools, instructions }),
+    ];
   }
 }
 
@@ -111,8 +114,8 @@ export function deepAgent(options?: DeepAgentOptions): DeepAgent {
   return new DeepAgent(options);
 }
 
-function hireable(given: HostedAgent | SubAgent): SubAgent {
-  return "agent" in given ? given : { agent: given };
+function toSubAgent(subAgent: HostedAgent | SubAgent): SubAgent {
+  return "agent" in subAgent ? subAgent : { agent: subAgent };
 }
 
 function instructionsOf({ instructions }: AgentSession): string {
@@ -121,11 +124,11 @@ function instructionsOf({ instructions }: AgentSession): string {
   return instructions === "" ? way : `${instructions}\n\n${way}`;
 }
 
-function todosOf({ todos }: Desk): readonly JsonObject[] {
+function todosOf({ todos }: DeepAgentState): readonly JsonObject[] {
   return todos.map((each) => ({ ...each }));
 }
 
-function show(session: AgentSession, desk: Desk): void {
-  if (desk.todos.length > 0) session.metadata["todos"] = todosOf(desk);
-  if (desk.files.size > 0) session.metadata["files"] = Object.fromEntries(desk.files);
+function publishState(session: AgentSession, reader: DeepAgentState): void {
+  if (reader.todos.length > 0) session.metadata["todos"] = todosOf(reader);
+  if (reader.files.size > 0) session.metadata["files"] = Object.fromEntries(reader.files);
 }

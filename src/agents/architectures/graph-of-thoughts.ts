@@ -5,12 +5,23 @@ import type {
   EmittableEvent,
   JsonObject,
 } from "../../kernel/index.ts";
-import { scoreIn } from "./json-answer.ts";
-import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
-import { note } from "./role-call.ts";
-import { sideBySide } from "./side-by-side.ts";
-import { isSilent } from "./spoken-answer.ts";
-import { placed, usualOperations, type PlacedOperation, type ThoughtOperation } from "./thought-graph.ts";
+import { parseScore } from "./json-parsing.ts";
+import {
+  askAnsweringRole,
+  askSupportingRole,
+  loadPromptContext,
+  markdownSections,
+  type PromptContext,
+} from "./prompt-context.ts";
+import { architectureEvent } from "./role-call.ts";
+import { mapInBranches } from "./map-in-branches.ts";
+import { isBlank } from "./answer-text.ts";
+import {
+  resolveOperations,
+  usualOperations,
+  type ResolvedOperation,
+  type ThoughtOperation,
+} from "./thought-operations.ts";
 
 export interface GraphOfThoughtsOptions {
   /** What is done with thoughts, in this order. The best thought of the last one is the answer. See `usualOperations`. */
@@ -26,7 +37,7 @@ interface Thought {
   readonly from: readonly string[];
   readonly score: number | null;
   /** Why it has its score. */
-  readonly said: string;
+  readonly reason: string;
 }
 
 /**
@@ -35,30 +46,30 @@ interface Thought {
  */
 export class GraphOfThoughts implements Architecture {
   readonly name = "graph-of-thoughts";
-  readonly #operations: readonly PlacedOperation[];
+  readonly #operations: readonly ResolvedOperation[];
   readonly #parallel: boolean;
 
   constructor({ operations = usualOperations, parallel = true }: GraphOfThoughtsOptions = {}) {
-    this.#operations = placed(operations);
+    this.#operations = resolveOperations(operations);
     this.#parallel = parallel;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const question = await questionOf(session, deps, prompt);
-    const work = new ThoughtWork({ session, deps, question, parallel: this.#parallel });
-    yield note("got", "started", { operations: this.#operations.map((each) => ({ ...each })) });
+    const promptContext = await loadPromptContext(session, deps, prompt);
+    const work = new ThoughtOperations({ session, deps, promptContext, parallel: this.#parallel });
+    yield architectureEvent("got", "started", { operations: this.#operations.map((each) => ({ ...each })) });
     const results = new Map<string, readonly Thought[]>();
     let last: readonly Thought[] = [];
     for (const operation of this.#operations) {
       deps.ctx.check();
       const { name, from } = operation;
-      yield note("got", "operation_started", { operation: name, do: operation.do });
-      last = await work.carryOut(operation, distinct(from.flatMap((each) => results.get(each) ?? [])));
+      yield architectureEvent("got", "operation_started", { operation: name, do: operation.do });
+      last = await work.execute(operation, uniqueThoughts(from.flatMap((each) => results.get(each) ?? [])));
       results.set(name, last);
       const [best] = ranked(last);
       if (best !== undefined) session.output = best.text;
-      session.metadata["thoughts"] = { thoughts: work.thoughts.map(shown), best: best?.id ?? null };
-      yield note("got", "operation_completed", { operation: name, thoughts: last.map(shown) });
+      session.metadata["thoughts"] = { thoughts: work.thoughts.map(toJson), best: best?.id ?? null };
+      yield architectureEvent("got", "operation_completed", { operation: name, thoughts: last.map(toJson) });
     }
     const [best] = ranked(last);
     if (best === undefined) {
@@ -66,7 +77,7 @@ export class GraphOfThoughts implements Architecture {
       session.interruptionReason = "no_thoughts";
       return;
     }
-    yield note("got", "completed", { id: best.id, score: best.score });
+    yield architectureEvent("got", "completed", { id: best.id, score: best.score });
   }
 
   declaredWorkers(): Readonly<Record<string, never>> {
@@ -82,11 +93,11 @@ export function graphOfThoughts(options?: GraphOfThoughtsOptions): GraphOfThough
 interface ThoughtWorkParts {
   readonly session: AgentSession;
   readonly deps: Dependencies;
-  readonly question: Question;
+  readonly promptContext: PromptContext;
   readonly parallel: boolean;
 }
 
-class ThoughtWork {
+class ThoughtOperations {
   readonly #parts: ThoughtWorkParts;
   /** By id, in the order in which they came up; with its score, once it has one. */
   readonly #thoughts = new Map<string, Thought>();
@@ -99,8 +110,8 @@ class ThoughtWork {
     return [...this.#thoughts.values()];
   }
 
-  async carryOut(operation: PlacedOperation, given: readonly Thought[]): Promise<readonly Thought[]> {
-    const thoughts = given.map((each) => this.#thoughts.get(each.id) ?? each);
+  async execute(operation: ResolvedOperation, inputs: readonly Thought[]): Promise<readonly Thought[]> {
+    const thoughts = inputs.map((each) => this.#thoughts.get(each.id) ?? each);
     switch (operation.do) {
       case "generate":
         return this.#generate(operation.count);
@@ -116,53 +127,53 @@ class ThoughtWork {
   }
 
   /** Numbered when all are there: not by who came first. Who said nothing had no thought. */
-  #add(fresh: readonly Omit<Thought, "id" | "score" | "said">[]): readonly Thought[] {
-    const said = fresh.filter(({ text }) => !isSilent(text));
-    return said.map((each) => {
-      const thought: Thought = { ...each, id: `t${this.#thoughts.size + 1}`, score: null, said: "" };
+  #add(fresh: readonly Omit<Thought, "id" | "score" | "reason">[]): readonly Thought[] {
+    const reason = fresh.filter(({ text }) => !isBlank(text));
+    return reason.map((each) => {
+      const thought: Thought = { ...each, id: `t${this.#thoughts.size + 1}`, score: null, reason: "" };
       this.#thoughts.set(thought.id, thought);
       return thought;
     });
   }
 
   async #generate(count: number): Promise<readonly Thought[]> {
-    const { session, deps, question, parallel } = this.#parts;
+    const { session, deps, promptContext, parallel } = this.#parts;
     const items = Array.from({ length: count }, (_, index) => index + 1);
-    const texts = await sideBySide(deps, { role: "thinker", items, parallel }, (scoped, number) =>
-      askAnswerer(session, scoped, question, {
+    const texts = await mapInBranches(deps, { role: "thinker", items, parallel }, (scoped, number) =>
+      askAnsweringRole(session, scoped, promptContext, {
         role: "thinker",
         duty: `You write one of ${count} answers to the same task, number ${number}, that do not know each other. Take a way of your own to it.`,
-        prompt: titled({ Task: question.prompt }),
+        prompt: markdownSections({ Task: promptContext.prompt }),
       }),
     );
     return this.#add(texts.map((text) => ({ text, from: [] })));
   }
 
   async #score(thoughts: readonly Thought[]): Promise<readonly Thought[]> {
-    const { session, deps, question, parallel } = this.#parts;
+    const { session, deps, promptContext, parallel } = this.#parts;
     const items = thoughts.filter(({ score }) => score === null);
-    const said = await sideBySide(deps, { role: "evaluator", items, parallel }, (scoped, { text }) =>
-      askHelper(session, scoped, question, {
+    const reason = await mapInBranches(deps, { role: "evaluator", items, parallel }, (scoped, { text }) =>
+      askSupportingRole(session, scoped, promptContext, {
         role: "evaluator",
         duty: 'You judge how well an answer does its task: right, complete, as asked. Answer with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to add), "reason": what is wrong or missing}.',
-        prompt: titled({ Task: question.prompt, Answer: text }),
+        prompt: markdownSections({ Task: promptContext.prompt, Answer: text }),
       }),
     );
     for (const [index, thought] of items.entries()) {
-      const words = said[index] ?? "";
-      this.#thoughts.set(thought.id, { ...thought, score: scoreIn(words) ?? 0, said: words });
+      const reply = reason[index] ?? "";
+      this.#thoughts.set(thought.id, { ...thought, score: parseScore(reply) ?? 0, reason: reply });
     }
     return thoughts.map((each) => this.#thoughts.get(each.id) ?? each);
   }
 
   /** One; of an aggregator that says nothing, the best of those it was given. */
   async #aggregate(thoughts: readonly Thought[]): Promise<readonly Thought[]> {
-    const { session, deps, question } = this.#parts;
-    const text = await askAnswerer(session, deps, question, {
+    const { session, deps, promptContext } = this.#parts;
+    const text = await askAnsweringRole(session, deps, promptContext, {
       role: "aggregator",
       duty: "Several answers to one task are given. Write one that has what is right in each and the mistakes of none. Give the whole answer and nothing else.",
-      prompt: titled({
-        Task: question.prompt,
+      prompt: markdownSections({
+        Task: promptContext.prompt,
         ...Object.fromEntries(
           thoughts.map((each, index) => [
             `Answer ${index + 1}${each.score === null ? "" : ` (score ${each.score})`}`,
@@ -177,20 +188,23 @@ class ThoughtWork {
 
   async #refine(
     thoughts: readonly Thought[],
-    { maxRounds, threshold }: Extract<PlacedOperation, { readonly do: "refine" }>,
+    { maxRounds, threshold }: Extract<ResolvedOperation, { readonly do: "refine" }>,
   ): Promise<readonly Thought[]> {
-    const { session, deps, question, parallel } = this.#parts;
+    const { session, deps, promptContext, parallel } = this.#parts;
     let best = await this.#score(thoughts);
     for (let round = 1; round <= maxRounds; round++) {
       const items = best.filter(({ score }) => (score ?? 0) < threshold);
       if (items.length === 0) break;
       deps.ctx.check();
-      const texts = await sideBySide(deps, { role: "refiner", items, parallel }, (scoped, { text, said }) =>
-        askAnswerer(session, scoped, question, {
-          role: "refiner",
-          duty: "Write the answer to the task anew, better by what its judge says. Give the whole answer and nothing else.",
-          prompt: titled({ Task: question.prompt, Answer: text, Judgement: said }),
-        }),
+      const texts = await mapInBranches(
+        deps,
+        { role: "refiner", items, parallel },
+        (scoped, { text, reason }) =>
+          askAnsweringRole(session, scoped, promptContext, {
+            role: "refiner",
+            duty: "Write the answer to the task anew, better by what its judge says. Give the whole answer and nothing else.",
+            prompt: markdownSections({ Task: promptContext.prompt, Answer: text, Judgement: reason }),
+          }),
       );
       const drafts = this.#add(texts.map((text, index) => ({ text, from: [items[index]?.id ?? ""] })));
       const versions = await this.#score(drafts);
@@ -203,7 +217,7 @@ class ThoughtWork {
   }
 }
 
-function distinct(thoughts: readonly Thought[]): readonly Thought[] {
+function uniqueThoughts(thoughts: readonly Thought[]): readonly Thought[] {
   return [...new Map(thoughts.map((each) => [each.id, each])).values()];
 }
 
@@ -212,6 +226,6 @@ function ranked(thoughts: readonly Thought[]): readonly Thought[] {
   return thoughts.toReversed().toSorted((one, other) => (other.score ?? -1) - (one.score ?? -1));
 }
 
-function shown({ said: _said, ...thought }: Thought): JsonObject {
+function toJson({ reason: _reason, ...thought }: Thought): JsonObject {
   return { ...thought, from: [...thought.from] };
 }

@@ -4,7 +4,7 @@ export { architectureNames, registerArchitecture } from "./registry.ts";
 
 // One agent that thinks in another way.
 export { DeepAgent, deepAgent, type DeepAgentOptions } from "./deep-agent.ts";
-export type { DeskBounds } from "./desk-tools.ts";
+export type { DeepAgentLimits } from "./deep-agent-tools.ts";
 export { GraphOfThoughts, graphOfThoughts, type GraphOfThoughtsOptions } from "./graph-of-thoughts.ts";
 export { PlanAndExecute, planAndExecute, type PlanAndExecuteOptions } from "./plan-and-execute.ts";
 export { ReAct, react, type ReActOptions } from "./react.ts";
@@ -12,7 +12,7 @@ export { Reflexion, reflexion, type ReflexionOptions } from "./reflexion.ts";
 export { ReWoo, rewoo, type ReWooOptions } from "./rewoo.ts";
 export { SelfRefine, selfRefine, type SelfRefineOptions } from "./self-refine.ts";
 export type { SubAgent } from "./task-tool.ts";
-export { usualOperations, type ThoughtOperation } from "./thought-graph.ts";
+export { usualOperations, type ThoughtOperation } from "./thought-operations.ts";
 export { TreeOfThoughts, treeOfThoughts, type TreeOfThoughtsOptions } from "./tree-of-thoughts.ts";
 
 // Several agents.
@@ -20,7 +20,7 @@ export { ActorCritic, actorCritic, type ActorCriticOptions } from "./actor-criti
 export type { Advisor } from "./advisor.ts";
 export { Blackboard, blackboard, type BlackboardOptions } from "./blackboard.ts";
 export { Debate, debate, type DebateOptions } from "./debate.ts";
-export type { Member, Members } from "./roster.ts";
+export type { Member, Members } from "./team-members.ts";
 export { Router, router, type RouterOptions } from "./router.ts";
 export { Supervisor, supervisor, type SupervisorOptions } from "./supervisor.ts";
 export { Swarm, swarm, type SwarmHandOver, type SwarmOptions, type SwarmPeer } from "./swarm.ts";

@@ -13,36 +13,36 @@ export function* jsonSpansIn(text: string): Iterable<string> {
     opening.lastIndex = from;
     const opened = opening.exec(text);
     if (opened === null) return;
-    const reading = new Reading(text, opened.index);
-    if (reading.value(maxDepth)) yield text.slice(opened.index, reading.at).trimEnd();
-    from = reading.next;
+    const reading = new JsonScanner(text, opened.index);
+    if (reading.value(maxDepth)) yield text.slice(opened.index, reading.position).trimEnd();
+    from = reading.resumeAt;
   }
 }
 
 /** From an opening bracket to the closing one, or to where it is no JSON. */
-class Reading {
+class JsonScanner {
   readonly #text: string;
-  at: number;
+  position: number;
   /** Where a string began that was the last to be read; -1: something else was. */
   #string = -1;
 
   constructor(text: string, at: number) {
     this.#text = text;
-    this.at = at;
+    this.position = at;
   }
 
   /**
    * Where to look on. Where it breaks it does so for every bracket that is open. But a quotation mark it broke behind may have been the
    * words' own: what was taken for a string is looked at again. No string begins there twice, so this is done once for each.
    */
-  get next(): number {
-    return this.#string < 0 ? this.at : this.#string + 1;
+  get resumeAt(): number {
+    return this.#string < 0 ? this.position : this.#string + 1;
   }
 
   value(depth: number): boolean {
     if (this.#take("[")) return depth > 0 && (this.#take("]") || this.#items(depth));
     if (this.#take("{")) return depth > 0 && (this.#take("}") || this.#members(depth));
-    return this.#text.charAt(this.at) === '"' ? this.#takeString() : this.#takeAtom();
+    return this.#text.charAt(this.position) === '"' ? this.#takeString() : this.#takeAtom();
   }
 
   #items(depth: number): boolean {
@@ -58,20 +58,20 @@ class Reading {
   }
 
   #take(char: string): boolean {
-    if (this.#text.charAt(this.at) !== char) return false;
-    this.#goTo(this.at + 1);
+    if (this.#text.charAt(this.position) !== char) return false;
+    this.#goTo(this.position + 1);
     return true;
   }
 
   #takeAtom(): boolean {
-    atom.lastIndex = this.at;
+    atom.lastIndex = this.position;
     if (!atom.test(this.#text)) return false;
     this.#goTo(atom.lastIndex);
     return true;
   }
 
   #takeString(): boolean {
-    const from = this.at;
+    const from = this.position;
     if (this.#text.charAt(from) !== '"') return false;
     this.#string = from;
     for (let at = from + 1; at < this.#text.length; at++) {
@@ -88,7 +88,8 @@ class Reading {
 
   #goTo(at: number, string = -1): void {
     this.#string = string;
-    this.at = at;
-    while (this.at < this.#text.length && blanks.includes(this.#text.charAt(this.at))) this.at++;
+    this.position = at;
+    while (this.position < this.#text.length && blanks.includes(this.#text.charAt(this.position)))
+      this.position++;
   }
 }

@@ -21,7 +21,8 @@ class Chart {
     const node = `a${this.#drawn.size + 1}`;
     this.#drawn.set(agent, node);
     const architecture = architectureOf(agent);
-    const ways = architecture === undefined ? [] : wrapped(architecture).map(({ name }) => escaped(name));
+    const ways =
+      architecture === undefined ? [] : architectureChain(architecture).map(({ name }) => escaped(name));
     const how = ways.length === 0 ? "" : `<br/><i>${ways.join(" over ")}</i>`;
     this.#nodes.push(`  ${node}["${escaped(agent.id)}${how}"]`);
     for (const [role, worker] of Object.entries(architecture?.declaredWorkers() ?? {}))
@@ -35,7 +36,7 @@ class Chart {
 }
 
 /** An architecture, that around which it is wrapped, and so on. */
-function wrapped(architecture: Architecture): readonly Architecture[] {
+function architectureChain(architecture: Architecture): readonly Architecture[] {
   const chain: Architecture[] = [];
   let next: Architecture | undefined = architecture;
   while (next !== undefined && !chain.includes(next)) {

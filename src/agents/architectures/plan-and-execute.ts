@@ -5,14 +5,20 @@ import type {
   EmittableEvent,
   JsonObject,
 } from "../../kernel/index.ts";
-import { countOf } from "./bound.ts";
-import { runInner } from "./drive.ts";
-import { listedIn } from "./listed-text.ts";
-import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
-import { react, shownInput } from "./react.ts";
-import { note } from "./role-call.ts";
-import { takeAnswer } from "./spoken-answer.ts";
-import { hear } from "./user-additions.ts";
+import { requireCount } from "./option-checks.ts";
+import { runInner } from "./inner-run.ts";
+import { parseTextList } from "./list-parsing.ts";
+import {
+  askAnsweringRole,
+  askSupportingRole,
+  loadPromptContext,
+  markdownSections,
+  type PromptContext,
+} from "./prompt-context.ts";
+import { react, inputText } from "./react.ts";
+import { architectureEvent } from "./role-call.ts";
+import { setAnswer } from "./answer-text.ts";
+import { appendUserMessages } from "./user-messages.ts";
 
 export interface PlanAndExecuteOptions {
   /** Those of a longer plan that come after are not carried out, and the answer is written knowing it. 8 unless told. */
@@ -37,7 +43,7 @@ interface Plan {
   /** Beyond the bound. */
   readonly left: readonly string[];
   readonly done: DoneStep[];
-  readonly heard: string[];
+  readonly userAdditions: string[];
 }
 
 /**
@@ -52,47 +58,47 @@ export class PlanAndExecute implements Architecture {
 
   constructor({ maxSteps = 8, base = react(), maxTurnsPerStep }: PlanAndExecuteOptions = {}) {
     this.base = base;
-    this.#maxSteps = countOf("planAndExecute", "maxSteps", maxSteps);
-    if (maxTurnsPerStep !== undefined) countOf("planAndExecute", "maxTurnsPerStep", maxTurnsPerStep);
+    this.#maxSteps = requireCount("planAndExecute", "maxSteps", maxSteps);
+    if (maxTurnsPerStep !== undefined) requireCount("planAndExecute", "maxTurnsPerStep", maxTurnsPerStep);
     this.#maxTurns = maxTurnsPerStep;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const question = await questionOf(session, deps, prompt);
+    const promptContext = await loadPromptContext(session, deps, prompt);
     const from = session.messages.length;
-    yield note("plan", "planner_started");
-    const words = await askHelper(session, deps, question, {
+    yield architectureEvent("plan", "planner_started");
+    const reply = await askSupportingRole(session, deps, promptContext, {
       role: "planner",
       duty: `You plan work that others carry out. Split the task into the fewest steps that do it, ${this.#maxSteps} at most, each of which can be understood on its own, and in the order in which they are to be done. Answer with a JSON list of texts and nothing else; an empty list when the task can be answered at once.`,
-      prompt: titled({ Task: prompt, Tools: toolLines(deps) }),
+      prompt: markdownSections({ Task: prompt, Tools: toolLines(deps) }),
     });
-    const listed = listedIn(words);
-    if (listed === undefined) {
-      session.output = words;
+    const parsedSteps = parseTextList(reply);
+    if (parsedSteps === undefined) {
+      session.output = reply;
       session.interrupted = true;
       session.interruptionReason = "unreadable_plan";
       return;
     }
-    const steps = listed.slice(0, this.#maxSteps);
-    const plan: Plan = { from, steps, left: listed.slice(this.#maxSteps), done: [], heard: [] };
-    session.metadata["plan"] = shown(plan);
+    const steps = parsedSteps.slice(0, this.#maxSteps);
+    const plan: Plan = { from, steps, left: parsedSteps.slice(this.#maxSteps), done: [], userAdditions: [] };
+    session.metadata["plan"] = toJson(plan);
     yield steps.length === 0
-      ? note("plan", "empty_plan")
-      : note("plan", "created", { steps, left: plan.left });
-    for (const number of steps.keys()) yield* this.#carryOut(session, deps, question, plan, number + 1);
-    yield note("plan", "synthesizer_started");
-    const answer = await askAnswerer(session, deps, question, {
+      ? architectureEvent("plan", "empty_plan")
+      : architectureEvent("plan", "created", { steps, left: plan.left });
+    for (const number of steps.keys()) yield* this.#carryOut(session, deps, promptContext, plan, number + 1);
+    yield architectureEvent("plan", "synthesizer_started");
+    const answer = await askAnsweringRole(session, deps, promptContext, {
       role: "synthesizer",
       duty: "Answer the task from the results of the work that was done for it. Say what is missing, if anything is; do not mention the plan.",
-      prompt: titled({
+      prompt: markdownSections({
         Task: prompt,
-        "The user added": plan.heard.join("\n"),
+        "The user added": plan.userAdditions.join("\n"),
         Results: resultsOf(plan),
         "Not done": plan.left.join("\n"),
       }),
     });
-    if (!takeAnswer(session, answer)) yield note("plan", "empty_answer");
-    yield note("plan", "completed", { steps: steps.length });
+    if (!setAnswer(session, answer)) yield architectureEvent("plan", "empty_answer");
+    yield architectureEvent("plan", "completed", { steps: steps.length });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
@@ -103,37 +109,37 @@ export class PlanAndExecute implements Architecture {
   async *#carryOut(
     session: AgentSession,
     deps: Dependencies,
-    question: Question,
+    promptContext: PromptContext,
     plan: Plan,
     number: number,
   ): AsyncGenerator<EmittableEvent, void> {
     const { ctx, steering } = deps;
     const step = plan.steps[number - 1] ?? "";
     ctx.check();
-    yield note("plan", "step_started", { number, step });
-    const inner = deps.freshSession(`step_${number}`, instructionsOf(question));
-    inner.attachments = question.attachments;
+    yield architectureEvent("plan", "step_started", { number, step });
+    const inner = deps.freshSession(`step_${number}`, instructionsOf(promptContext));
+    inner.attachments = promptContext.attachments;
     yield* runInner(session, {
       base: this.base,
       inner,
       deps: deps.scopeForWorker("executor").withMaxTurns(this.#maxTurns ?? deps.maxTurns),
-      prompt: titled({
-        Task: question.prompt,
+      prompt: markdownSections({
+        Task: promptContext.prompt,
         Plan: plan.steps.map((each, index) => `${index + 1}. ${each}`).join("\n"),
         "Results so far": resultsOf(plan),
-        "The user added": plan.heard.join("\n"),
+        "The user added": plan.userAdditions.join("\n"),
         [`Your step: number ${number}`]: step,
       }),
     });
     const done: DoneStep = { step, result: inner.output, interruptionReason: inner.interruptionReason };
     plan.done.push(done);
     session.output = resultsOf(plan);
-    session.metadata["plan"] = shown(plan);
-    yield note("plan", "step_completed", { number, ...done });
+    session.metadata["plan"] = toJson(plan);
+    yield architectureEvent("plan", "step_completed", { number, ...done });
     const inputs = steering === null ? [] : await ctx.steering({ mode: steering });
-    if (inputs.length > 0) yield note("plan", "steering_injected", { inputs });
-    hear(session, { ...question, from: plan.from }, inputs);
-    plan.heard.push(...inputs.map(shownInput));
+    if (inputs.length > 0) yield architectureEvent("plan", "steering_injected", { inputs });
+    appendUserMessages(session, { ...promptContext, from: plan.from }, inputs);
+    plan.userAdditions.push(...inputs.map(inputText));
   }
 }
 
@@ -142,10 +148,10 @@ export function planAndExecute(options?: PlanAndExecuteOptions): PlanAndExecute 
   return new PlanAndExecute(options);
 }
 
-function instructionsOf({ manner }: Question): string {
+function instructionsOf({ instructionsWithoutFormat }: PromptContext): string {
   const duty =
     "You carry out one step of a plan. Do this step and no other, and end with its result in words that the next steps can use.";
-  return manner === "" ? duty : `${manner}\n\n${duty}`;
+  return instructionsWithoutFormat === "" ? duty : `${instructionsWithoutFormat}\n\n${duty}`;
 }
 
 function toolLines({ tools }: Dependencies): string {
@@ -164,6 +170,6 @@ function resultsOf({ done }: Plan): string {
     .join("\n\n");
 }
 
-function shown({ steps, left, done }: Plan): JsonObject {
+function toJson({ steps, left, done }: Plan): JsonObject {
   return { steps, left, done: done.map((each) => ({ ...each })) };
 }

@@ -17,7 +17,7 @@ import {
   type Transcript,
 } from "../../kernel/index.ts";
 import { opening, readMessage } from "../agent-input.ts";
-import { isSilent } from "./spoken-answer.ts";
+import { isBlank } from "./answer-text.ts";
 
 export interface ReActOptions {
   /** For the first call only. */
@@ -45,8 +45,8 @@ export class ReAct implements Architecture {
   /** For an architecture that is built around it: `onTurn` is called at the end of each turn. */
   async loop(session: AgentSession, deps: Dependencies, prompt: string, onTurn?: () => void): Promise<void> {
     const { ctx, maxTurns, history, tools } = deps;
-    const steers = deps.steering && { mode: deps.steering };
-    const followsUp = deps.followUps && { mode: deps.followUps };
+    const steeringOptions = deps.steering && { mode: deps.steering };
+    const followUpOptions = deps.followUps && { mode: deps.followUps };
     session.messages = session.messages.append(opening(prompt, session.attachments));
     session.attachments = [];
     let toolChoice = this.#options.initialToolChoice;
@@ -54,8 +54,8 @@ export class ReAct implements Architecture {
       ctx.check();
       const turn = ++session.turns;
       ctx.emitEvent(eventDraft("turn_start", { turn }));
-      const shown = history.getPromptWindow(session.id);
-      const transcript = shown instanceof Promise ? await shown : shown;
+      const promptWindow = history.getPromptWindow(session.id);
+      const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
       const reply = await ctx.llm(requestOf(session, deps, transcript, toolChoice));
       toolChoice = undefined;
       session.messages = session.messages.append(reply.message);
@@ -63,29 +63,30 @@ export class ReAct implements Architecture {
       const text = messageText(reply.message);
       const calls = toolCallsOf(reply.message);
       // B5: what it said before is better than nothing, should it be stopped on the way.
-      if (calls.length === 0 || !isSilent(text)) session.output = text;
-      let results: readonly ToolResult[] = none;
+      if (calls.length === 0 || !isBlank(text)) session.output = text;
+      let results: readonly ToolResult[] = emptyList;
       if (calls.length > 0) {
         // Of one alone, none has its result while another has not.
-        const onResult = calls.length > 1 ? settling(session, calls) : undefined;
+        const onResult = calls.length > 1 ? trackSettled(session, calls) : undefined;
         results = await tools.callAll(calls, onResult && { onResult });
-        session.messages = session.messages.append(answers(calls, results));
-        session.settled = none;
+        session.messages = session.messages.append(toolResultsMessage(calls, results));
+        session.settled = emptyList;
       }
       ctx.emitEvent(eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length }));
       onTurn?.();
-      const done = areLast(results);
+      const endsLoop = endLoop(results);
       // What nobody would answer any more is left where it is.
-      const isHeard = session.turns < maxTurns;
-      const steering: readonly JsonValue[] = isHeard && steers !== null ? await ctx.steering(steers) : none;
-      const isIdle = done && steering.length === 0;
+      const canContinue = session.turns < maxTurns;
+      const steering: readonly JsonValue[] =
+        canContinue && steeringOptions !== null ? await ctx.steering(steeringOptions) : emptyList;
+      const isIdle = endsLoop && steering.length === 0;
       const inputs: readonly JsonValue[] =
-        isHeard && isIdle && followsUp !== null ? await ctx.followUps(followsUp) : steering;
+        canContinue && isIdle && followUpOptions !== null ? await ctx.followUps(followUpOptions) : steering;
       if (inputs.length > 0) {
         session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
         ctx.emitEvent(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
-      } else if (done) {
+      } else if (endsLoop) {
         session.output = text;
         return;
       }
@@ -119,7 +120,7 @@ function requestOf(
 }
 
 /** Which calls have their result, while others have not: whoever is stopped in the middle says so (S1). */
-function settling(
+function trackSettled(
   session: AgentSession,
   calls: readonly ToolCallPart[],
 ): (result: ToolResult, index: number) => void {
@@ -130,27 +131,27 @@ function settling(
   };
 }
 
-function answers(
+function toolResultsMessage(
   calls: readonly ToolCallPart[],
   results: readonly ToolResult[],
 ): ReturnType<typeof toolMessage> {
-  return toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? nothing)));
+  return toolMessage(calls.map((call, index) => toolResultPart(call, results[index] ?? missingResult)));
 }
 
 /** No tool was called, or each said that there is nothing to go on with, or one for all. */
-function areLast(results: readonly ToolResult[]): boolean {
-  let doAll = true;
+function endLoop(results: readonly ToolResult[]): boolean {
+  let allTerminate = true;
   for (const { terminate } of results) {
     if (terminate === "always") return true;
-    if (terminate !== true) doAll = false;
+    if (terminate !== true) allTerminate = false;
   }
-  return doAll;
+  return allTerminate;
 }
 
-const none: readonly never[] = [];
-const nothing: ToolResult = { output: { type: "text", text: "" }, isError: true };
+const emptyList: readonly never[] = [];
+const missingResult: ToolResult = { output: { type: "text", text: "" }, isError: true };
 
 /** What somebody said to a run, in words. */
-export function shownInput(input: JsonValue): string {
+export function inputText(input: JsonValue): string {
   return readMessage(input).prompt;
 }

@@ -7,14 +7,19 @@ import {
   type JsonObject,
   type Memory,
 } from "../../kernel/index.ts";
-import { countOf, scoreOf } from "./bound.ts";
-import { runInner } from "./drive.ts";
-import { scoreIn } from "./json-answer.ts";
-import { askHelper, questionOf, titled, type Question } from "./question.ts";
+import { requireCount, requireScore } from "./option-checks.ts";
+import { runInner } from "./inner-run.ts";
+import { parseScore } from "./json-parsing.ts";
+import {
+  askSupportingRole,
+  loadPromptContext,
+  markdownSections,
+  type PromptContext,
+} from "./prompt-context.ts";
 import { react } from "./react.ts";
-import { note } from "./role-call.ts";
-import { isSilent } from "./spoken-answer.ts";
-import { isBetter, Trials, type Attempt } from "./trials.ts";
+import { architectureEvent } from "./role-call.ts";
+import { isBlank } from "./answer-text.ts";
+import { isBetter, Attempts, type Attempt } from "./attempts.ts";
 
 export interface ReflexionOptions {
   /** 3 unless told. */
@@ -42,62 +47,73 @@ export class Reflexion implements Architecture {
   constructor(base: Architecture = react(), options: ReflexionOptions = {}) {
     const { maxAttempts = 3, threshold = 0.8, maxLessons = 5, maxTurnsPerAttempt } = options;
     this.base = base;
-    this.#maxAttempts = countOf("reflexion", "maxAttempts", maxAttempts);
-    this.#threshold = scoreOf("reflexion", "threshold", threshold);
-    this.#maxLessons = countOf("reflexion", "maxLessons", maxLessons);
-    if (maxTurnsPerAttempt !== undefined) countOf("reflexion", "maxTurnsPerAttempt", maxTurnsPerAttempt);
+    this.#maxAttempts = requireCount("reflexion", "maxAttempts", maxAttempts);
+    this.#threshold = requireScore("reflexion", "threshold", threshold);
+    this.#maxLessons = requireCount("reflexion", "maxLessons", maxLessons);
+    if (maxTurnsPerAttempt !== undefined) requireCount("reflexion", "maxTurnsPerAttempt", maxTurnsPerAttempt);
     this.#maxTurns = maxTurnsPerAttempt;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const question = await questionOf(session, deps, prompt);
-    const trials = new Trials(question, session.messages);
+    const promptContext = await loadPromptContext(session, deps, prompt);
+    const attempts = new Attempts(promptContext, session.messages);
     const lessons: string[] = [];
     const scores: number[] = [];
     let best: Attempt | undefined;
     if (deps.memory !== null) {
-      const recalled = await recallLessons(deps, deps.memory, prompt, this.#maxLessons);
-      yield note("reflexion", "problem" in recalled ? "memory_failed" : "lessons_recalled", recalled);
-      if ("lessons" in recalled) lessons.push(...recalled.lessons);
+      const recall = await recallLessons(deps, deps.memory, prompt, this.#maxLessons);
+      yield architectureEvent(
+        "reflexion",
+        "problem" in recall ? "memory_failed" : "lessons_recalled",
+        recall,
+      );
+      if ("lessons" in recall) lessons.push(...recall.lessons);
     }
     for (let attempt = 1; attempt <= this.#maxAttempts; attempt++) {
       deps.ctx.check();
-      yield note("reflexion", "attempt_started", { attempt });
-      const shown = lessons.slice(-this.#maxLessons);
-      const inner = deps.freshSession(`attempt_${attempt}`, withLessons(session.instructions, shown));
-      const tried = trials.begin(inner);
-      yield* this.#try(session, deps, { trials, tried, best });
+      yield architectureEvent("reflexion", "attempt_started", { attempt });
+      const recentLessons = lessons.slice(-this.#maxLessons);
+      const inner = deps.freshSession(`attempt_${attempt}`, withLessons(session.instructions, recentLessons));
+      const current = attempts.begin(inner);
+      yield* this.#try(session, deps, { attempts, current, best });
       // One that ends on a call, such as to forward or hand over, gives what that gives.
-      if (isSilent(inner.output) && inner.messages.at(-1)?.role !== "tool")
-        yield note("reflexion", "empty_answer", { attempt });
-      const { task } = trials;
+      if (isBlank(inner.output) && inner.messages.at(-1)?.role !== "tool")
+        yield architectureEvent("reflexion", "empty_answer", { attempt });
+      const { task } = attempts;
       // B5: better than nothing, should the money end at the evaluator.
-      trials.adopt(session, keptOf(best, tried));
-      const said = await evaluate(session, deps, question, task, inner);
-      const score = (tried.score = scoreIn(said) ?? 0);
+      attempts.adopt(session, bestSoFar(best, current));
+      const evaluation = await evaluate(session, deps, promptContext, task, inner);
+      const score = (current.score = parseScore(evaluation) ?? 0);
       scores.push(score);
-      if (best === undefined || isBetter(tried, best)) best = tried;
-      trials.adopt(session, best);
+      if (best === undefined || isBetter(current, best)) best = current;
+      attempts.adopt(session, best);
       session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
-      yield note("reflexion", "evaluated", { attempt, score, said });
+      yield architectureEvent("reflexion", "evaluated", { attempt, score, said: evaluation });
       if (best.score >= this.#threshold) {
         // One that ended early and is good enough all the same is an answer.
         session.interrupted = false;
         session.interruptionReason = null;
-        yield note("reflexion", "threshold_met", { attempt, score });
+        yield architectureEvent("reflexion", "threshold_met", { attempt, score });
         return;
       }
       if (attempt === this.#maxAttempts) break;
-      const lesson = (await reflect(session, deps, question, { task, inner, said })).trim();
+      const lesson = (await reflect(session, deps, promptContext, { task, inner, evaluation })).trim();
       if (lesson === "") continue;
       lessons.push(lesson);
       session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
-      yield note("reflexion", "lesson_produced", { attempt, lesson });
+      yield architectureEvent("reflexion", "lesson_produced", { attempt, lesson });
       if (deps.memory === null) continue;
-      const kept = await keepLesson(deps, deps.memory, task, lesson);
-      yield note("reflexion", "problem" in kept ? "memory_failed" : "lesson_persisted", kept);
+      const stored = await storeLesson(deps, deps.memory, task, lesson);
+      yield architectureEvent(
+        "reflexion",
+        "problem" in stored ? "memory_failed" : "lesson_persisted",
+        stored,
+      );
     }
-    yield note("reflexion", "max_attempts_reached", { attempts: this.#maxAttempts, score: best?.score ?? 0 });
+    yield architectureEvent("reflexion", "max_attempts_reached", {
+      attempts: this.#maxAttempts,
+      score: best?.score ?? 0,
+    });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
@@ -108,17 +124,17 @@ export class Reflexion implements Architecture {
   async *#try(
     session: AgentSession,
     deps: Dependencies,
-    { trials, tried, best }: { trials: Trials; tried: Attempt; best: Attempt | undefined },
+    { attempts, current, best }: { attempts: Attempts; current: Attempt; best: Attempt | undefined },
   ): AsyncGenerator<EmittableEvent, void> {
     const limited = deps.withMaxTurns(this.#maxTurns ?? deps.maxTurns);
     let isDone = false;
     try {
-      const { inner } = tried;
-      yield* runInner(session, { base: this.base, inner, deps: limited, prompt: trials.task });
+      const { inner } = current;
+      yield* runInner(session, { base: this.base, inner, deps: limited, prompt: attempts.task });
       isDone = true;
     } finally {
-      trials.end(tried);
-      if (!isDone) trials.adopt(session, keptOf(best, tried));
+      attempts.end(current);
+      if (!isDone) attempts.adopt(session, bestSoFar(best, current));
     }
   }
 }
@@ -129,8 +145,8 @@ export function reflexion(base?: Architecture, options?: ReflexionOptions): Refl
 }
 
 /** Before an attempt is judged: the best of those that were, if that says anything. */
-function keptOf(best: Attempt | undefined, tried: Attempt): Attempt {
-  return best === undefined || isSilent(best.inner.output) ? tried : best;
+function bestSoFar(best: Attempt | undefined, current: Attempt): Attempt {
+  return best === undefined || isBlank(best.inner.output) ? current : best;
 }
 
 function withLessons(instructions: string, lessons: readonly string[]): string {
@@ -142,31 +158,39 @@ function withLessons(instructions: string, lessons: readonly string[]): string {
 function evaluate(
   session: AgentSession,
   deps: Dependencies,
-  question: Question,
+  promptContext: PromptContext,
   task: string,
   { output, interruptionReason }: AgentSession,
 ): Promise<string> {
-  return askHelper(session, deps, question, {
+  return askSupportingRole(session, deps, promptContext, {
     role: "evaluator",
     duty: 'You judge how well an answer does its task: right, complete, as asked. Answer with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to add), "reason": what is wrong or missing}.',
-    prompt: titled({ Task: task, Answer: output || "(none)", "It ended early": interruptionReason ?? "" }),
+    prompt: markdownSections({
+      Task: task,
+      Answer: output || "(none)",
+      "It ended early": interruptionReason ?? "",
+    }),
   });
 }
 
 function reflect(
   session: AgentSession,
   deps: Dependencies,
-  question: Question,
-  { task, inner, said }: { readonly task: string; readonly inner: AgentSession; readonly said: string },
+  promptContext: PromptContext,
+  {
+    task,
+    inner,
+    evaluation,
+  }: { readonly task: string; readonly inner: AgentSession; readonly evaluation: string },
 ): Promise<string> {
-  return askHelper(session, deps, question, {
+  return askSupportingRole(session, deps, promptContext, {
     role: "reflector",
     duty: "An attempt at a task did not do. Say in one sentence what to do differently next time: specific, and useful without having seen this attempt.",
-    prompt: titled({
+    prompt: markdownSections({
       Task: task,
       Answer: inner.output || "(none)",
       "It ended early": inner.interruptionReason ?? "",
-      Judgement: said,
+      Judgement: evaluation,
     }),
   });
 }
@@ -184,7 +208,7 @@ function recallLessons(
   limit: number,
 ): Promise<MemoryUse<{ readonly lessons: readonly string[] }>> {
   return ctx.step("recall lessons", () =>
-    used(async () => {
+    tryMemory(async () => {
       const found = await memory.recall({ userId: ctx.facts.userId }, { text: task, limit: limit * 5 });
       const lessons = found.episodes.flatMap(({ metadata }) =>
         metadata?.["kind"] === lessonKind && typeof metadata["lesson"] === "string"
@@ -197,14 +221,14 @@ function recallLessons(
 }
 
 /** Found again by the words of its task. J6: kept once, however often the step is tried. */
-function keepLesson(
+function storeLesson(
   { ctx }: Dependencies,
   memory: Memory,
   task: string,
   lesson: string,
 ): Promise<MemoryUse<{ readonly id: string; readonly lesson: string }>> {
   return ctx.step("keep lesson", ({ idempotencyKey }) =>
-    used(async () => {
+    tryMemory(async () => {
       const text = `Lesson: ${lesson}\nTask: ${task}`;
       const metadata = { kind: lessonKind, lesson };
       const write = { type: "episode", text, metadata, id: idempotencyKey } as const;
@@ -213,7 +237,7 @@ function keepLesson(
   );
 }
 
-async function used<Value extends JsonObject>(work: () => Promise<Value>): Promise<MemoryUse<Value>> {
+async function tryMemory<Value extends JsonObject>(work: () => Promise<Value>): Promise<MemoryUse<Value>> {
   try {
     return await work();
   } catch (error) {

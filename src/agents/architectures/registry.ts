@@ -21,7 +21,7 @@ const builtIn: Readonly<Record<string, () => Architecture>> = {
 };
 
 /** Those that must be told whom they set to work. */
-const ofSeveral: Readonly<Record<string, string>> = {
+const teamUsages: Readonly<Record<string, string>> = {
   router: "router({ routes })",
   supervisor: "supervisor({ workers })",
   "actor-critic": "actorCritic({ actor, critic })",
@@ -34,7 +34,7 @@ const registered = new Map<string, () => Architecture>();
 
 /** Makes an architecture of your own known by a name, for `new Agent({ architecture: name })`. Built-in names stay what they are. */
 export function registerArchitecture(name: string, make: () => Architecture): void {
-  if (Object.hasOwn(builtIn, name) || Object.hasOwn(ofSeveral, name) || registered.has(name))
+  if (Object.hasOwn(builtIn, name) || Object.hasOwn(teamUsages, name) || registered.has(name))
     throw new Fault("already_exists", `there is an architecture ${name} already: choose another name`);
   if (name.trim() === "") throw new Fault("invalid_argument", "an architecture's name is empty");
   registered.set(name, make);
@@ -45,13 +45,13 @@ export function architectureNames(): readonly string[] {
   return [...Object.keys(builtIn), ...registered.keys()];
 }
 
-export function architectureNamed(name: string): Architecture {
+export function createArchitecture(name: string): Architecture {
   const make = Object.hasOwn(builtIn, name) ? builtIn[name] : registered.get(name);
   if (make !== undefined) return make();
-  if (Object.hasOwn(ofSeveral, name))
+  if (Object.hasOwn(teamUsages, name))
     throw new Fault(
       "invalid_argument",
-      `${name} has to be told of its agents: give architecture: ${ofSeveral[name]} in place of its name`,
+      `${name} has to be told of its agents: give architecture: ${teamUsages[name]} in place of its name`,
     );
   throw new Fault(
     "not_found",

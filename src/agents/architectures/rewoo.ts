@@ -9,11 +9,23 @@ import {
   type ToolOutput,
   type ToolResult,
 } from "../../kernel/index.ts";
-import { countOf } from "./bound.ts";
-import { askAnswerer, askHelper, questionOf, titled } from "./question.ts";
-import { note } from "./role-call.ts";
-import { takeAnswer } from "./spoken-answer.ts";
-import { filledIn, levelsOf, toolPlanIn, unknownIn, type Known, type PlannedCall } from "./tool-plan.ts";
+import { requireCount } from "./option-checks.ts";
+import {
+  askAnsweringRole,
+  askSupportingRole,
+  loadPromptContext,
+  markdownSections,
+} from "./prompt-context.ts";
+import { architectureEvent } from "./role-call.ts";
+import { setAnswer } from "./answer-text.ts";
+import {
+  fillPlaceholders,
+  dependencyLevels,
+  parseToolPlan,
+  unknownPlaceholders,
+  type CallOutputs,
+  type PlannedCall,
+} from "./tool-plan.ts";
 
 export interface ReWooOptions {
   /** Calls of a longer plan that come after are not made. 8 unless told. */
@@ -40,55 +52,60 @@ export class ReWoo implements Architecture {
   readonly #parallel: boolean;
 
   constructor({ maxSteps = 8, parallelLevels = true }: ReWooOptions = {}) {
-    this.#maxSteps = countOf("rewoo", "maxSteps", maxSteps);
+    this.#maxSteps = requireCount("rewoo", "maxSteps", maxSteps);
     this.#parallel = parallelLevels;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const question = await questionOf(session, deps, prompt);
-    yield note("rewoo", "planner_started");
-    const said = await askHelper(session, deps, question, {
+    const promptContext = await loadPromptContext(session, deps, prompt);
+    yield architectureEvent("rewoo", "planner_started");
+    const reply = await askSupportingRole(session, deps, promptContext, {
       role: "planner",
       duty: `You plan the tool calls that a task needs, all of them before the first is made; you do not see their results. Answer with a JSON list and nothing else: [{"id": "E1", "tool": "name", "args": {}}], ${this.#maxSteps} calls at most. Where a call needs what an earlier one gives, write {{E1}} into its args, alone or inside a text. Calls that do not need each other are made at once. Answer with an empty list when no tool is needed.`,
-      prompt: titled({ Task: prompt, Tools: toolLines(deps) }),
+      prompt: markdownSections({ Task: prompt, Tools: toolLines(deps) }),
     });
-    const plan = toolPlanIn(said);
-    if (plan === undefined) return deadEnd(session, "unreadable_plan", said);
+    const plan = parseToolPlan(reply);
+    if (plan === undefined) return interrupt(session, "unreadable_plan", reply);
     const calls = plan.slice(0, this.#maxSteps);
     const left = plan.slice(this.#maxSteps);
-    const levels = levelsOf(calls);
-    const planned = { steps: calls.map(shown), left: left.map(shown) };
+    const levels = dependencyLevels(calls);
+    const planned = { steps: calls.map(toJson), left: left.map(toJson) };
     session.metadata["plan"] = planned;
     if (levels === undefined) {
-      yield note("rewoo", "cyclic_plan", planned);
-      return deadEnd(session, "cyclic_plan", said);
+      yield architectureEvent("rewoo", "cyclic_plan", planned);
+      return interrupt(session, "cyclic_plan", reply);
     }
-    yield calls.length === 0 ? note("rewoo", "empty_plan") : note("rewoo", "plan_created", planned);
+    yield calls.length === 0
+      ? architectureEvent("rewoo", "empty_plan")
+      : architectureEvent("rewoo", "plan_created", planned);
     const evidence: Evidence[] = [];
-    const known = new Map<string, string | undefined>();
+    const outputs = new Map<string, string | undefined>();
     for (const [index, level] of levels.entries()) {
-      yield note("rewoo", "level_started", { level: index + 1, steps: level.map(({ id }) => id) });
+      yield architectureEvent("rewoo", "level_started", {
+        level: index + 1,
+        steps: level.map(({ id }) => id),
+      });
       for (const batch of this.#parallel ? [level] : level.map((call) => [call])) {
-        const made = await makeCalls(deps, batch, known);
-        evidence.push(...made);
-        session.metadata["evidence"] = evidence.map(shown);
+        const evidenceById = await makeCalls(deps, batch, outputs);
+        evidence.push(...evidenceById);
+        session.metadata["evidence"] = evidence.map(toJson);
         session.output = evidenceText(evidence);
-        for (const { id, tool, output, isError } of made)
-          yield note("rewoo", "step_completed", { id, tool, output, isError });
+        for (const { id, tool, output, isError } of evidenceById)
+          yield architectureEvent("rewoo", "step_completed", { id, tool, output, isError });
       }
     }
-    yield note("rewoo", "solver_started");
-    const answer = await askAnswerer(session, deps, question, {
+    yield architectureEvent("rewoo", "solver_started");
+    const answer = await askAnsweringRole(session, deps, promptContext, {
       role: "solver",
       duty: "Answer the task from what the tools gave. A tool that failed gave nothing: say what is missing, if anything is.",
-      prompt: titled({
+      prompt: markdownSections({
         Task: prompt,
         "What the tools gave": evidenceText(evidence),
-        "Planned, and not done": left.map((call) => canonicalJson(shown(call))).join("\n"),
+        "Planned, and not done": left.map((call) => canonicalJson(toJson(call))).join("\n"),
       }),
     });
-    if (!takeAnswer(session, answer)) yield note("rewoo", "empty_answer");
-    yield note("rewoo", "completed", { steps: calls.length });
+    if (!setAnswer(session, answer)) yield architectureEvent("rewoo", "empty_answer");
+    yield architectureEvent("rewoo", "completed", { steps: calls.length });
   }
 
   declaredWorkers(): Readonly<Record<string, never>> {
@@ -105,22 +122,23 @@ export function rewoo(options?: ReWooOptions): ReWoo {
 async function makeCalls(
   { ctx, tools }: Dependencies,
   calls: readonly PlannedCall[],
-  known: Map<string, string | undefined>,
+  outputs: Map<string, string | undefined>,
 ): Promise<readonly Evidence[]> {
   ctx.check();
-  const looked = calls.map((call) => ({ call, problem: problemOf(call, known) }));
-  const ready = looked.flatMap(({ call, problem }) =>
-    problem === undefined ? [{ ...call, args: filledIn(call.args, known) }] : [],
+  const checked = calls.map((call) => ({ call, problem: callProblem(call, outputs) }));
+  const ready = checked.flatMap(({ call, problem }) =>
+    problem === undefined ? [{ ...call, args: fillPlaceholders(call.args, outputs) }] : [],
   );
   const inputs = ready.map(({ id, tool, args }) => ({ callId: id, toolName: tool, input: args }));
   const results = inputs.length === 0 ? [] : await tools.callAll(inputs);
-  const made = new Map(
+  const evidenceById = new Map(
     ready.map((call, index) => [call.id, evidenceOf(call, outcomeOf(results[index]))] as const),
   );
-  for (const { id } of calls) known.set(id, made.get(id)?.output);
-  return looked.map(
+  for (const { id } of calls) outputs.set(id, evidenceById.get(id)?.output);
+  return checked.map(
     ({ call, problem = "" }) =>
-      made.get(call.id) ?? evidenceOf(call, { output: `It was not called: ${problem}.`, isError: true }),
+      evidenceById.get(call.id) ??
+      evidenceOf(call, { output: `It was not called: ${problem}.`, isError: true }),
   );
 }
 
@@ -131,9 +149,9 @@ function evidenceOf(
   return { id, tool, args, ...outcome };
 }
 
-function problemOf({ args, problem }: PlannedCall, known: Known): string | undefined {
+function callProblem({ args, problem }: PlannedCall, outputs: CallOutputs): string | undefined {
   if (problem !== undefined) return problem;
-  const unknown = unknownIn(args, known);
+  const unknown = unknownPlaceholders(args, outputs);
   if (unknown.length === 0) return undefined;
   return `nothing is known for ${unknown.map((name) => `{{${name}}}`).join(", ")} in its args`;
 }
@@ -141,10 +159,10 @@ function problemOf({ args, problem }: PlannedCall, known: Known): string | undef
 function outcomeOf(result: ToolResult | undefined): Pick<Evidence, "output" | "isError"> {
   return result === undefined
     ? { output: "", isError: true }
-    : { output: wordsOf(result.output), isError: result.isError };
+    : { output: outputText(result.output), isError: result.isError };
 }
 
-function wordsOf(output: ToolOutput): string {
+function outputText(output: ToolOutput): string {
   if (output.type === "text") return output.text;
   return output.type === "json" ? canonicalJson(output.value) : textOf(output.parts);
 }
@@ -168,12 +186,12 @@ function toolLines({ tools }: Dependencies): string {
   return lines.join("\n") || "There are none.";
 }
 
-function deadEnd(session: AgentSession, reason: string, output: string): void {
+function interrupt(session: AgentSession, reason: string, output: string): void {
   session.output = output;
   session.interrupted = true;
   session.interruptionReason = reason;
 }
 
-function shown(call: PlannedCall | Evidence): JsonObject {
+function toJson(call: PlannedCall | Evidence): JsonObject {
   return { ...call };
 }

@@ -18,7 +18,7 @@ export interface RoleCall {
   readonly instructions: string;
   readonly prompt: string;
   /** What was said before the prompt; nothing unless told. */
-  readonly before?: Transcript;
+  readonly history?: Transcript;
   readonly attachments?: readonly UserPart[];
   readonly format?: ResponseFormat;
 }
@@ -28,13 +28,13 @@ export interface RoleCall {
  * of `ctx.parallel`, give it the branch's dependencies (`scopeForWorker`).
  */
 export async function askRole(session: AgentSession, deps: Dependencies, call: RoleCall): Promise<string> {
-  const { role, instructions, prompt, before = Transcript.empty, attachments = [], format } = call;
+  const { role, instructions, prompt, history = Transcript.empty, attachments = [], format } = call;
   const { ctx } = deps;
   ctx.check();
   const turn = ++session.turns;
   ctx.emitEvent(eventDraft("turn_start", { turn }));
   const { message, usage, stopReason } = await ctx.llm({
-    transcript: before.append(opening(prompt, attachments)),
+    transcript: history.append(opening(prompt, attachments)),
     instructions,
     role,
     ...(format && { responseFormat: format }),
@@ -45,6 +45,6 @@ export async function askRole(session: AgentSession, deps: Dependencies, call: R
 }
 
 /** What an architecture says of itself: `plan.created`. */
-export function note(architecture: string, name: string, data: JsonObject = {}): EmittableEvent {
+export function architectureEvent(architecture: string, name: string, data: JsonObject = {}): EmittableEvent {
   return eventDraft("architecture_event", { architecture, name: `${architecture}.${name}`, data });
 }

@@ -7,13 +7,13 @@ import {
   type EmittableEvent,
   type WorkerInput,
 } from "../../kernel/index.ts";
-import { scoreOf } from "./bound.ts";
-import { endWith, hire, saidFor } from "./hire.ts";
-import { askHelper, questionOf, type Question } from "./question.ts";
-import { note } from "./role-call.ts";
-import { routeChoiceIn, type RouteChoice } from "./route-choice.ts";
-import { answerWanted, hiring, Roster, type Members } from "./roster.ts";
-import { boundByWorkers } from "./worker-bound.ts";
+import { requireScore } from "./option-checks.ts";
+import { adoptWorkerResult, runWorker, keepPartialText } from "./run-worker.ts";
+import { askSupportingRole, loadPromptContext, type PromptContext } from "./prompt-context.ts";
+import { architectureEvent } from "./role-call.ts";
+import { parseRouteChoice, type RouteChoice } from "./route-choice.ts";
+import { answerBrief, spawnOptionsOf, TeamMembers, type Members } from "./team-members.ts";
+import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
 export interface RouterOptions {
   /** The specialists, by the name of their route. Described well, they are chosen well. */
@@ -35,15 +35,15 @@ export interface RouterOptions {
  */
 export class Router implements Architecture {
   readonly name = "router";
-  readonly #routes: Roster;
+  readonly #routes: TeamMembers;
   readonly #requireConfidence: number;
   readonly #fallback: string | undefined;
   readonly #isShared: boolean;
 
   constructor(options: RouterOptions) {
     const { routes, requireConfidence = 0, fallbackRoute, conversationScope = "per_route" } = options;
-    this.#routes = new Roster("router", "routes", routes);
-    this.#requireConfidence = scoreOf("router", "requireConfidence", requireConfidence);
+    this.#routes = new TeamMembers("router", "routes", routes);
+    this.#requireConfidence = requireScore("router", "requireConfidence", requireConfidence);
     if (fallbackRoute !== undefined && this.#routes.find(fallbackRoute) === undefined)
       throw new Fault(
         "invalid_argument",
@@ -59,28 +59,34 @@ export class Router implements Architecture {
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return boundByWorkers(session, this.#go(session, deps, prompt));
+    return endOnWorkerInterruption(session, this.#work(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const question = await questionOf(session, deps, prompt);
-    const { route, confidence } = await this.#choose(session, deps, question);
-    yield note(this.name, "classified", { route: route ?? null, confidence });
+  async *#work(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
+    const promptContext = await loadPromptContext(session, deps, prompt);
+    const { route, confidence } = await this.#choose(session, deps, promptContext);
+    yield architectureEvent(this.name, "classified", { route: route ?? null, confidence });
     const chosen = route !== undefined && confidence >= this.#requireConfidence ? route : this.#fallback;
     session.metadata["router"] = { route: chosen ?? null, confidence };
     if (chosen === undefined) {
-      yield note(this.name, "unresolved", { route: route ?? null, confidence });
+      yield architectureEvent(this.name, "unresolved", { route: route ?? null, confidence });
       session.interrupted = true;
       session.interruptionReason = "router_unresolved";
       return;
     }
-    yield note(this.name, "dispatched", { route: chosen, fallback: chosen !== route });
+    yield architectureEvent(this.name, "dispatched", { route: chosen, fallback: chosen !== route });
     const member = this.#routes.get(chosen);
-    const options = hiring(member, this.#isShared ? undefined : `route_${chosen}`);
-    const heard = saidFor(session);
-    const end = await hire(deps, { worker: member.agent, input: this.#brief(question), options, heard });
-    if (!endWith(session, deps, chosen, end)) yield note(this.name, "empty_answer", { route: chosen });
-    yield note(this.name, "completed", { route: chosen });
+    const options = spawnOptionsOf(member, this.#isShared ? undefined : `route_${chosen}`);
+    const onPartialText = keepPartialText(session);
+    const result = await runWorker(deps, {
+      worker: member.agent,
+      input: this.#brief(promptContext),
+      options,
+      onPartialText: onPartialText,
+    });
+    if (!adoptWorkerResult(session, deps, chosen, result))
+      yield architectureEvent(this.name, "empty_answer", { route: chosen });
+    yield architectureEvent(this.name, "completed", { route: chosen });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
@@ -88,18 +94,22 @@ export class Router implements Architecture {
   }
 
   /** One that remembers by itself is shown nothing of what others said. */
-  #brief(question: Question): WorkerInput {
-    const { history, ...brief } = answerWanted(question);
+  #brief(promptContext: PromptContext): WorkerInput {
+    const { history, ...brief } = answerBrief(promptContext);
     return this.#isShared && history !== undefined ? { ...brief, history } : brief;
   }
 
-  async #choose(session: AgentSession, deps: Dependencies, question: Question): Promise<RouteChoice> {
-    const said = await askHelper(session, deps, question, {
+  async #choose(
+    session: AgentSession,
+    deps: Dependencies,
+    promptContext: PromptContext,
+  ): Promise<RouteChoice> {
+    const reply = await askSupportingRole(session, deps, promptContext, {
       role: "classifier",
-      duty: `You choose who is to answer a message; you do not answer it. There are:\n${this.#routes.listed()}\nReply with two lines and nothing else:\nroute: <one of the names>\nconfidence: <how sure you are, from 0 to 1>`,
-      prompt: question.prompt,
+      duty: `You choose who is to answer a message; you do not answer it. There are:\n${this.#routes.describeAll()}\nReply with two lines and nothing else:\nroute: <one of the names>\nconfidence: <how sure you are, from 0 to 1>`,
+      prompt: promptContext.prompt,
     });
-    return routeChoiceIn(said, this.#routes.names);
+    return parseRouteChoice(reply, this.#routes.names);
   }
 }
 

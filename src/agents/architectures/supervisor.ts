@@ -14,12 +14,12 @@ import {
   type ToolResult,
 } from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
-import { countOf } from "./bound.ts";
-import { hire, stopIfSpent, whyNot, type Job } from "./hire.ts";
+import { requireCount } from "./option-checks.ts";
+import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerJob } from "./run-worker.ts";
 import { react } from "./react.ts";
-import { note } from "./role-call.ts";
-import { hiring, isMemberName, memberNameRule, Roster, type Members } from "./roster.ts";
-import { isSilent } from "./spoken-answer.ts";
+import { architectureEvent } from "./role-call.ts";
+import { spawnOptionsOf, isMemberName, memberNameRule, TeamMembers, type Members } from "./team-members.ts";
+import { isBlank } from "./answer-text.ts";
 
 export interface SupervisorOptions {
   readonly workers: Members;
@@ -44,17 +44,17 @@ export class Supervisor implements Architecture {
   readonly name = "supervisor";
   readonly base: Architecture;
   readonly requiresModel: boolean;
-  readonly #workers: Roster;
+  readonly #workers: TeamMembers;
   readonly #spawnable: HostedAgent | undefined;
   readonly #maxSpawned: number;
   readonly #remember: boolean;
   /** Of invocations under way: an architecture may be run several times in one. */
-  readonly #dealings = new WeakMap<AgentSession, Dealings>();
+  readonly #states = new WeakMap<AgentSession, DelegationState>();
 
   constructor({ workers, base = react(), spawnable, maxSpawned = 5, remember = false }: SupervisorOptions) {
     this.base = base;
     this.requiresModel = base.requiresModel ?? true;
-    this.#workers = new Roster("supervisor", "workers", workers);
+    this.#workers = new TeamMembers("supervisor", "workers", workers);
     for (let inner: Architecture | undefined = base; inner !== undefined; inner = inner.base) {
       if (inner instanceof Supervisor)
         throw new Fault(
@@ -70,25 +70,25 @@ export class Supervisor implements Architecture {
         );
     }
     this.#spawnable = spawnable;
-    this.#maxSpawned = countOf("supervisor", "maxSpawned", maxSpawned);
+    this.#maxSpawned = requireCount("supervisor", "maxSpawned", maxSpawned);
     this.#remember = remember;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const dealings = this.#dealings.get(session) ?? new Dealings();
-    this.#dealings.set(session, dealings);
-    yield note(this.name, "workers_ready", { workers: this.#workers.names });
-    const tools = this.#tools(dealings, deps);
-    const equipped = deps.withExtraTools(tools, (result, { callId }) => dealings.note(callId, result));
+    const state = this.#states.get(session) ?? new DelegationState();
+    this.#states.set(session, state);
+    yield architectureEvent(this.name, "workers_ready", { workers: this.#workers.names });
+    const tools = this.#tools(state, deps);
+    const equipped = deps.withExtraTools(tools, (result, { callId }) => state.record(callId, result));
     yield* this.base.run(session, equipped, prompt);
-    const forwarded = dealings.forwardedAt(session);
+    const forwarded = state.forwardedAt(session);
     if (forwarded !== undefined) {
       const { worker, answer } = forwarded;
       session.output = answer;
       session.messages = session.messages.append(assistantMessage(session.output));
-      yield note(this.name, "forwarded", { worker });
+      yield architectureEvent(this.name, "forwarded", { worker });
     }
-    yield note(this.name, "completed", { delegations: dealings.delegations });
+    yield architectureEvent(this.name, "completed", { delegations: state.delegations });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
@@ -96,48 +96,48 @@ export class Supervisor implements Architecture {
     return { ...this.base.declaredWorkers(), ...this.#workers.agents, ...spawnable };
   }
 
-  #tools(dealings: Dealings, deps: Dependencies): readonly Tool[] {
-    const tools = [this.#delegateTool(dealings, deps), forwardTool(dealings)];
-    return this.#spawnable === undefined ? tools : [...tools, this.#spawnTool(dealings)];
+  #tools(state: DelegationState, deps: Dependencies): readonly Tool[] {
+    const tools = [this.#delegateTool(state, deps), forwardTool(state)];
+    return this.#spawnable === undefined ? tools : [...tools, this.#spawnTool(state)];
   }
 
-  #delegateTool(dealings: Dealings, deps: Dependencies): Tool {
+  #delegateTool(state: DelegationState, deps: Dependencies): Tool {
     const queue = new Queue();
     const more = this.#spawnable === undefined ? "" : "\nand those you make with spawn_worker";
     return ownTool({
       name: delegateName,
-      description: `Has a worker do a task and gives its answer. It knows nothing but what the task says. There are:\n${this.#workers.listed()}${more}`,
+      description: `Has a worker do a task and gives its answer. It knows nothing but what the task says. There are:\n${this.#workers.describeAll()}${more}`,
       input: {
         worker: { description: "Whose task it is" },
         task: { description: "All that it needs to know" },
       },
       suspends: true,
       execute: async ({ worker, task }, { ctx }) => {
-        const job = this.#jobOf(dealings, worker, task);
-        if (job === undefined) return refusal(this.#unknown(dealings, worker));
+        const job = this.#jobOf(state, worker, task);
+        if (job === undefined) return refusal(this.#unknown(state, worker));
         // H4: the model can react to a refusal.
-        const work = (): ReturnType<typeof hire> =>
-          hire(deps.scopeForWorker(deps.role, ctx), {
+        const work = (): ReturnType<typeof runWorker> =>
+          runWorker(deps.scopeForWorker(deps.role, ctx), {
             ...job,
             options: { onFull: "refuse", ...job.options },
           });
         // One that remembers does one thing after another, or it would remember only one of them.
         const isAlone = job.options?.retention === HistoryRetention.PERMANENT;
-        const end = await (isAlone ? queue.next(worker, work) : work());
-        stopIfSpent(deps, [end]);
-        if (end.kind === "answered")
-          return isSilent(end.text)
+        const result = await (isAlone ? queue.next(worker, work) : work());
+        stopIfBudgetSpent(deps, [result]);
+        if (result.kind === "answered")
+          return isBlank(result.text)
             ? refusal(`${worker} said nothing`, { delegated: worker })
-            : said(end.text, { delegated: worker });
-        const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
+            : said(result.text, { delegated: worker });
+        const why = result.kind === "refused" ? { refused: result.reason } : { status: result.status };
         const advice =
-          end.kind === "refused" ? ". Do it yourself, or try again when someone has finished" : "";
-        return refusal(`${whyNot(worker, end)}${advice}`, { delegated: worker, ...why });
+          result.kind === "refused" ? ". Do it yourself, or try again when someone has finished" : "";
+        return refusal(`${describeWorkerFailure(worker, result)}${advice}`, { delegated: worker, ...why });
       },
     });
   }
 
-  #spawnTool(dealings: Dealings): Tool {
+  #spawnTool(state: DelegationState): Tool {
     return ownTool({
       name: "spawn_worker",
       description: `Makes a worker for tasks that none of the others is for. At most ${this.#maxSpawned}.`,
@@ -147,52 +147,52 @@ export class Supervisor implements Architecture {
       },
       concurrency: "sequential",
       execute: ({ name, instructions }, { ctx }) => {
-        const { made } = dealings;
-        if (this.#workers.find(name) !== undefined || made.has(name))
+        const { spawned } = state;
+        if (this.#workers.find(name) !== undefined || spawned.has(name))
           return refusal(`there is a worker ${name} already: choose another name`);
         if (!isMemberName(name)) return refusal(`${name} is no name for a worker: use ${memberNameRule}`);
-        if (made.size >= this.#maxSpawned)
-          return refusal(`there are ${made.size} workers you made, which is all you may: use one of them`);
-        ctx.emitEvent(note(this.name, "worker_spawned", { worker: name, instructions }));
+        if (spawned.size >= this.#maxSpawned)
+          return refusal(`there are ${spawned.size} workers you made, which is all you may: use one of them`);
+        ctx.emitEvent(architectureEvent(this.name, "worker_spawned", { worker: name, instructions }));
         return said(`${name} is there: delegate to it`, { spawned: name, instructions });
       },
     });
   }
 
-  #jobOf({ made }: Dealings, name: string, task: string): Job | undefined {
+  #jobOf({ spawned }: DelegationState, name: string, task: string): WorkerJob | undefined {
     const member = this.#workers.find(name);
     if (member !== undefined) {
-      const options = hiring(member, this.#remember ? `worker_${name}` : undefined);
+      const options = spawnOptionsOf(member, this.#remember ? `worker_${name}` : undefined);
       return { worker: member.agent, input: task, options };
     }
-    const instructions = made.get(name);
+    const instructions = spawned.get(name);
     if (instructions === undefined || this.#spawnable === undefined) return undefined;
     return { worker: this.#spawnable, input: { prompt: task, instructions } };
   }
 
-  #unknown({ made }: Dealings, worker: string): string {
-    return `there is no worker ${worker}; there are: ${[...this.#workers.names, ...made.keys()].join(", ")}`;
+  #unknown({ spawned }: DelegationState, worker: string): string {
+    return `there is no worker ${worker}; there are: ${[...this.#workers.names, ...spawned.keys()].join(", ")}`;
   }
 }
 
 /** What was made of an invocation's workers so far. J7: read from the results of calls, which are there on a replay too. */
-class Dealings {
+class DelegationState {
   /** The last of each worker. */
   readonly answers = new Map<string, string>();
   /** Workers that were made up, with their instructions. */
-  readonly made = new Map<string, string>();
+  readonly spawned = new Map<string, string>();
   delegations = 0;
   /** By call: as it was said when it was forwarded. */
   readonly #forwarded = new Map<string, Forwarded>();
 
-  note(callId: string, { isError, output, metadata = {} }: ToolResult): void {
-    const { delegated, spawned, instructions, forwarded } = metadata as Notable;
+  record(callId: string, { isError, output, metadata = {} }: ToolResult): void {
+    const { delegated, spawned, instructions, forwarded } = metadata as ResultMetadata;
     if (delegated !== undefined) this.delegations++;
     if (isError) return;
     if (forwarded !== undefined)
       this.#forwarded.set(callId, { worker: forwarded, answer: this.answers.get(forwarded) ?? "" });
-    if (delegated !== undefined) this.answers.set(delegated, saidIn(output));
-    if (spawned !== undefined) this.made.set(spawned, instructions ?? "");
+    if (delegated !== undefined) this.answers.set(delegated, outputText(output));
+    if (spawned !== undefined) this.spawned.set(spawned, instructions ?? "");
   }
 
   /** What a conversation ends on, the model having had no word after it. Not what was forwarded in an attempt that is not the answer. */
@@ -209,7 +209,7 @@ interface Forwarded {
   readonly answer: string;
 }
 
-interface Notable extends JsonObject {
+interface ResultMetadata extends JsonObject {
   readonly delegated?: string;
   readonly spawned?: string;
   readonly instructions?: string;
@@ -219,7 +219,7 @@ interface Notable extends JsonObject {
 const delegateName = "delegate";
 const forwardName = "forward_message";
 
-function forwardTool({ answers }: Dealings): Tool {
+function forwardTool({ answers }: DelegationState): Tool {
   return ownTool({
     name: forwardName,
     description:
@@ -234,7 +234,7 @@ function forwardTool({ answers }: Dealings): Tool {
   });
 }
 
-function saidIn(output: ToolOutput): string {
+function outputText(output: ToolOutput): string {
   if (output.type === "text") return output.text;
   if (output.type === "json") return JSON.stringify(output.value);
   return textOf(output.parts);

@@ -14,13 +14,13 @@ import {
 import type { AgentCore } from "../agent.ts";
 import { opening, readInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
-import { countOf } from "./bound.ts";
-import { HandingOver, handOverIn, type HandOver } from "./hand-over.ts";
-import { endWith, hire, saidFor } from "./hire.ts";
-import { questionOf, type Question } from "./question.ts";
-import { note } from "./role-call.ts";
-import { hiring, Roster, wholeQuestion, type Member } from "./roster.ts";
-import { boundByWorkers } from "./worker-bound.ts";
+import { requireCount } from "./option-checks.ts";
+import { HandoffArchitecture, readHandoff, type Handoff } from "./handoff.ts";
+import { adoptWorkerResult, runWorker, keepPartialText } from "./run-worker.ts";
+import { loadPromptContext, type PromptContext } from "./prompt-context.ts";
+import { architectureEvent } from "./role-call.ts";
+import { spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
+import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
 /** What a hand-over is, for whoever decides what the one it goes to is told. */
 export interface SwarmHandOver {
@@ -63,22 +63,22 @@ export interface SwarmOptions {
 export class Swarm implements Architecture {
   readonly name = "swarm";
   readonly requiresModel = false;
-  readonly #peers: Roster;
+  readonly #peers: TeamMembers;
   readonly #filters: ReadonlyMap<string, NonNullable<SwarmPeer["inputFilter"]>>;
   readonly #schemas: readonly (readonly [peer: string, schema: JsonSchema])[];
   readonly #entry: string;
   readonly #maxHandoffs: number;
   readonly #detectCycles: boolean;
-  readonly #passesOn: boolean;
+  readonly #passFullHistory: boolean;
 
   constructor(options: SwarmOptions) {
     const { entry, maxHandoffs = 8, detectCycles = true, passFullHistory = true } = options;
-    const given = Object.entries(options.peers).map(([name, peer]): [string, SwarmPeer] => [
+    const peerEntries = Object.entries(options.peers).map(([name, peer]): [string, SwarmPeer] => [
       name,
       "agent" in peer ? peer : { agent: peer },
     ]);
-    const plain = new Roster("swarm", "peers", Object.fromEntries(given), 2);
-    for (const [name, { input, inputFilter }] of given) {
+    const plain = new TeamMembers("swarm", "peers", Object.fromEntries(peerEntries), 2);
+    for (const [name, { input, inputFilter }] of peerEntries) {
       if (input !== undefined && !isRecord(input))
         throw new Fault(
           "invalid_argument",
@@ -90,24 +90,26 @@ export class Swarm implements Architecture {
           `inputFilter of peer ${name} of swarm is ${describeValue(inputFilter)}: it must be a function`,
         );
     }
-    this.#schemas = given.flatMap(([name, { input }]) => (input === undefined ? [] : [[name, input]]));
-    const of = options.name ?? plain.names.join(".");
-    this.#passesOn = passFullHistory;
-    const derived = given.map(([name, { input: _input, inputFilter: _filter, ...peer }]) => {
-      const targets = given
+    this.#schemas = peerEntries.flatMap(([name, { input }]) => (input === undefined ? [] : [[name, input]]));
+    const swarmName = options.name ?? plain.names.join(".");
+    this.#passFullHistory = passFullHistory;
+    const derived = peerEntries.map(([name, { input: _input, inputFilter: _filter, ...peer }]) => {
+      const targets = peerEntries
         .filter(([other]) => other !== name)
         .map(([other, { input }]) => ({
           name: other,
           description: plain.describe(other),
           ...(input !== undefined && { input }),
         }));
-      const architecture = new HandingOver(peer.agent.architecture, targets, passFullHistory);
-      const own = `${peer.agent.name}@${of}`.slice(0, 128);
-      return [name, { ...peer, agent: peer.agent.with({ name: own, architecture }) }] as const;
+      const architecture = new HandoffArchitecture(peer.agent.architecture, targets, passFullHistory);
+      const peerName = `${peer.agent.name}@${swarmName}`.slice(0, 128);
+      return [name, { ...peer, agent: peer.agent.with({ name: peerName, architecture }) }] as const;
     });
-    this.#peers = new Roster("swarm", "peers", Object.fromEntries(derived), 2);
+    this.#peers = new TeamMembers("swarm", "peers", Object.fromEntries(derived), 2);
     this.#filters = new Map(
-      given.flatMap(([name, { inputFilter }]) => (inputFilter === undefined ? [] : [[name, inputFilter]])),
+      peerEntries.flatMap(([name, { inputFilter }]) =>
+        inputFilter === undefined ? [] : [[name, inputFilter]],
+      ),
     );
     this.#entry = entry ?? plain.names[0] ?? "";
     if (plain.find(this.#entry) === undefined)
@@ -115,54 +117,67 @@ export class Swarm implements Architecture {
         "invalid_argument",
         `entry of swarm is ${this.#entry}, which is no peer; there are: ${plain.names.join(", ")}`,
       );
-    this.#maxHandoffs = countOf("swarm", "maxHandoffs", maxHandoffs);
+    this.#maxHandoffs = requireCount("swarm", "maxHandoffs", maxHandoffs);
     this.#detectCycles = detectCycles;
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return boundByWorkers(session, this.#go(session, deps, prompt));
+    return endOnWorkerInterruption(session, this.#work(session, deps, prompt));
   }
 
-  async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
+  async *#work(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     await this.#acceptSchemas(deps);
-    const question = await questionOf(session, deps, prompt);
+    const promptContext = await loadPromptContext(session, deps, prompt);
     const path = [this.#entry];
-    let input = this.#opening(question);
+    let input = this.#opening(promptContext);
     // Whoever answers in the end, by hand-overs or not, answers for the swarm.
-    const { prompt: _prompt, history: _history, ...beside } = input;
-    let history: readonly ChatMessage[] = [...(input.history ?? []), opening(prompt, question.attachments)];
-    yield note(this.name, "started", { entry: this.#entry, peers: this.#peers.names });
+    const { prompt: _prompt, history: _history, ...carriedOver } = input;
+    let history: readonly ChatMessage[] = [
+      ...(input.history ?? []),
+      opening(prompt, promptContext.attachments),
+    ];
+    yield architectureEvent(this.name, "started", { entry: this.#entry, peers: this.#peers.names });
     for (;;) {
       const active = path.at(-1) ?? this.#entry;
-      yield note(this.name, "active", { agent: active });
+      yield architectureEvent(this.name, "active", { agent: active });
       const member = this.#peers.get(active);
-      const heard = saidFor(session);
-      const end = await hire(deps, { worker: member.agent, input, options: hiring(member), heard });
-      if (end.kind !== "answered") yield note(this.name, "peer_interrupted", { agent: active });
+      const onPartialText = keepPartialText(session);
+      const result = await runWorker(deps, {
+        worker: member.agent,
+        input,
+        options: spawnOptionsOf(member),
+        onPartialText: onPartialText,
+      });
+      if (result.kind !== "answered")
+        yield architectureEvent(this.name, "peer_interrupted", { agent: active });
       session.metadata["swarm"] = { path: [...path] };
-      const isSaid = endWith(session, deps, active, end);
-      const over = end.kind === "answered" ? handOverIn(end.metadata) : undefined;
-      if (over === undefined) {
-        if (!isSaid) yield note(this.name, "empty_answer", { agent: active });
-        yield note(this.name, "completed", { agent: active, handoffs: path.length - 1 });
+      const hasText = adoptWorkerResult(session, deps, active, result);
+      const handoff = result.kind === "answered" ? readHandoff(result.metadata) : undefined;
+      if (handoff === undefined) {
+        if (!hasText) yield architectureEvent(this.name, "empty_answer", { agent: active });
+        yield architectureEvent(this.name, "completed", { agent: active, handoffs: path.length - 1 });
         return;
       }
-      const { target } = over;
+      const { target } = handoff;
       if (path.length > this.#maxHandoffs) {
-        yield note(this.name, "max_handoffs", { handoffs: path.length - 1, agent: active, target });
+        yield architectureEvent(this.name, "max_handoffs", {
+          handoffs: path.length - 1,
+          agent: active,
+          target,
+        });
         return stop(session, "max_handoffs");
       }
       path.push(target);
       session.metadata["swarm"] = { path: [...path] };
-      yield note(this.name, "handoff", { from: active, to: target, message: over.message });
+      yield architectureEvent(this.name, "handoff", { from: active, to: target, message: handoff.message });
       if (this.#detectCycles && isCycle(path)) {
-        yield note(this.name, "cycle_detected", { path: path.slice(-4) });
+        yield architectureEvent(this.name, "cycle_detected", { path: path.slice(-4) });
         return stop(session, "swarm_cycle");
       }
       // The first message of what it said is what it was told.
-      history = [...history, ...over.said.slice(1)];
-      const told = await this.#brief(deps, { from: active, to: target, over, history });
-      input = { ...beside, ...told };
+      history = [...history, ...handoff.said.slice(1)];
+      const brief = await this.#brief(deps, { from: active, to: target, handoff, history });
+      input = { ...carriedOver, ...brief };
       const { prompt: asked } = input;
       history = [...history, opening(typeof asked === "string" ? asked : textOf(asked), [])];
     }
@@ -184,12 +199,12 @@ export class Swarm implements Architecture {
     }
   }
 
-  #opening(question: Question): WorkerBrief {
-    const { format } = question;
+  #opening(promptContext: PromptContext): WorkerBrief {
+    const { format } = promptContext;
     const schema = format?.type === "json" ? format.schema : undefined;
     // In words: a peer that hands over owes no answer, so none is held to it.
-    const { history, ...brief } = wholeQuestion(question, schema && withFormat("", schema));
-    return this.#passesOn && history !== undefined ? { ...brief, history } : brief;
+    const { history, ...brief } = workerBrief(promptContext, schema && withFormat("", schema));
+    return this.#passFullHistory && history !== undefined ? { ...brief, history } : brief;
   }
 
   async #brief(
@@ -197,14 +212,14 @@ export class Swarm implements Architecture {
     {
       from,
       to,
-      over: { message, input },
+      handoff: { message, input },
       history,
-    }: { from: string; to: string; over: HandOver; history: readonly ChatMessage[] },
+    }: { from: string; to: string; handoff: Handoff; history: readonly ChatMessage[] },
   ): Promise<WorkerBrief> {
     const filter = this.#filters.get(to);
-    const shown = this.#passesOn ? history : [];
+    const shown = this.#passFullHistory ? history : [];
     if (filter !== undefined) {
-      const told = await ctx.step(`input of ${to}`, async () => {
+      const filtered = await ctx.step(`input of ${to}`, async () => {
         const brief = (await filter({ from, to, message, input, history: shown })) as unknown as JsonValue;
         if (isRecord(brief) && readInput(brief) !== undefined) return brief;
         throw new Fault(
@@ -212,7 +227,7 @@ export class Swarm implements Architecture {
           `inputFilter of peer ${to} of swarm gave ${describeValue(brief)}: it must give { prompt, instructions?, history? }, the prompt a text or a list of parts`,
         );
       });
-      return told as unknown as WorkerBrief;
+      return filtered as unknown as WorkerBrief;
     }
     const prompt = input === null ? message : JSON.stringify(input);
     return shown.length === 0 ? { prompt } : { prompt, history: shown };

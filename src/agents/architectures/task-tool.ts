@@ -1,10 +1,10 @@
 import type { HostedAgent, Dependencies, SpawnOptions, Tool } from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
-import { drive } from "./drive.ts";
-import { hire, stopIfSpent, whyNot } from "./hire.ts";
-import { titled } from "./question.ts";
+import { runAndEmit } from "./inner-run.ts";
+import { runWorker, stopIfBudgetSpent, describeWorkerFailure } from "./run-worker.ts";
+import { markdownSections } from "./prompt-context.ts";
 import { react } from "./react.ts";
-import type { VirtualDesk } from "./virtual-desk.ts";
+import type { DeepAgentStateReader } from "./deep-agent-state.ts";
 
 export interface SubAgent extends SpawnOptions {
   readonly agent: HostedAgent;
@@ -19,7 +19,7 @@ export interface TaskToolParts {
   readonly subAgents: Readonly<Record<string, SubAgent>>;
   /** Whether there is `generalAgent`. */
   readonly general: boolean;
-  readonly desk: VirtualDesk;
+  readonly reader: DeepAgentStateReader;
   readonly deps: Dependencies;
   /** Those that the general agent is to have beside its own. */
   readonly generalTools: readonly Tool[];
@@ -32,7 +32,7 @@ export interface TaskToolParts {
  * hired; H4: a refused seat is a result to react to. Several of one turn work side by side.
  */
 export function taskTool(parts: TaskToolParts): Tool {
-  const { subAgents, general, desk, deps, generalTools, instructions } = parts;
+  const { subAgents, general, reader, deps, generalTools, instructions } = parts;
   const names = [...Object.keys(subAgents), ...(general ? [generalAgent] : [])];
   const lines = Object.entries(subAgents).map(([name, each]) => `- ${name}: ${descriptionOf(each)}`);
   if (general) lines.push(`- ${generalAgent}: you, with your tools and a fresh mind`);
@@ -46,26 +46,30 @@ export function taskTool(parts: TaskToolParts): Tool {
     },
     suspends: true,
     execute: async ({ agent, task, files }, { ctx }) => {
-      const handed = handedOver(desk, files);
-      if ("missing" in handed) return refusal(`there is no file ${handed.missing}`);
-      const prompt = handed.text === "" ? task : titled({ Task: task, Files: handed.text });
-      const hired = subAgents[agent];
-      if (hired === undefined) {
+      const handedFiles = readHandedFiles(reader, files);
+      if ("missing" in handedFiles) return refusal(`there is no file ${handedFiles.missing}`);
+      const prompt =
+        handedFiles.text === "" ? task : markdownSections({ Task: task, Files: handedFiles.text });
+      const subAgent = subAgents[agent];
+      if (subAgent === undefined) {
         const inner = deps.freshSession(generalAgent, instructions);
         const scoped = deps.scopeForWorker(generalAgent, ctx).withExtraTools(generalTools);
-        await drive(react(), inner, scoped, prompt);
+        await runAndEmit(react(), inner, scoped, prompt);
         return inner.interrupted
           ? refusal(`it ended early: ${inner.interruptionReason}. So far it said: ${inner.output}`)
           : said(inner.output);
       }
-      const { agent: worker, description: _said, ...more } = hired;
+      const { agent: worker, description: _said, ...more } = subAgent;
       // H4: the model can react to a refusal.
       const options = { onFull: "refuse", ...more } as const;
-      const end = await hire(deps.scopeForWorker(deps.role, ctx), { worker, input: prompt, options });
-      stopIfSpent(deps, [end]);
-      if (end.kind === "answered") return said(end.text, { agent });
-      const why = end.kind === "refused" ? { refused: end.reason } : { status: end.status };
-      return refusal(`${whyNot(agent, end)}. Do it yourself, or try again later`, { agent, ...why });
+      const result = await runWorker(deps.scopeForWorker(deps.role, ctx), { worker, input: prompt, options });
+      stopIfBudgetSpent(deps, [result]);
+      if (result.kind === "answered") return said(result.text, { agent });
+      const why = result.kind === "refused" ? { refused: result.reason } : { status: result.status };
+      return refusal(`${describeWorkerFailure(agent, result)}. Do it yourself, or try again later`, {
+        agent,
+        ...why,
+      });
     },
   });
 }
@@ -75,11 +79,11 @@ function descriptionOf({ agent, description }: SubAgent): string {
   return description ?? (typeof own === "string" && own !== "" ? own : agent.id);
 }
 
-function handedOver(
-  desk: VirtualDesk,
+function readHandedFiles(
+  reader: DeepAgentStateReader,
   files: string,
 ): { readonly text: string } | { readonly missing: string } {
-  const known = desk.now().files;
+  const known = reader.current().files;
   const paths = files.split("\n").map((each) => each.trim());
   const texts: string[] = [];
   for (const path of paths.filter((each) => each !== "")) {

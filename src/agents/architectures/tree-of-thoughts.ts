@@ -5,13 +5,19 @@ import type {
   EmittableEvent,
   JsonObject,
 } from "../../kernel/index.ts";
-import { countOf, scoreOf } from "./bound.ts";
-import { scoreIn } from "./json-answer.ts";
-import { listedIn } from "./listed-text.ts";
-import { askAnswerer, askHelper, questionOf, titled, type Question } from "./question.ts";
-import { note } from "./role-call.ts";
-import { sideBySide } from "./side-by-side.ts";
-import { takeAnswer } from "./spoken-answer.ts";
+import { requireCount, requireScore } from "./option-checks.ts";
+import { parseScore } from "./json-parsing.ts";
+import { parseTextList } from "./list-parsing.ts";
+import {
+  askAnsweringRole,
+  askSupportingRole,
+  loadPromptContext,
+  markdownSections,
+  type PromptContext,
+} from "./prompt-context.ts";
+import { architectureEvent } from "./role-call.ts";
+import { mapInBranches } from "./map-in-branches.ts";
+import { setAnswer } from "./answer-text.ts";
 
 export interface TreeOfThoughtsOptions {
   /** Thoughts that are proposed after each that is followed. 3 unless told. */
@@ -49,11 +55,11 @@ export class TreeOfThoughts implements Architecture {
   constructor(options: TreeOfThoughtsOptions = {}) {
     const where = "treeOfThoughts";
     this.#options = {
-      branches: countOf(where, "branches", options.branches ?? 3),
-      depth: countOf(where, "depth", options.depth ?? 3),
-      beam: countOf(where, "beam", options.beam ?? 2),
-      solvedScore: scoreOf(where, "solvedScore", options.solvedScore ?? 1),
-      minScore: scoreOf(where, "minScore", options.minScore ?? 0),
+      branches: requireCount(where, "branches", options.branches ?? 3),
+      depth: requireCount(where, "depth", options.depth ?? 3),
+      beam: requireCount(where, "beam", options.beam ?? 2),
+      solvedScore: requireScore(where, "solvedScore", options.solvedScore ?? 1),
+      minScore: requireScore(where, "minScore", options.minScore ?? 0),
       parallel: options.parallel ?? true,
       synthesizeFinal: options.synthesizeFinal ?? true,
     };
@@ -61,59 +67,67 @@ export class TreeOfThoughts implements Architecture {
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { depth, beam, minScore, solvedScore } = this.#options;
-    const question = await questionOf(session, deps, prompt);
-    const search: Search = { session, deps, question };
+    const promptContext = await loadPromptContext(session, deps, prompt);
+    const search: Search = { session, deps, promptContext };
     const tree: Thought[] = [];
     const chainOf = (thought: Thought): readonly Thought[] => chainTo(tree, thought);
-    yield note("tot", "started", { ...this.#options });
+    yield architectureEvent("tot", "started", { ...this.#options });
     let frontier: readonly Thought[] = [];
-    let end = "depth_reached";
+    let endReason = "depth_reached";
     for (let level = 1; level <= depth; level++) {
       deps.ctx.check();
-      yield note("tot", "level_started", { level, frontier: frontier.map(({ id }) => id) });
+      yield architectureEvent("tot", "level_started", { level, frontier: frontier.map(({ id }) => id) });
       const chains = frontier.length === 0 ? [[]] : frontier.map(chainOf);
       const proposals = await this.#propose(search, chains);
-      yield note("tot", "proposed", { level, thoughts: proposals.map(({ text }) => text) });
+      yield architectureEvent("tot", "proposed", { level, thoughts: proposals.map(({ text }) => text) });
       if (proposals.length === 0) {
-        yield note("tot", "no_thoughts", { level });
-        end = "no_thoughts";
+        yield architectureEvent("tot", "no_thoughts", { level });
+        endReason = "no_thoughts";
         break;
       }
       const thoughts = await this.#score(search, proposals, chainOf);
       tree.push(...thoughts);
-      yield note("tot", "evaluated", { level, scores: thoughts.map(({ id, score }) => ({ id, score })) });
+      yield architectureEvent("tot", "evaluated", {
+        level,
+        scores: thoughts.map(({ id, score }) => ({ id, score })),
+      });
       const kept = thoughts
         .filter(({ score }) => score >= minScore)
         .toSorted((one, other) => other.score - one.score)
         .slice(0, beam);
       const followed = new Set(kept);
       const pruned = thoughts.filter((thought) => !followed.has(thought)).map(({ id }) => id);
-      if (pruned.length > 0) yield note("tot", "pruned", { level, pruned });
-      session.metadata["tree"] = { thoughts: tree.map(shown), best: (kept[0] ?? frontier[0])?.id ?? null };
+      if (pruned.length > 0) yield architectureEvent("tot", "pruned", { level, pruned });
+      session.metadata["tree"] = { thoughts: tree.map(toJson), best: (kept[0] ?? frontier[0])?.id ?? null };
       if (kept[0] === undefined) {
-        yield note("tot", "empty_beam", { level });
-        end = "empty_beam";
+        yield architectureEvent("tot", "empty_beam", { level });
+        endReason = "empty_beam";
         break;
       }
       frontier = kept;
       session.output = kept[0].text;
       if (kept[0].score >= solvedScore) {
-        yield note("tot", "solved", { level, id: kept[0].id, score: kept[0].score });
-        end = "solved";
+        yield architectureEvent("tot", "solved", { level, id: kept[0].id, score: kept[0].score });
+        endReason = "solved";
         break;
       }
     }
     const [best] = frontier;
     if (best === undefined) {
       session.interrupted = true;
-      session.interruptionReason = end;
+      session.interruptionReason = endReason;
       return;
     }
     if (this.#options.synthesizeFinal) {
-      const isSaid = takeAnswer(session, await synthesize(search, chainOf(best)));
-      yield note("tot", isSaid ? "synthesized" : "empty_answer", { id: best.id });
+      const hasText = setAnswer(session, await synthesize(search, chainOf(best)));
+      yield architectureEvent("tot", hasText ? "synthesized" : "empty_answer", { id: best.id });
     }
-    yield note("tot", "completed", { end, id: best.id, score: best.score, thoughts: tree.length });
+    yield architectureEvent("tot", "completed", {
+      end: endReason,
+      id: best.id,
+      score: best.score,
+      thoughts: tree.length,
+    });
   }
 
   declaredWorkers(): Readonly<Record<string, never>> {
@@ -122,21 +136,21 @@ export class TreeOfThoughts implements Architecture {
 
   /** One call for each chain, which gives all the thoughts that come after it. */
   async #propose(
-    { session, deps, question }: Search,
+    { session, deps, promptContext }: Search,
     chains: readonly (readonly Thought[])[],
   ): Promise<readonly Proposal[]> {
     const { branches, parallel } = this.#options;
     const work = { role: "proposer", items: chains, parallel };
-    const said = await sideBySide(deps, work, (scoped, chain) =>
-      askHelper(session, scoped, question, {
+    const reply = await mapInBranches(deps, work, (scoped, chain) =>
+      askSupportingRole(session, scoped, promptContext, {
         role: "proposer",
         duty: `You propose how to go on with a line of thought towards the answer to a task: ${branches} different next thoughts, each a step further, or the answer itself where it is near. Answer with a JSON list of texts and nothing else.`,
-        prompt: titled({ Task: question.prompt, "Thoughts so far": chainText(chain) }),
+        prompt: markdownSections({ Task: promptContext.prompt, "Thoughts so far": chainText(chain) }),
       }),
     );
-    return said.flatMap((text, index) => {
+    return reply.flatMap((text, index) => {
       const parentId = chains[index]?.at(-1)?.id ?? null;
-      return (listedIn(text) ?? []).slice(0, branches).map((thought, place) => ({
+      return (parseTextList(text) ?? []).slice(0, branches).map((thought, place) => ({
         id: parentId === null ? `${place + 1}` : `${parentId}.${place + 1}`,
         parentId,
         text: thought,
@@ -145,21 +159,21 @@ export class TreeOfThoughts implements Architecture {
   }
 
   async #score(
-    { session, deps, question }: Search,
+    { session, deps, promptContext }: Search,
     proposals: readonly Proposal[],
     chainOf: (thought: Thought) => readonly Thought[],
   ): Promise<readonly Thought[]> {
     const work = { role: "evaluator", items: proposals, parallel: this.#options.parallel };
-    return sideBySide(deps, work, async (scoped, proposal) => {
-      const said = await askHelper(session, scoped, question, {
+    return mapInBranches(deps, work, async (scoped, proposal) => {
+      const reply = await askSupportingRole(session, scoped, promptContext, {
         role: "evaluator",
         duty: 'You judge a line of thought towards the answer to a task: how likely is it to lead there? Answer with JSON and nothing else: {"score": a number from 0 (it leads nowhere) to 1 (it is the answer, and right)}.',
-        prompt: titled({
-          Task: question.prompt,
+        prompt: markdownSections({
+          Task: promptContext.prompt,
           "Thoughts so far": chainText(chainOf({ ...proposal, score: 0 })),
         }),
       });
-      return { ...proposal, score: scoreIn(said) ?? 0 };
+      return { ...proposal, score: parseScore(reply) ?? 0 };
     });
   }
 }
@@ -174,7 +188,7 @@ type Proposal = Omit<Thought, "score">;
 interface Search {
   readonly session: AgentSession;
   readonly deps: Dependencies;
-  readonly question: Question;
+  readonly promptContext: PromptContext;
 }
 
 function chainTo(tree: readonly Thought[], thought: Thought): readonly Thought[] {
@@ -186,14 +200,14 @@ function chainText(chain: readonly Thought[]): string {
   return chain.map(({ text }, index) => `${index + 1}. ${text}`).join("\n");
 }
 
-function synthesize({ session, deps, question }: Search, chain: readonly Thought[]): Promise<string> {
-  return askAnswerer(session, deps, question, {
+function synthesize({ session, deps, promptContext }: Search, chain: readonly Thought[]): Promise<string> {
+  return askAnsweringRole(session, deps, promptContext, {
     role: "synthesizer",
     duty: "Write the answer to the task that the thoughts lead to. Give the answer, not the way to it, unless the way is asked for.",
-    prompt: titled({ Task: question.prompt, Thoughts: chainText(chain) }),
+    prompt: markdownSections({ Task: promptContext.prompt, Thoughts: chainText(chain) }),
   });
 }
 
-function shown(thought: Thought): JsonObject {
+function toJson(thought: Thought): JsonObject {
   return { ...thought };
 }

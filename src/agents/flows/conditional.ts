@@ -8,8 +8,8 @@ import {
   type Dependencies,
   type EmittableEvent,
 } from "../../kernel/index.ts";
-import { endWith, hire, saidFor } from "../architectures/hire.ts";
-import { questionOf } from "../architectures/question.ts";
+import { adoptWorkerResult, runWorker, keepPartialText } from "../architectures/run-worker.ts";
+import { loadPromptContext } from "../architectures/prompt-context.ts";
 import { refuseNamesakes } from "../namesakes.ts";
 import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
@@ -49,14 +49,14 @@ export class ConditionalFlow implements Architecture {
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { ifTrue, ifFalse } = this.#options;
     const flow = this.name;
-    const question = await questionOf(session, deps, prompt);
+    const question = await loadPromptContext(session, deps, prompt);
     const worker = (await this.#holds(deps, prompt)) ? ifTrue : ifFalse;
     const step = worker.id;
     yield stepStart({ flow, step });
     const input = inFormWanted(briefOf(prompt, question), question);
-    const end = await hire(deps, { worker, input, heard: saidFor(session) });
+    const end = await runWorker(deps, { worker, input, onPartialText: keepPartialText(session) });
     yield stepEnd({ flow, step, status: endStatus(end) });
-    endWith(session, deps, step, end);
+    adoptWorkerResult(session, deps, step, end);
   }
 
   #holds({ ctx }: Dependencies, prompt: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { Fault, type HostedAgent, type RunStatus, type WorkerInput } from "../../kernel/index.ts";
-import type { WorkerEnd } from "../architectures/hire.ts";
-import type { Question } from "../architectures/question.ts";
-import { formWanted, wholeQuestion } from "../architectures/roster.ts";
+import type { WorkerResult } from "../architectures/run-worker.ts";
+import type { PromptContext } from "../architectures/prompt-context.ts";
+import { requestedOutput, workerBrief } from "../architectures/team-members.ts";
 import { refuseNamesakes } from "../namesakes.ts";
 
 /** An agent at its place in a flow. */
@@ -36,20 +36,20 @@ export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, H
 }
 
 /** What a step is told: a text, with what belongs to the question the flow was asked, if anything does. */
-export function briefOf(prompt: string, question: Question): WorkerInput {
-  const { attachments, before, manner } = question;
-  const isPlain = attachments.length === 0 && before.length === 0 && manner === "";
-  return isPlain ? prompt : wholeQuestion({ ...question, prompt });
+export function briefOf(prompt: string, question: PromptContext): WorkerInput {
+  const { attachments, history, instructionsWithoutFormat } = question;
+  const isPlain = attachments.length === 0 && history.length === 0 && instructionsWithoutFormat === "";
+  return isPlain ? prompt : workerBrief({ ...question, prompt });
 }
 
 /** The same for a step whose answer is the flow's: in the form that is wanted. */
-export function inFormWanted(brief: WorkerInput, question: Question): WorkerInput {
-  const form = formWanted(question);
+export function inFormWanted(brief: WorkerInput, question: PromptContext): WorkerInput {
+  const form = requestedOutput(question);
   if (form.output === undefined) return brief;
   return { ...(typeof brief === "string" ? { prompt: brief } : brief), ...form };
 }
 
-export function endStatus(end: WorkerEnd | undefined): RunStatus {
+export function endStatus(end: WorkerResult | undefined): RunStatus {
   if (end?.kind === "answered") return "completed";
   return end?.kind === "stopped" ? end.status : "failed";
 }

@@ -7,8 +7,13 @@ import {
   type EmittableEvent,
   type RunContext,
 } from "../../kernel/index.ts";
-import { answerOf, hire, stopIfSpent, type WorkerEnd } from "../architectures/hire.ts";
-import { questionOf } from "../architectures/question.ts";
+import {
+  requireAnswer,
+  runWorker,
+  stopIfBudgetSpent,
+  type WorkerResult,
+} from "../architectures/run-worker.ts";
+import { loadPromptContext } from "../architectures/prompt-context.ts";
 import {
   briefOf,
   endStatus,
@@ -59,7 +64,7 @@ export class ParallelFlow implements Architecture {
 
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const flow = this.name;
-    const question = await questionOf(session, deps, prompt);
+    const question = await loadPromptContext(session, deps, prompt);
     const told = briefOf(prompt, question);
     // Of those that vote one is the answer; what is put together is in nobody's form but the merger's.
     const input = this.#merge === "vote" ? inFormWanted(told, question) : told;
@@ -69,10 +74,10 @@ export class ParallelFlow implements Architecture {
         texts[index] = text;
         session.output = joined(texts);
       };
-      const branch = async (ctx: RunContext): Promise<WorkerEnd> => {
+      const branch = async (ctx: RunContext): Promise<WorkerResult> => {
         ctx.emitEvent(stepStart({ flow, step }));
         const own = deps.scopeForWorker(deps.role, ctx);
-        const end = await hire(own, { worker, input, heard });
+        const end = await runWorker(own, { worker, input, onPartialText: heard });
         if (end.kind !== "refused") heard(end.text);
         return end;
       };
@@ -81,10 +86,10 @@ export class ParallelFlow implements Architecture {
     const ends = Object.values(await deps.ctx.parallel(Object.fromEntries(branches)));
     for (const [index, { name: step }] of this.#branches.entries())
       yield stepEnd({ flow, step, status: endStatus(ends[index]) });
-    stopIfSpent(deps, ends);
+    stopIfBudgetSpent(deps, ends);
     const [first] = ends;
     if (first !== undefined && !ends.some(({ kind }) => kind === "answered"))
-      answerOf(deps, this.#branches[0]?.name ?? "", first);
+      requireAnswer(deps, this.#branches[0]?.name ?? "", first);
     session.output = await this.#merged(
       deps,
       ends.map((end) => (end.kind === "answered" ? end.text : "")),

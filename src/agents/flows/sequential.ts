@@ -5,8 +5,8 @@ import type {
   Dependencies,
   EmittableEvent,
 } from "../../kernel/index.ts";
-import { answerOf, hire } from "../architectures/hire.ts";
-import { questionOf } from "../architectures/question.ts";
+import { requireAnswer, runWorker } from "../architectures/run-worker.ts";
+import { loadPromptContext } from "../architectures/prompt-context.ts";
 import { briefOf, endStatus, flowSteps, joined, workersOf, type FlowStep } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
@@ -35,17 +35,21 @@ export class SequentialFlow implements Architecture {
 
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const flow = this.name;
-    const question = await questionOf(session, deps, prompt);
+    const question = await loadPromptContext(session, deps, prompt);
     const said = [prompt];
     for (const { name: step, worker } of this.#steps) {
       yield stepStart({ flow, step });
       const heard = (text: string): void => {
         if (text !== "") session.output = joined([...said, text]);
       };
-      const end = await hire(deps, { worker, input: briefOf(joined(said), question), heard });
+      const end = await runWorker(deps, {
+        worker,
+        input: briefOf(joined(said), question),
+        onPartialText: heard,
+      });
       if (end.kind !== "refused") heard(end.text);
       yield stepEnd({ flow, step, status: endStatus(end) });
-      said.push(answerOf(deps, step, end));
+      said.push(requireAnswer(deps, step, end));
     }
     session.output = joined(said);
   }

@@ -5,7 +5,7 @@ import {
   type FlowEvents,
   type RunStatus,
 } from "../../kernel/index.ts";
-import { WorkerBound, boundByWorkers } from "../architectures/worker-bound.ts";
+import { WorkerInterruption, endOnWorkerInterruption } from "../architectures/worker-interruption.ts";
 import { stopOf } from "../closing.ts";
 
 /** What every flow tells of itself: that it begins, and how it ends, also when it is stopped. It ends by a bound that a step has met. */
@@ -16,7 +16,7 @@ export async function* toldFlow(
 ): AsyncIterable<EmittableEvent> {
   yield eventDraft("flow_start", { flow });
   try {
-    yield* boundByWorkers(session, work);
+    yield* endOnWorkerInterruption(session, work);
   } catch (error) {
     yield eventDraft("flow_end", { flow, status: statusOf(error) });
     throw error;
@@ -35,5 +35,7 @@ export function stepEnd(data: FlowEvents["flow_step_end"]): EmittableEvent {
 }
 
 export function statusOf(error: unknown): RunStatus {
-  return error instanceof WorkerBound ? error.met.status : (stopOf(error)?.status ?? "failed");
+  return error instanceof WorkerInterruption
+    ? error.interruption.status
+    : (stopOf(error)?.status ?? "failed");
 }

@@ -9,8 +9,8 @@ import {
   type RunContext,
   type StepContext,
 } from "../../kernel/index.ts";
-import { answerOf, hire } from "../architectures/hire.ts";
-import { questionOf, type Question } from "../architectures/question.ts";
+import { requireAnswer, runWorker } from "../architectures/run-worker.ts";
+import { loadPromptContext, type PromptContext } from "../architectures/prompt-context.ts";
 import { briefOf, inFormWanted, joined } from "./flow-step.ts";
 import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
 import { START, type NodeFunction, type WorkflowGraph } from "./workflow-graph.ts";
@@ -30,7 +30,7 @@ export class WorkflowWalk {
   /** What nodes had said when they were stopped, by name. */
   readonly #heard = new Map<string, string>();
   #last: { readonly visit: Visit; readonly value: JsonValue } | undefined;
-  #question: Question | undefined;
+  #question: PromptContext | undefined;
 
   constructor(graph: WorkflowGraph, schedule: WorkflowSchedule, session: AgentSession, deps: Dependencies) {
     this.#graph = graph;
@@ -43,7 +43,7 @@ export class WorkflowWalk {
   /** Gives the bound that ended it before its end, if one did. */
   async toTheEnd(prompt: string): Promise<BoundMet | undefined> {
     const { ctx } = this.#deps;
-    this.#question = await questionOf(this.#session, this.#deps, prompt);
+    this.#question = await loadPromptContext(this.#session, this.#deps, prompt);
     this.#schedule.pass(START, prompt, await this.#choose(ctx, START, prompt));
     try {
       this.#callOn();
@@ -155,9 +155,9 @@ export class WorkflowWalk {
       this.#heard.set(node, words);
       this.#show();
     };
-    const end = await hire(deps, { worker, input, heard });
+    const end = await runWorker(deps, { worker, input, onPartialText: heard });
     if (end.kind === "stopped") heard(end.text);
-    const text = answerOf(deps, node, end);
+    const text = requireAnswer(deps, node, end);
     if (end.kind !== "answered") return text;
     this.#note(visited, end.output);
     return end.output;

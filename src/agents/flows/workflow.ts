@@ -5,8 +5,8 @@ import type {
   Dependencies,
   EmittableEvent,
 } from "../../kernel/index.ts";
-import { countOf } from "../architectures/bound.ts";
-import { note } from "../architectures/role-call.ts";
+import { requireCount } from "../architectures/option-checks.ts";
+import { architectureEvent } from "../architectures/role-call.ts";
 import { toldFlow } from "./told-flow.ts";
 import { mermaidOf } from "./workflow-drawing.ts";
 import { WorkflowGraph, type WorkflowGraphOptions } from "./workflow-graph.ts";
@@ -32,9 +32,9 @@ export class WorkflowFlow implements Architecture {
   constructor({ maxSteps = 100, maxVisits = 25, maxConcurrency = 8, ...graph }: WorkflowFlowOptions) {
     this.graph = new WorkflowGraph(graph);
     this.#bounds = {
-      maxSteps: countOf("the workflow", "maxSteps", maxSteps),
-      maxVisits: countOf("the workflow", "maxVisits", maxVisits),
-      maxConcurrency: countOf("the workflow", "maxConcurrency", maxConcurrency),
+      maxSteps: requireCount("the workflow", "maxSteps", maxSteps),
+      maxVisits: requireCount("the workflow", "maxVisits", maxVisits),
+      maxConcurrency: requireCount("the workflow", "maxConcurrency", maxConcurrency),
     };
   }
 
@@ -60,6 +60,6 @@ export class WorkflowFlow implements Architecture {
     if (met === undefined) return;
     session.interrupted = true;
     session.interruptionReason = `${met.bound}_exceeded`;
-    yield note(this.name, "bound_met", { ...met });
+    yield architectureEvent(this.name, "bound_met", { ...met });
   }
 }

@@ -20,7 +20,7 @@ export async function withChildOutput(
   const call = runner.beginCall();
   // What the child has open is left when this is, so that it comes to its end then, or after as long again.
   call.body = { abandon: () => (call.body = { abandon: () => left.resolve(undefined) }) };
-  const outcome = await Promise.race([runner.tree.whenEnded(child), left.promise]);
+  const outcome = await Promise.race([runner.host.whenEnded(child), left.promise]);
   runner.endCall(call);
   if (runner.isDropped || strand.isAbandoned) return never();
   if (outcome === undefined) return stop;

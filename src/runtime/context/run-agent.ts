@@ -32,7 +32,7 @@ export type CodeOutcome = { readonly told: readonly EventDraft[] } & (
 
 /** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
 export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
-  const { agent, strand, state, tree, taskId } = runner;
+  const { agent, strand, state, host, taskId } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
   try {
     const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
@@ -41,7 +41,7 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
     sealJson(output, `what ${agent.id} returned`);
     const children = childrenOf(state, taskId, "wait");
     if (children.length > 0) {
-      const ended = Promise.all(children.map((each) => tree.whenEnded(each)));
+      const ended = Promise.all(children.map((each) => host.whenEnded(each)));
       await runner.waitFor(strand, ended, { name: joinWait(children) });
     }
     return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: ctx.takeTold() };

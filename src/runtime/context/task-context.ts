@@ -210,13 +210,13 @@ export class TaskContext implements RunContext {
     const step = this.#steps.identify("spawn", agentId, { input, options });
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
-      return () => this.#runner.tree.spawn(this.taskId, agentId, input, options);
+      return () => this.#runner.host.spawn(this.taskId, agentId, input, options);
     });
   }
 
   async join({ taskId }: TaskHandle): Promise<TaskOutcome> {
     try {
-      return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.tree.whenEnded(taskId));
+      return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.host.whenEnded(taskId));
     } catch (error) {
       if (!(error instanceof CancellationError)) throw error;
       throw await withChildOutput(taskId, error, this.#runner, this.#steps.strand);
@@ -226,13 +226,13 @@ export class TaskContext implements RunContext {
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
     const taskIds = handles.map(({ taskId }) => taskId);
     return this.#waitFor<readonly TaskOutcome[]>(joinWait(taskIds), () =>
-      Promise.all(taskIds.map((taskId) => this.#runner.tree.whenEnded(taskId))),
+      Promise.all(taskIds.map((taskId) => this.#runner.host.whenEnded(taskId))),
     );
   }
 
   cancel({ taskId }: TaskHandle, reason: string): Promise<void> {
     return this.#messages.send("cancel", taskId, { reason }, async () => () => {
-      this.#runner.tree.cancel(taskId, reason);
+      this.#runner.host.cancel(taskId, reason);
     });
   }
 
@@ -352,15 +352,15 @@ export class TaskContext implements RunContext {
   }
 
   now(): Promise<number> {
-    return this.#value("now", () => this.#runner.owner.clock.now());
+    return this.#value("now", () => this.#runner.worker.clock.now());
   }
 
   random(): Promise<number> {
-    return this.#value("random", () => this.#runner.owner.random.next());
+    return this.#value("random", () => this.#runner.worker.random.next());
   }
 
   uuid(): Promise<string> {
-    return this.#value("uuid", () => this.#runner.owner.ids.next());
+    return this.#value("uuid", () => this.#runner.worker.ids.next());
   }
 
   /** For the inbox: which messages a drain gave is journaled, so that a replay drains the same. */

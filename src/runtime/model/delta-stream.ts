@@ -26,8 +26,8 @@ export class DeltaStream implements ShownAnswer {
   text = "";
 
   constructor({ runner, openSeq, again }: ActiveStep, attempt: number) {
-    const { taskId, log, owner } = runner;
-    this.#events = owner.store.events;
+    const { taskId, log, worker } = runner;
+    this.#events = worker.store.events;
     this.#lease = log.lease;
     this.#taskId = taskId;
     this.#messageSeq = openSeq;

@@ -138,7 +138,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
     this.#giveUp = undefined;
     const flushed = open.runner.log.flush();
     if (flushed === undefined) {
-      this.#sentAt = this.#attempts.count === 1 ? open.at : open.runner.owner.clock.now();
+      this.#sentAt = this.#attempts.count === 1 ? open.at : open.runner.worker.clock.now();
       this.#send(model, grant);
       return;
     }
@@ -156,7 +156,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
       this.#unsent(grant, error);
       return;
     }
-    this.#sentAt = runner.owner.clock.now();
+    this.#sentAt = runner.worker.clock.now();
     this.#send(model, grant);
   }
 
@@ -225,7 +225,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
   #unsent({ id }: Grant, error: unknown): void {
     const { runner } = this.#open;
     if (runner.isDropped) return;
-    runner.tree.book(runner.taskId, { type: "refund", id });
+    runner.host.ledger.apply(runner.taskId, { type: "refund", id });
     throw error;
   }
 
@@ -273,13 +273,13 @@ function fail(
   partial: string,
 ): FailedAttempt & { readonly charged: boolean } {
   const { runner, strand } = open;
-  const error = classifyError(cause, { now: runner.owner.clock.now() });
+  const error = classifyError(cause, { now: runner.worker.clock.now() });
   // Refused before any body, or never sent: nothing was billed. Anything else may have been.
   const unsent = Fault.is(cause) && !(cause instanceof CancellationError);
   const free = error.refused || unsent || unreached.has(error.providerCode ?? "");
   const charged = parts > 0 || !free;
-  if (charged) runner.tree.lose(runner.taskId, grant.id);
-  else runner.tree.book(runner.taskId, { type: "refund", id: grant.id });
+  if (charged) runner.host.ledger.lose(runner.taskId, grant.id);
+  else runner.host.ledger.apply(runner.taskId, { type: "refund", id: grant.id });
   open.end();
   const stop = strand.token.error;
   if (stop !== undefined) throw partial === "" ? stop : brokenOff(stop, partial);
@@ -309,7 +309,7 @@ function nameOf({ provider, modelId }: Model): { readonly provider: string; read
 function retryDelay(open: ActiveStep, tries: number, { error, cause }: FailedAttempt): number {
   const { kind, retryable, message, retryAfterMs } = error;
   const { runner } = open;
-  const { retry, random } = runner.owner;
+  const { retry, random } = runner.worker;
   const fault = new Fault(`model_${kind}`, message, { cause });
   const ended = { type: "retry_end", data: { attempt: tries - 1, success: false } } as const;
   if (!retry.enabled || !retryable || fault.retry !== "backoff" || tries > retry.maxRetries) {
@@ -325,7 +325,7 @@ function retryDelay(open: ActiveStep, tries: number, { error, cause }: FailedAtt
 
 /** B1, B3: what the answer cost, taken from its reservation. */
 export function settleReservation({ runner }: ActiveStep, { response, grant }: Answer): Usage {
-  const { taskId, tree } = runner;
+  const { taskId, host } = runner;
   const reported = response.usage;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = reported;
   const priced = priceUsage(grant.priceOf(inputTokens), reported);
@@ -333,7 +333,7 @@ export function settleReservation({ runner }: ActiveStep, { response, grant }: A
   const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
   const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
   const tokens = usage.inputTokens + usage.outputTokens;
-  tree.book(taskId, { type: "settle", id: grant.id, tokens, costUsd });
+  host.ledger.apply(taskId, { type: "settle", id: grant.id, tokens, costUsd });
   if (runner.state.headcount.tasks[taskId]?.shielded === true)
     runner.log.applySeat({ type: "progress", taskId });
   return usage;
@@ -379,7 +379,7 @@ function limit(request: ModelRequest, { outputLimit }: Grant): ModelRequest {
 
 /** Between two attempts. Not journaled. */
 async function delay({ runner, strand }: ActiveStep, delayMs: number): Promise<void> {
-  const { clock } = runner.owner;
+  const { clock } = runner.worker;
   const over = Promise.withResolvers<void>();
   const cancel = clock.schedule(clock.now() + delayMs, over.resolve);
   try {

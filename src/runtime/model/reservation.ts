@@ -56,7 +56,7 @@ const defaultOutputTokens = 8_192;
 /** B1: holds the most a call can cost. When it is there, the task has a seat and a slot, and the call may start in the same breath. */
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
   const { runner } = call.open;
-  const loading = runner.owner.prices.load?.();
+  const loading = runner.worker.prices.load?.();
   return loading === undefined ? reserve(call) : reserveAfter(runner.whileAlive(loading), call);
 }
 
@@ -65,7 +65,7 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
   const wait = runner.ready(strand);
   if (wait !== undefined) return reserveAfter(wait, call);
   const asked = reservationOf(call);
-  const decision = runner.tree.reserve(runner.taskId, asked.command);
+  const decision = runner.host.ledger.reserve(asked.command);
   return decision === undefined ? reserveLater(call, asked) : grantOf(call, asked, decision);
 }
 
@@ -81,7 +81,7 @@ async function reserveLater(call: CallReservation, asked: AskedReservation): Pro
   const grant = grantOf(call, asked, await decided(call.open, id));
   if (await runner.stillReady(strand)) return grant;
   // Its seat went while it waited for money: whoever has one may use the money.
-  runner.tree.book(runner.taskId, { type: "refund", id });
+  runner.host.ledger.apply(runner.taskId, { type: "refund", id });
   return reserve(call);
 }
 
@@ -97,13 +97,13 @@ function grantOf(call: CallReservation, { command, priceOf }: AskedReservation, 
 
 /** While others have reservations open, some of it may come back. */
 async function decided({ runner, strand }: ActiveStep, id: string): Promise<Decision> {
-  const { taskId, tree } = runner;
-  const decision = tree.decided(id);
+  const { taskId, host } = runner;
+  const decision = host.ledger.whenDecided(id);
   try {
     return await runner.waitFor(strand, decision, { name: "budget" });
   } catch (error) {
-    tree.book(taskId, { type: "withdraw", id });
-    tree.book(taskId, { type: "refund", id });
+    host.ledger.apply(taskId, { type: "withdraw", id });
+    host.ledger.apply(taskId, { type: "refund", id });
     throw error;
   }
 }
@@ -115,14 +115,15 @@ interface AskedReservation {
 
 function reservationOf(call: CallReservation): AskedReservation {
   const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
-  const { taskId, owner } = open.runner;
+  const { taskId, worker } = open.runner;
   const { provider, modelId } = model;
-  const at = attempt === 1 ? open.at : owner.clock.now();
-  const price = owner.prices.find({ provider, modelId, inputTokens: tokens, at });
+  const at = attempt === 1 ? open.at : worker.clock.now();
+  const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
   const priceOf =
     price === null
       ? unknownPrice
-      : (inputTokens: number): ModelPrice | null => owner.prices.find({ provider, modelId, inputTokens, at });
+      : (inputTokens: number): ModelPrice | null =>
+          worker.prices.find({ provider, modelId, inputTokens, at });
   const command: ReserveCommand = {
     type: "reserve",
     id: `${taskId} ${open.address} ${attempt}`,

@@ -1,72 +1,85 @@
 import {
   Fault,
+  fromNanoUsd,
   type Decision,
+  type EventDraft,
   type LedgerCommand,
   type LedgerOutcome,
+  type Reservation,
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
-import { lostReservationEvent } from "../journal/lost-calls.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
+import type { TaskLedger } from "../task/task-host.ts";
 
-/** A run's ledger at work: books, tells of what it found, and brings decisions to those who wait for them. */
-export class RunLedger {
+/** The ledger of one run: applies commands, emits an event for every warning and overrun, and resolves reservations that had to wait. */
+export class RunLedger implements TaskLedger {
   readonly #log: RunLog;
   readonly #state: RunState;
-  /** Made with the first. */
-  #waiting: Map<string, PromiseWithResolvers<Decision>> | undefined;
+  /** Reservations without a decision, by id. Created with the first one. */
+  #undecided: Map<string, PromiseWithResolvers<Decision>> | undefined;
 
   constructor(log: RunLog, state: RunState) {
     this.#log = log;
     this.#state = state;
   }
 
-  /** The decision, if there is one at once. */
-  reserve(taskId: TaskId, command: ReserveCommand): Decision | undefined {
+  reserve(command: ReserveCommand): Decision | undefined {
+    const { id, taskId } = command;
     const outcome = this.#log.applyLedger(command);
-    if (!outcome.applied) throw new Fault("internal", `task ${taskId} has no purse to reserve from`);
+    if (!outcome.applied)
+      throw new Fault("internal", `task ${taskId} has no open account to reserve ${id} from`);
     const [first] = outcome.decisions;
-    const own = first?.id === command.id ? first : outcome.decisions.find(({ id }) => id === command.id);
-    if (own === undefined) (this.#waiting ??= new Map()).set(command.id, Promise.withResolvers());
-    this.#tell(taskId, outcome);
+    const own = first?.id === id ? first : outcome.decisions.find((decision) => decision.id === id);
+    if (own === undefined) (this.#undecided ??= new Map()).set(id, Promise.withResolvers());
+    this.#report(taskId, outcome);
     return own;
   }
 
-  decided(reservationId: string): Promise<Decision> {
-    const waiting = this.#waiting?.get(reservationId);
-    if (waiting === undefined) throw new Fault("internal", `${reservationId} does not wait for a decision`);
-    return waiting.promise;
+  whenDecided(reservationId: string): Promise<Decision> {
+    const undecided = this.#undecided?.get(reservationId);
+    if (undecided === undefined)
+      throw new Fault("internal", `reservation ${reservationId} does not wait for a decision`);
+    return undecided.promise;
   }
 
-  book(taskId: TaskId, command: LedgerCommand): void {
-    this.#tell(taskId, this.#log.applyLedger(command));
+  apply(taskId: TaskId, command: LedgerCommand): void {
+    this.#report(taskId, this.#log.applyLedger(command));
   }
 
-  /** B3: it may have cost all that was held, if it is still open. */
   lose(taskId: TaskId, reservationId: string): void {
     const reservation = this.#state.ledger.open.find(({ id }) => id === reservationId);
     if (reservation === undefined) return;
     this.#log.emit(taskId, lostReservationEvent(reservation));
-    this.book(taskId, { type: "lose", id: reservationId });
+    this.apply(taskId, { type: "lose", id: reservationId });
   }
 
-  /** B3: the task's code is gone. */
+  /** B3: withdraws the waiting reservations of a task whose code is gone, and charges its open reservations in full. */
   loseAll(taskId: TaskId): void {
     const { open, waiting } = this.#state.ledger;
     for (const each of waiting)
-      if (each.taskId === taskId) this.book(taskId, { type: "withdraw", id: each.id });
+      if (each.taskId === taskId) this.apply(taskId, { type: "withdraw", id: each.id });
     for (const each of open) if (each.taskId === taskId) this.lose(taskId, each.id);
   }
 
-  #tell(taskId: TaskId, { decisions, warnings, overrun }: LedgerOutcome): void {
+  #report(taskId: TaskId, { decisions, warnings, overrun }: LedgerOutcome): void {
     if (warnings.length > 0)
       for (const data of warnings) this.#log.emit(taskId, { type: "budget_warning", data });
     if (overrun !== null) this.#log.emit(taskId, { type: "budget_overrun", data: overrun });
-    if (this.#waiting === undefined || this.#waiting.size === 0) return;
+    if (this.#undecided === undefined || this.#undecided.size === 0) return;
     for (const decision of decisions) {
-      this.#waiting.get(decision.id)?.resolve(decision);
-      this.#waiting.delete(decision.id);
+      this.#undecided.get(decision.id)?.resolve(decision);
+      this.#undecided.delete(decision.id);
     }
   }
+}
+
+/** B3: the event for a reservation that is charged in full. */
+export function lostReservationEvent({ id, attempt, held, priced }: Reservation): EventDraft {
+  const costUsd = priced ? fromNanoUsd(held.nanoUsd) : null;
+  return {
+    type: "budget_lost",
+    data: { reservationId: id, attempt, tokens: held.tokens, costUsd },
+  };
 }

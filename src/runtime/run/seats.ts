@@ -1,15 +1,23 @@
-import type { HeadcountCommand, HeadcountOutcome, HeadcountTask, TaskId } from "../../kernel/index.ts";
+import type {
+  HeadcountCommand,
+  HeadcountOutcome,
+  HeadcountTask,
+  Priority,
+  SeatStatus,
+  TaskId,
+} from "../../kernel/index.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
+import type { IdleListener, TaskSeats } from "../task/task-host.ts";
 import type { AwaitedName } from "../task/wait-registry.ts";
 
-/** What a move of seats means for the tasks in it. */
+/** What a change of seats means for the tasks it concerns. */
 export interface SeatMoves {
-  /** H2: it is to yield once its calls settle. */
+  /** H2: the task has to give up its seat once its calls settle. */
   onYield(taskId: TaskId): void;
-  /** It has no seat any more. */
+  /** The task has lost its seat. */
   onPause(taskId: TaskId): void;
-  /** It has a seat: a new one, its own again, or the one it need not yield. */
+  /** The task holds a seat: a new one, the one it had before a pause, or the one it no longer has to give up. */
   onSeat(taskId: TaskId): void;
 }
 
@@ -20,59 +28,73 @@ const seatEvents = {
   kept: "seat_keep",
 } as const;
 
-/** A run's headcount at work: steps it, tells of every move, and has it carried out. */
-export class Seats {
+/** The seats of one run: applies commands to its headcount, emits an event for every change, and has each change carried out. */
+export class Seats implements TaskSeats {
   readonly #log: RunLog;
   readonly #state: RunState;
   readonly #moves: SeatMoves;
+  readonly #listener: IdleListener;
+  /** The owner is about to release the run, so no task may start another call. */
+  #isDraining = false;
 
-  constructor(log: RunLog, state: RunState, moves: SeatMoves) {
+  constructor(log: RunLog, state: RunState, moves: SeatMoves, listener: IdleListener) {
     this.#log = log;
     this.#state = state;
     this.#moves = moves;
+    this.#listener = listener;
   }
 
-  find(taskId: TaskId): HeadcountTask | undefined {
-    return this.#state.headcount.tasks[taskId];
+  status(taskId: TaskId): SeatStatus {
+    if (this.#state.paused || this.#isDraining) return "paused";
+    return this.#find(taskId)?.status ?? "paused";
   }
 
-  /** Asks for a seat; `follow` carries out what comes of it. */
+  priority(taskId: TaskId): Priority {
+    return this.#find(taskId)?.priority ?? this.#state.task(taskId).record.supervision.priority;
+  }
+
+  /** Requests a seat. The caller passes the outcome to `carryOut`. */
   acquire(command: Extract<HeadcountCommand, { type: "acquire" }>): HeadcountOutcome {
     return this.#log.applySeat(command);
   }
 
-  step(command: HeadcountCommand): void {
-    this.follow(this.#log.applySeat(command));
+  apply(command: HeadcountCommand): void {
+    this.carryOut(this.#log.applySeat(command));
   }
 
   settle(taskId: TaskId): void {
-    if (this.find(taskId)?.status === "pausing") this.step({ type: "settle", taskId });
+    if (this.#find(taskId)?.status === "pausing") this.apply({ type: "settle", taskId });
   }
 
-  /** Whether a task waits is kept with its seat, so it is told once, however often its code comes by on replay (trap R13). */
-  suspend(taskId: TaskId, waits: readonly AwaitedName[]): void {
-    if (this.find(taskId)?.idle !== false) return;
-    const times = waits.flatMap(({ due }) => due?.() ?? []);
+  /** Whether a task waits is stored with its seat, so a replay that reaches the same wait emits no second event (trap R13). */
+  suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void {
+    if (this.#find(taskId)?.idle !== false) return;
+    const times = waitsFor.flatMap(({ due }) => due?.() ?? []);
     const data = {
-      waitsFor: waits.map(({ name }) => name),
+      waitsFor: waitsFor.map(({ name }) => name),
       until: times.length === 0 ? null : Math.min(...times),
     };
     this.#log.emit(taskId, { type: "task_suspend", data });
-    this.step({ type: "suspend", taskId });
+    this.apply({ type: "suspend", taskId });
   }
 
   wake(taskId: TaskId, by: string): void {
-    if (this.find(taskId)?.idle !== true) return;
+    this.#listener.stayAwake();
+    if (this.#find(taskId)?.idle !== true) return;
     this.#log.emit(taskId, { type: "task_wake", data: { by } });
-    this.step({ type: "wake", taskId });
+    this.apply({ type: "wake", taskId });
   }
 
-  /** A newcomer's own seat is told of by whoever hires it. */
-  follow(outcome: HeadcountOutcome, newcomer?: TaskId): void {
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** Emits an event for every change of the outcome, then carries the changes out. The caller itself reports the seat of `newTask`. */
+  carryOut(outcome: HeadcountOutcome, newTask?: TaskId): void {
     if (!("changes" in outcome)) return;
     for (const { taskId, change } of outcome.changes) {
-      if (change === "granted" && taskId === newcomer) continue;
-      const yieldsTo = this.find(taskId)?.yieldsTo ?? taskId;
+      if (change === "granted" && taskId === newTask) continue;
+      const yieldsTo = this.#find(taskId)?.yieldsTo ?? taskId;
       if (change === "pausing") this.#log.emit(taskId, { type: "seat_yield", data: { taskId, yieldsTo } });
       else this.#log.emit(taskId, { type: seatEvents[change], data: { taskId } });
     }
@@ -81,5 +103,9 @@ export class Seats {
       else if (change === "paused") this.#moves.onPause(taskId);
       else this.#moves.onSeat(taskId);
     }
+  }
+
+  #find(taskId: TaskId): HeadcountTask | undefined {
+    return this.#state.headcount.tasks[taskId];
   }
 }

@@ -1,5 +1,5 @@
 import type { CancellationError, CancellationStatus, TaskId } from "../../kernel/index.ts";
-import { deadlineOf } from "../journal/task-record.ts";
+import { deadlineOf } from "../journal/task-clock.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import type { TaskState } from "../journal/run-state.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
@@ -9,17 +9,17 @@ import type { WaitRegistry } from "../task/wait-registry.ts";
 interface Stops {
   cancel(taskId: TaskId, reason: string, status: CancellationStatus): void;
   /** Its code has not begun, and is not to. */
-  endUnbegun(runner: TaskRunner, stop: CancellationError): void;
+  endUnstarted(runner: TaskRunner, stop: CancellationError): void;
 }
 
 /** When the tasks of a run are told to stop, and how long they have then. */
 export class StopTimer {
-  readonly #owner: WorkerContext;
+  readonly #worker: WorkerContext;
   readonly #waits: WaitRegistry;
   readonly #stops: Stops;
 
-  constructor(owner: WorkerContext, waits: WaitRegistry, stops: Stops) {
-    this.#owner = owner;
+  constructor(worker: WorkerContext, waits: WaitRegistry, stops: Stops) {
+    this.#worker = worker;
     this.#waits = waits;
     this.#stops = stops;
   }
@@ -28,7 +28,7 @@ export class StopTimer {
   watchDeadline(task: TaskState): void {
     if (task.record.budget.deadlineMs === null) return;
     const { taskId } = task.record;
-    const due = (): number | null => (task.pausedSince === null ? (deadlineOf(task) ?? 0) + 1 : null);
+    const due = (): number | null => (task.clock.isStopped ? null : (deadlineOf(task) ?? 0) + 1);
     void this.#waits
       .wait(taskId, "deadline", due)
       .came.then(() => this.#stops.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
@@ -40,7 +40,7 @@ export class StopTimer {
    * about the task, so whoever replays it is stopped where it stood, and gives this time anew.
    */
   giveGrace(runner: TaskRunner): void {
-    const { clock, stopGraceMs } = this.#owner;
+    const { clock, stopGraceMs } = this.#worker;
     runner.endGrace = this.#waits.at(clock.now() + stopGraceMs, () => this.#endGrace(runner));
   }
 
@@ -48,6 +48,6 @@ export class StopTimer {
     const stop = runner.token.error;
     if (runner.isDropped || stop === undefined) return;
     if (runner.leaveCalls(stop)) this.giveGrace(runner);
-    else if (!runner.abandon(stop)) this.#stops.endUnbegun(runner, stop);
+    else if (!runner.abandon(stop)) this.#stops.endUnstarted(runner, stop);
   }
 }

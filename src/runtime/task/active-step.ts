@@ -66,13 +66,13 @@ export class ActiveStep {
 
   /** What it called has come to its end. Milliseconds since `from`. */
   durationSince(from: number): number {
-    this.endedAt = this.runner.owner.clock.now();
+    this.endedAt = this.runner.worker.clock.now();
     return this.endedAt - from;
   }
 
   /** The body has come to its end. */
   forgetTimer(): void {
-    if (this.timer !== undefined) this.runner.owner.callTimers.remove(this.timer);
+    if (this.timer !== undefined) this.runner.worker.callTimeouts.remove(this.timer);
     this.timer = undefined;
   }
 
@@ -134,7 +134,7 @@ export function openStep(
   told: readonly EventDraft[],
   start?: EventDraft,
 ): ActiveStep {
-  const at = runner.owner.clock.now();
+  const at = runner.worker.clock.now();
   const known = runner.task.opened.get(address);
   if (known !== undefined) return new ActiveStep(runner, strand, address, known, true, at);
   let seq = -1;

@@ -26,7 +26,7 @@ export function layerContext(open: ActiveStep): LayerContext {
     runId: facts.runId,
     taskId,
     sessionId: facts.sessionId,
-    tenantId: runner.tree.tenantId,
+    tenantId: runner.host.tenantId,
     facts,
     signal: strand.signal,
     metadata: {},

@@ -10,40 +10,57 @@ import type {
   SeatStatus,
   SpawnOptions,
   SpawnOutcome,
-  StepRecord,
   TaskId,
   TaskOutcome,
 } from "../../kernel/index.ts";
-import type { IdleListener } from "./idle-listener.ts";
-import type { AwaitedName, Due, Wait } from "./wait-registry.ts";
+import type { AwaitedName, WaitRegistry } from "./wait-registry.ts";
 
-/** What a task sees of the tree it is in. */
+/** What a task uses of the run it belongs to. */
 export interface TaskHost {
   readonly tenantId: string | null;
-  seatOf(taskId: TaskId): SeatStatus;
-  priorityOf(taskId: TaskId): Priority;
-  /** H2: if it is pausing, its calls have settled. */
-  settle(taskId: TaskId): void;
-  /** All the task does is wait; perhaps everyone does. */
-  suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void;
-  wake(taskId: TaskId, by: string): void;
-  /** Told when something came to rest, since perhaps everything has, and when something goes on. */
-  readonly rest: Pick<IdleListener, "noteIdle" | "stayAwake">;
-  /** At once: what it does commits with what is added in the same breath. */
+  /** Money of the run: every task reserves from and settles on this ledger. */
+  readonly ledger: TaskLedger;
+  readonly waits: WaitRegistry;
+  readonly seats: TaskSeats;
+  /** Counts how often each message of the run was delivered. */
+  readonly deliveries: { note(deliveries: readonly Delivery[]): void };
+  readonly listener: IdleListener;
+  /** Creates a child task synchronously, so that the child commits together with whatever the caller adds in the same tick. */
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome;
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;
+  /** C1: cancels the task and every task below it. */
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;
-  /** Waits for someone to resolve the name, or for the time, by the clock of the task that waits unless told. */
-  wait(taskId: TaskId, name: string, due?: Due, clock?: TaskId): Wait;
-  /** Keeps how often each message of the run was delivered. */
-  readonly deliveries: { note(deliveries: readonly Delivery[]): void };
-  /** A step of the task is recorded; what it waited for is taken. */
-  recorded(step: StepRecord): void;
-  /** The decision, if there is one at once; else `decided` has it later. */
-  reserve(taskId: TaskId, command: ReserveCommand): Decision | undefined;
-  decided(reservationId: string): Promise<Decision>;
-  /** Books on the ledger, tells of warnings, and wakes those whom it made room for. */
-  book(taskId: TaskId, command: LedgerCommand): void;
-  /** B3: it may have cost all that was held. */
+}
+
+/** The ledger of the run, as a task uses it. */
+export interface TaskLedger {
+  /** B1: reserves the upper bound of a call. Returns `undefined` if the reservation has to wait; `whenDecided` then has its decision. */
+  reserve(command: ReserveCommand): Decision | undefined;
+  /** Resolves with the decision on a reservation that `reserve` left waiting. */
+  whenDecided(reservationId: string): Promise<Decision>;
+  /** Applies a command, emits its warnings as events of `taskId`, and resolves the waiting reservations that the command made room for. */
+  apply(taskId: TaskId, command: LedgerCommand): void;
+  /** B3: charges an open reservation in full, because the call may have cost all of it. Does nothing if the reservation is not open. */
   lose(taskId: TaskId, reservationId: string): void;
+}
+
+/** The seats of the run, as a task uses them. */
+export interface TaskSeats {
+  /** `paused` for every task while the run is paused or about to be released. */
+  status(taskId: TaskId): SeatStatus;
+  priority(taskId: TaskId): Priority;
+  /** H2: a pausing task gives up its seat, because its calls have settled. Does nothing for a task that is not pausing. */
+  settle(taskId: TaskId): void;
+  /** All code of the task waits. */
+  suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void;
+  /** Code of the task continues. `by` names what it waited for. */
+  wake(taskId: TaskId, by: string): void;
+}
+
+/** Learns when a run may have become idle and when it is not idle any more. */
+export interface IdleListener {
+  /** A task came to rest: perhaps the whole run is idle. */
+  noteIdle(): void;
+  /** A task continues: the run is not idle. */
+  stayAwake(): void;
 }

@@ -1,4 +1,4 @@
-import type { StepIdentity } from "../journal/step-identity.ts";
+import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
 import {
   CancellationToken,
   Fault,
@@ -18,7 +18,7 @@ import {
   type TaskId,
   type TaskReport,
 } from "../../kernel/index.ts";
-import { deadlineOf } from "../journal/task-record.ts";
+import { deadlineOf } from "../journal/task-clock.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import { never } from "../process/pending-forever.ts";
 import { OpenCalls, type InFlightCall } from "./in-flight-calls.ts";
@@ -26,7 +26,6 @@ import { ReplayCursor } from "../journal/replay-cursor.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
 import { factsOf, type Inside, type SlotYielder } from "../process/async-context.ts";
-import { findMismatch } from "../journal/journal-mismatch.ts";
 import { CancellationScope } from "./cancellation-scope.ts";
 import { TaskResources } from "./task-resources.ts";
 import { TaskSlot } from "./task-slot.ts";
@@ -36,10 +35,10 @@ import type { AwaitedName } from "./wait-registry.ts";
 export interface TaskRunnerOptions {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
-  readonly owner: WorkerContext;
+  readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
-  readonly tree: TaskHost;
+  readonly host: TaskHost;
 }
 
 /** A model as records name it, and as the ledger does. */
@@ -60,10 +59,10 @@ export type Ending = { readonly value: unknown } | { readonly error: unknown };
 export class TaskRunner implements SlotYielder {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
-  readonly owner: WorkerContext;
+  readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
-  readonly tree: TaskHost;
+  readonly host: TaskHost;
   readonly facts: RunFacts;
   /** Where its code stands. */
   readonly inside: Inside;
@@ -99,17 +98,17 @@ export class TaskRunner implements SlotYielder {
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
-  constructor({ taskId, agent, owner, log, state, tree }: TaskRunnerOptions) {
+  constructor({ taskId, agent, worker, log, state, host }: TaskRunnerOptions) {
     this.taskId = taskId;
     this.agent = agent;
-    this.owner = owner;
+    this.worker = worker;
     this.log = log;
     this.state = state;
-    this.tree = tree;
+    this.host = host;
     this.task = state.task(taskId);
     const { record, cancelled } = this.task;
     this.facts = factsOf(record);
-    this.#slot = new TaskSlot(owner.slots, tree, taskId);
+    this.#slot = new TaskSlot(worker.slots, host, taskId);
     this.inside = { facts: this.facts, task: this };
     this.#recorded = new ReplayCursor(this.task);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
@@ -130,7 +129,7 @@ export class TaskRunner implements SlotYielder {
    * it stands.
    */
   get meta(): RunMeta {
-    const deadline = this.task.pausedSince === null ? deadlineOf(this.task) : null;
+    const deadline = this.task.clock.isStopped ? null : deadlineOf(this.task);
     if (this.#meta?.deadline !== deadline) this.#meta = this.#newMeta(deadline);
     return this.#meta;
   }
@@ -193,7 +192,7 @@ export class TaskRunner implements SlotYielder {
     // What is recorded here and now is not come by again.
     const recorded = this.#recorded.remain ? this.task.steps.get(step.address) : undefined;
     if (recorded === undefined) return undefined;
-    const differs = findMismatch(recorded, step, this.owner.hash);
+    const differs = findMismatch(recorded, step, this.worker.hash);
     if (differs !== undefined) {
       if (!this.isDropped) this.#fail?.(differs);
       throw differs;
@@ -216,13 +215,13 @@ export class TaskRunner implements SlotYielder {
     step: StepIdentity,
     outcome: StepOutcome,
     told: readonly EventDraft[],
-    at = this.owner.clock.now(),
+    at = this.worker.clock.now(),
   ): void {
     for (let index = 0; index < told.length; index++) this.emit(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
     const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
     this.log.record(record, at, this.task);
-    this.tree.recorded(record);
+    this.host.waits.recorded(record);
     if (this.task.steps.size === longJournal)
       this.emit({ type: "journal_warning", data: { steps: longJournal } });
   }
@@ -269,7 +268,7 @@ export class TaskRunner implements SlotYielder {
   }
 
   get isSeated(): boolean {
-    return this.tree.seatOf(this.taskId) === "seated";
+    return this.host.seats.status(this.taskId) === "seated";
   }
 
   /** C2, H7: resolves once the task has a seat; nothing to wait for if it has one. Throws once it is stopped. */
@@ -304,13 +303,13 @@ export class TaskRunner implements SlotYielder {
   }
 
   settleIfPausing(): void {
-    if (!this.atWork && !this.isDropped) this.tree.settle(this.taskId);
+    if (!this.atWork && !this.isDropped) this.host.seats.settle(this.taskId);
   }
 
   unpark(): void {
     const parked = this.#parked;
     this.#parked = [];
-    if (parked.length > 0) this.tree.wake(this.taskId, "seat");
+    if (parked.length > 0) this.host.seats.wake(this.taskId, "seat");
     for (const go of parked) go();
   }
 
@@ -335,7 +334,7 @@ export class TaskRunner implements SlotYielder {
     } finally {
       this.#waits = this.#waits.filter((each) => each !== awaited);
       strand.addBlocked(-1);
-      this.tree.wake(this.taskId, by);
+      this.host.seats.wake(this.taskId, by);
       this.#noteRestSoon();
     }
   }
@@ -402,7 +401,7 @@ export class TaskRunner implements SlotYielder {
     try {
       this.report.abandoned?.(stop);
     } catch (error) {
-      this.owner.onError(Fault.from(error));
+      this.worker.onError(Fault.from(error));
     }
     this.#fail(stop);
     return true;
@@ -453,7 +452,7 @@ export class TaskRunner implements SlotYielder {
   /** From another run. What of its code still waits for one, or only waits, goes on without a slot. */
   async #comeBack(): Promise<void> {
     if (this.isDropped || this.#ended) return;
-    this.tree.rest.stayAwake();
+    this.host.listener.stayAwake();
     await this.#slot.take();
     this.#noteRestSoon();
   }
@@ -463,8 +462,8 @@ export class TaskRunner implements SlotYielder {
     if (this.#outside > 0) this.#slot.give();
     if (!this.rests) return;
     this.#slot.give();
-    if (this.idle && this.#waits.length > 0) this.tree.suspend(this.taskId, this.#waits);
-    this.tree.rest.noteIdle();
+    if (this.idle && this.#waits.length > 0) this.host.seats.suspend(this.taskId, this.#waits);
+    this.host.listener.noteIdle();
   }
 
   /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
@@ -479,7 +478,7 @@ export class TaskRunner implements SlotYielder {
   }
 
   #newMeta(deadline: number | null): RunMeta {
-    const { clock, ids } = this.owner;
+    const { clock, ids } = this.worker;
     return RunMeta.standalone({
       clock,
       ids,
@@ -487,7 +486,7 @@ export class TaskRunner implements SlotYielder {
       cancellation: this.token,
       deadline,
       traceId: this.facts.runId,
-      tenantId: this.tree.tenantId,
+      tenantId: this.host.tenantId,
     });
   }
 }

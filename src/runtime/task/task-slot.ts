@@ -6,15 +6,15 @@ import type { TaskHost } from "./task-host.ts";
 /** The slot of one task: taken when its code is to go on, given back while it only waits. */
 export class TaskSlot {
   readonly #slots: TaskSlots;
-  readonly #tree: TaskHost;
+  readonly #host: TaskHost;
   readonly #taskId: TaskId;
   #isHeld = false;
   #coming: Promise<void> | undefined;
   #isOver = false;
 
-  constructor(slots: TaskSlots, tree: TaskHost, taskId: TaskId) {
+  constructor(slots: TaskSlots, host: TaskHost, taskId: TaskId) {
     this.#slots = slots;
-    this.#tree = tree;
+    this.#host = host;
     this.#taskId = taskId;
   }
 
@@ -47,7 +47,7 @@ export class TaskSlot {
   }
 
   #wait(): Promise<void> {
-    return this.#slots.take(this.#tree.priorityOf(this.#taskId), this.#tree.tenantId).then(() => {
+    return this.#slots.take(this.#host.seats.priority(this.#taskId), this.#host.tenantId).then(() => {
       this.#coming = undefined;
       this.#isHeld = !this.#isOver;
       if (this.#isHeld) return undefined;

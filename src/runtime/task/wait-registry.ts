@@ -1,9 +1,6 @@
-import type { Clock, JsonValue, TaskId } from "../../kernel/index.ts";
-
-/** Where values are kept that came for a wait and were not taken. */
-export interface Resolutions {
-  resolution(taskId: TaskId, wait: string): { readonly value: JsonValue } | undefined;
-}
+import type { Clock, JsonValue, StepRecord, TaskId } from "../../kernel/index.ts";
+import type { Resolutions } from "../journal/resolutions.ts";
+import { asksPerson, resolutionsTaken } from "../journal/wait-names.ts";
 
 /** When a wait has been long enough; `null` while the clock it goes by stands still. */
 export type Due = () => number | null;
@@ -70,11 +67,19 @@ export class WaitRegistry {
     const waiters = this.#waiters.filter((each) => each.taskId === taskId && each.name === name);
     const [first] = waiters;
     if (first === undefined || waiters.some(({ served }) => served)) return;
-    const found = this.#resolutions.resolution(taskId, name);
+    const found = this.#resolutions.first(taskId, name);
     if (found === undefined) return;
     first.served = true;
     first.forgetTimer?.();
     first.resolve(found.value);
+  }
+
+  /** A step is recorded: the value it waited for is taken, and a task that asked a person has a running clock again. */
+  recorded(step: StepRecord): void {
+    if (step.kind === "llm" || step.kind === "tool") return;
+    const taken = resolutionsTaken(step);
+    if (taken !== undefined) this.taken(step.taskId, taken.wait);
+    if (asksPerson(step.address)) this.rearm(step.taskId);
   }
 
   /** A step recorded what it was given. */

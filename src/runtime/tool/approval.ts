@@ -30,9 +30,9 @@ export function askForApproval(
   { call: { callId, toolName, input }, reason, answer }: Question,
 ): ApprovalDecision | Promise<ApprovalDecision> {
   const { runner, strand } = steps;
-  const { taskId, owner, facts } = runner;
+  const { taskId, worker, facts } = runner;
   const digest = new JsonDigest(input);
-  const inputDigest = digest.digest(owner.hash);
+  const inputDigest = digest.digest(worker.hash);
   // An answer names the arguments it is for: one that was given for others, before the call was made anew, answers nothing.
   const approvalId = `${taskId}/${callAddress}/${inputDigest.slice(0, digitsNamed)}`;
   const name = approvalWait(approvalId);
@@ -83,7 +83,7 @@ function noDecision(said: unknown): ApprovalDecision {
 }
 
 async function decided(runner: TaskRunner, strand: CancellationScope, name: string): Promise<unknown> {
-  const wait = runner.tree.wait(runner.taskId, name);
+  const wait = runner.host.waits.wait(runner.taskId, name);
   try {
     return await runner.waitFor(strand, wait.came, { name });
   } catch (error) {

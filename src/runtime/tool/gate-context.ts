@@ -39,7 +39,7 @@ export async function withGateContext<Value>(
   { tool, needsApproval, stage, input = call.input }: Look,
   look: (gated: GatedCall) => Promise<Value>,
 ): Promise<Value> {
-  const { agentId, taskId, facts, tree } = open.runner;
+  const { agentId, taskId, facts, host } = open.runner;
   const inside = new InsideGate(open, from, stage);
   try {
     return await look({
@@ -48,7 +48,7 @@ export async function withGateContext<Value>(
       needsApproval,
       agentId,
       taskId,
-      tenantId: tree.tenantId,
+      tenantId: host.tenantId,
       facts,
       history: from.history.calls,
       get ctx() {

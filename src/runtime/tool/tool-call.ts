@@ -322,7 +322,7 @@ function runIn(
 
 /** A body that takes too long is told to stop, and never answered again. */
 function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: ToolCallContext): void {
-  const { clock, callTimers } = open.runner.owner;
+  const { clock, callTimeouts: callTimers } = open.runner.worker;
   const timer = new CallTimeout(clock.now() + timeoutMs, () =>
     body.abandon(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
   );

@@ -60,11 +60,11 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
 
   get progress(): (update: JsonValue) => void {
     const { callId } = this;
-    const { taskId, log, owner } = this.#call.open.runner;
+    const { taskId, log, worker } = this.#call.open.runner;
     const { runId } = log.lease;
     return (whole) => {
       const update = this.#filters.reduce((shown, filter) => filter(shown), whole);
-      owner.store.events.putDelta(log.lease, {
+      worker.store.events.putDelta(log.lease, {
         type: "tool_execution_update",
         runId,
         taskId,

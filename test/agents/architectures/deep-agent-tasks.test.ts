@@ -3,12 +3,12 @@ import { deepAgent } from "../../../src/agents/architectures/index.ts";
 import { Agent, slidingWindow, summarization, tool } from "../../../src/index.ts";
 import { messageText, type RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
-import { read, resultsIn, turn, write, type Call } from "./desk-script.ts";
-import { askedIn, MeetingModel, think } from "./thinking-run.ts";
+import { read, resultsIn, turn, write, type Call } from "./deep-agent-script.ts";
+import { promptOf, BarrierModel, runAgent } from "./run-agent.ts";
 
 describe("a deep agent that hands tasks to others", () => {
   test("hires those it may, several of a turn at once, and hands files over", async () => {
-    const meeting = new MeetingModel(["from one", "from the other"], 2);
+    const meeting = new BarrierModel(["from one", "from the other"], 2);
     const reader = new Agent({ name: "reader", description: "Reads", model: meeting });
     const writer = new Agent({ name: "writer", model: meeting });
     const model = scriptedModel([
@@ -23,11 +23,11 @@ describe("a deep agent that hands tasks to others", () => {
       subAgents: { reads: reader, writes: { agent: writer, description: "Writes well" } },
     });
     expect(architecture.declaredWorkers()).toEqual({ reads: reader, writes: writer });
-    const { result, events } = await think({ architecture, model });
+    const { result, events } = await runAgent({ architecture, model });
     expect(result.status).toBe("completed");
-    expect(meeting.most).toBe(2);
+    expect(meeting.maxInFlight).toBe(2);
     expect(events.filter(({ type }) => type === "spawn_start")).toHaveLength(2);
-    expect(meeting.calls.map(askedIn).toSorted()).toEqual([
+    expect(meeting.calls.map(promptOf).toSorted()).toEqual([
       "# Task\nRead it.\n\n# Files\n## a.md\nthe text",
       "Write it.",
     ]);
@@ -45,7 +45,7 @@ describe("a deep agent that hands tasks to others", () => {
         turn(ask("reads"), ask("reads", "b.md"), ask("nobody")),
         "I did it myself.",
       ]);
-      const { result } = await think(
+      const { result } = await runAgent(
         { architecture: deepAgent({ subAgents: { reads: reader } }), model },
         "Go",
         {
@@ -80,7 +80,7 @@ describe("a deep agent that hands tasks to others", () => {
       turn(["task", { agent: "general", task: "Look." }]),
       "Done.",
     ]);
-    const { result, events } = await think(
+    const { result, events } = await runAgent(
       { architecture: deepAgent(), model, models: { general }, tools: [look], instructions: "Be brief." },
       "The long story",
     );
@@ -94,26 +94,26 @@ describe("a deep agent that hands tasks to others", () => {
   });
 
   test("two such tasks of a turn go on at once, each with its own compaction", async () => {
-    const general = new MeetingModel(["one", "other"], 2);
+    const general = new BarrierModel(["one", "other"], 2);
     const model = scriptedModel([
       turn(["task", { agent: "general", task: "One." }], ["task", { agent: "general", task: "Other." }]),
       "Done.",
     ]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: deepAgent(),
       model,
       models: { general },
       compaction: () => slidingWindow({ maxMessages: 10 }),
     });
     expect(result.status).toBe("completed");
-    expect(general.most).toBe(2);
+    expect(general.maxInFlight).toBe(2);
     expect(general.calls.map(({ messages }) => messages.length)).toEqual([1, 1]);
   });
 
   test("J2: a conversation of such a task is summed up where the task is, beside others", async () => {
     const tasks = ["One.", "Other."].map((task): Call => ["task", { agent: "general", task }]);
     const long = (): ScriptedReply => ({ ...turn(["ls", {}]), text: "word ".repeat(400) });
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: deepAgent(),
       model: scriptedModel([turn(...tasks), "Done."]),
       models: {
@@ -127,7 +127,7 @@ describe("a deep agent that hands tasks to others", () => {
 
   test("one that ends early is a result", async () => {
     const model = scriptedModel([turn(["task", { agent: "general", task: "One." }]), "I did it myself."]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: deepAgent(),
       model,
       models: { general: scriptedModel([turn(["ls", {}]), turn(["ls", {}])]) },
@@ -141,7 +141,7 @@ describe("a deep agent that hands tasks to others", () => {
 
   test("alone, it has nobody to give a task to", async () => {
     const model = scriptedModel(["Done."]);
-    await think({ architecture: deepAgent({ general: false }), model });
+    await runAgent({ architecture: deepAgent({ general: false }), model });
     expect(model.calls[0]?.tools?.map(({ name }) => name)).not.toContain("task");
   });
 
@@ -159,7 +159,7 @@ describe("a deep agent that hands tasks to others", () => {
     const worker = scriptedModel([turn(["stop", {}])]);
     const reader = new Agent({ name: "reader", model: worker, tools: [stop] });
     const model = scriptedModel([turn(["task", { agent: "reads", task: "Read it." }])]);
-    const { result, events, conversation } = await think(
+    const { result, events, conversation } = await runAgent(
       { architecture: deepAgent({ subAgents: { reads: reader } }), model },
       "Go",
       { onStart: (run) => (handle = run) },

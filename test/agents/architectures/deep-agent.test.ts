@@ -3,8 +3,8 @@ import { deepAgent } from "../../../src/agents/architectures/index.ts";
 import { Agent, memoryStore, openRuntime, permissions, sha256, tool } from "../../../src/index.ts";
 import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { read, resultsIn, todo, turn, write } from "./desk-script.ts";
-import { askedIn, noteData, think } from "./thinking-run.ts";
+import { read, resultsIn, todo, turn, write } from "./deep-agent-script.ts";
+import { promptOf, architectureEventData, runAgent } from "./run-agent.ts";
 import { foundRun } from "../../runtime/find-run.ts";
 
 describe("a deep agent", () => {
@@ -17,7 +17,7 @@ describe("a deep agent", () => {
       turn(["write_todos", { todos: [todo("look", "completed"), todo("write", "completed")] }]),
       "Done.",
     ]);
-    const { result, notes, events } = await think({
+    const { result, eventNames, events } = await runAgent({
       architecture: "deep-agent",
       model,
       instructions: "Be brief.",
@@ -32,13 +32,15 @@ describe("a deep agent", () => {
       "empty.md (0 characters)\nnotes.md (21 characters)",
       "[empty]",
     ]);
-    expect(notes).toEqual([
+    expect(eventNames).toEqual([
       "deep_agent.todos_written",
       "deep_agent.files_changed",
       "deep_agent.files_changed",
       "deep_agent.todos_written",
     ]);
-    expect(noteData(events, "deep_agent.files_changed")[0]).toEqual({ files: ["notes.md", "empty.md"] });
+    expect(architectureEventData(events, "deep_agent.files_changed")[0]).toEqual({
+      files: ["notes.md", "empty.md"],
+    });
     expect(model.calls[0]?.messages[0]?.content).toMatch(/^Be brief\.\n\nYou do long work/u);
     expect(model.calls[0]?.tools?.map(({ name }) => name)).toEqual([
       "ls",
@@ -61,7 +63,7 @@ describe("a deep agent", () => {
       ),
       "Done.",
     ]);
-    const { result } = await think({ architecture: deepAgent(), model });
+    const { result } = await runAgent({ architecture: deepAgent(), model });
     expect(resultsIn(model.calls[1])).toEqual([
       "there is no file a.md; there are: none",
       "wrote a.md: 3 characters",
@@ -89,7 +91,7 @@ describe("a deep agent", () => {
       ),
       "Done.",
     ]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: deepAgent({ maxFiles: 2, maxFileCharacters: 10, maxTodos: 1 }),
       model,
     });
@@ -207,10 +209,14 @@ describe("a deep agent", () => {
       },
     });
     const model = scriptedModel([turn(["steer", {}]), turn(["ls", {}])]);
-    const { result } = await think({ architecture: deepAgent(), model, tools: [steer], maxTurns: 2 }, "Go", {
-      onStart: (run) => (handle = run),
-    });
-    expect(askedIn(model.calls[1] as never)).toBe("Only in France.");
+    const { result } = await runAgent(
+      { architecture: deepAgent(), model, tools: [steer], maxTurns: 2 },
+      "Go",
+      {
+        onStart: (run) => (handle = run),
+      },
+    );
+    expect(promptOf(model.calls[1] as never)).toBe("Only in France.");
     expect(result).toMatchObject({
       status: "max_turns",
       interruptionReason: "max_turns_exceeded",
@@ -219,7 +225,7 @@ describe("a deep agent", () => {
   });
 
   test("B5: sent on by a stop hook, and out of money before it says more, it keeps its answer", async () => {
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: deepAgent(),
       model: scriptedModel(["Deep."]),
       stopHooks: [{ name: "more", shouldContinue: () => "How deep?" }],
@@ -229,7 +235,7 @@ describe("a deep agent", () => {
   });
 
   test("B5, S1: out of money, it keeps what it said, its files, and the conversation with every call answered", async () => {
-    const { result, conversation } = await think({
+    const { result, conversation } = await runAgent({
       architecture: deepAgent(),
       model: scriptedModel([turn(write("a.md", "one"))]),
       budget: { maxTurns: 1 },

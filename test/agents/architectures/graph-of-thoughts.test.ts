@@ -3,12 +3,12 @@ import { graphOfThoughts, type ThoughtOperation } from "../../../src/agents/arch
 import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/index.ts";
 import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { askedIn, MeetingModel, noteData, said, think } from "./thinking-run.ts";
+import { promptOf, BarrierModel, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
 
 /** An evaluator that knows what each answer is worth. */
 function judge(worth: Readonly<Record<string, number>>, calls = 50) {
   const step: ScriptStep = (request) => {
-    const answer = /# Answer\n(.*)$/u.exec(askedIn(request))?.[1] ?? "";
+    const answer = /# Answer\n(.*)$/u.exec(promptOf(request))?.[1] ?? "";
     return JSON.stringify({ score: worth[answer] ?? 0, reason: `about ${answer}` });
   };
   return scriptedModel(Array.from({ length: calls }, () => step));
@@ -22,16 +22,16 @@ describe("Graph of Thoughts", () => {
       scriptedModel(["b, then c"]),
     ];
     const evaluator = judge({ a: 0.1, b: 0.5, c: 0.4, "b and c": 0.7, "b, then c": 0.8 });
-    const { result, notes, events, conversation } = await think({
+    const { result, eventNames, events, conversation } = await runAgent({
       architecture: "graph-of-thoughts",
       model: scriptedModel([]),
       models: { thinker, aggregator, refiner, evaluator },
     });
     expect(result).toMatchObject({ status: "completed", output: "b, then c" });
-    expect(askedIn(aggregator.calls[0] as never)).toBe(
+    expect(promptOf(aggregator.calls[0] as never)).toBe(
       "# Task\nWhat is it?\n\n# Answer 1 (score 0.5)\nb\n\n# Answer 2 (score 0.4)\nc",
     );
-    expect(askedIn(refiner.calls[0] as never)).toContain("about b and c");
+    expect(promptOf(refiner.calls[0] as never)).toContain("about b and c");
     expect(result.metadata["thoughts"]).toEqual({
       best: "t5",
       thoughts: [
@@ -42,7 +42,9 @@ describe("Graph of Thoughts", () => {
         { id: "t5", text: "b, then c", from: ["t4"], score: 0.8 },
       ],
     });
-    const done = noteData(events, "got.operation_completed") as unknown as readonly { operation: string }[];
+    const done = architectureEventData(events, "got.operation_completed") as unknown as readonly {
+      operation: string;
+    }[];
     expect(done.map(({ operation }) => operation)).toEqual([
       "drafts",
       "scored",
@@ -51,12 +53,12 @@ describe("Graph of Thoughts", () => {
       "refined",
       "answer",
     ]);
-    expect([notes[0], notes.at(-1)]).toEqual(["got.started", "got.completed"]);
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: b, then c"]);
+    expect([eventNames[0], eventNames.at(-1)]).toEqual(["got.started", "got.completed"]);
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: b, then c"]);
   });
 
   test("putting together what should have stayed apart does not win", async () => {
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: graphOfThoughts(),
       model: scriptedModel([]),
       models: {
@@ -75,13 +77,13 @@ describe("Graph of Thoughts", () => {
       { do: "refine", maxRounds: 5, threshold: 0.9 },
     ];
     const refiner = scriptedModel(["v1", "v2", "v3"]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: graphOfThoughts({ operations }),
       model: scriptedModel(["v0"]),
       models: { refiner, evaluator: judge({ v0: 0.3, v1: 0.6, v2: 0.2, v3: 0.95 }) },
     });
     expect(result.output).toBe("v3");
-    expect(refiner.calls.map((call) => /# Answer\n(.*)/u.exec(askedIn(call))?.[1])).toEqual([
+    expect(refiner.calls.map((call) => /# Answer\n(.*)/u.exec(promptOf(call))?.[1])).toEqual([
       "v0",
       "v1",
       "v1",
@@ -96,7 +98,7 @@ describe("Graph of Thoughts", () => {
       { do: "score", from: ["both", "short"] },
       { do: "keep_best" },
     ];
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: graphOfThoughts({ operations }),
       model: scriptedModel(["s", "l", "s and l"]),
       models: { evaluator: judge({ s: 0.9, "s and l": 0.1 }) },
@@ -105,10 +107,10 @@ describe("Graph of Thoughts", () => {
   });
 
   test("drafts are written at once; side by side and one after another it comes to the same", async () => {
-    const meeting = new MeetingModel(["a", "b", "c"], 3);
+    const meeting = new BarrierModel(["a", "b", "c"], 3);
     const worth = { a: 0.1, b: 0.5, c: 0.4, "b and c": 0.7 };
-    const run = async (thinker: MeetingModel, parallel: boolean) => {
-      const { result } = await think({
+    const run = async (thinker: BarrierModel, parallel: boolean) => {
+      const { result } = await runAgent({
         architecture: graphOfThoughts({ parallel }),
         model: scriptedModel(["b and c", "worse"]),
         models: { thinker, evaluator: judge(worth) },
@@ -116,15 +118,15 @@ describe("Graph of Thoughts", () => {
       return { output: result.output, turns: result.turns };
     };
     const atOnce = await run(meeting, true);
-    expect(meeting.most).toBe(3);
-    const one = new MeetingModel(["a", "b", "c"], 1);
+    expect(meeting.maxInFlight).toBe(3);
+    const one = new BarrierModel(["a", "b", "c"], 1);
     expect(await run(one, false)).toEqual(atOnce);
-    expect(one.most).toBe(1);
+    expect(one.maxInFlight).toBe(1);
   });
 
   test("one thought alone is not put together with anything", async () => {
     const operations: readonly ThoughtOperation[] = [{ do: "generate", count: 1 }, { do: "aggregate" }];
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: graphOfThoughts({ operations }),
       model: scriptedModel(["a"]),
     });
@@ -148,7 +150,7 @@ describe("Graph of Thoughts", () => {
   });
 
   test("B5: out of money half way, it keeps the best so far", async () => {
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: graphOfThoughts(),
       model: scriptedModel(["a", "b", "c"]),
       models: { evaluator: judge({ a: 0.9 }) },
@@ -160,16 +162,16 @@ describe("Graph of Thoughts", () => {
 
   test("C2: once cancelled it calls no model", async () => {
     let handle: RunHandle | undefined;
-    const thinker = new (class extends MeetingModel {
+    const thinker = new (class extends BarrierModel {
       override async generate(
-        ...args: Parameters<MeetingModel["generate"]>
-      ): ReturnType<MeetingModel["generate"]> {
+        ...args: Parameters<BarrierModel["generate"]>
+      ): ReturnType<BarrierModel["generate"]> {
         await handle?.cancel("enough");
         return super.generate(...args);
       }
     })(["a", "b", "c"], 1);
     const evaluator = scriptedModel([]);
-    const { result } = await think(
+    const { result } = await runAgent(
       { architecture: graphOfThoughts(), model: thinker, models: { evaluator } },
       "Where?",
       { onStart: (run) => (handle = run) },

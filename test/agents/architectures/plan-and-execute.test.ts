@@ -3,7 +3,7 @@ import { planAndExecute, react, selfRefine } from "../../../src/agents/architect
 import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
 import { messageText, type JsonObject, type RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { askedIn, noteData, said, think } from "./thinking-run.ts";
+import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
 import { foundRun } from "../../runtime/find-run.ts";
 
 const look = tool({
@@ -20,13 +20,13 @@ describe("plan and execute", () => {
     const planner = scriptedModel(['["Look at Sens", "Look at Blois"]']);
     const executor = scriptedModel([calls("Sens"), "Sens: rain.", "Blois: sun."]);
     const synthesizer = scriptedModel(["Go to Blois."]);
-    const { result, notes, conversation } = await think({
+    const { result, eventNames, conversation } = await runAgent({
       architecture: planAndExecute(),
       models: { planner, executor, synthesizer, main: scriptedModel([]) },
       tools: [look],
     });
     expect(result).toMatchObject({ status: "completed", output: "Go to Blois.", turns: 5 });
-    expect(notes).toEqual([
+    expect(eventNames).toEqual([
       "plan.planner_started",
       "plan.created",
       "plan.step_started",
@@ -44,14 +44,14 @@ describe("plan and execute", () => {
         { step: "Look at Blois", result: "Blois: sun.", interruptionReason: null },
       ],
     });
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: Go to Blois."]);
-    expect(askedIn(planner.calls[0] as never)).toContain("look: The weather in a town");
-    expect(askedIn(synthesizer.calls[0] as never)).toContain("Sens: rain.");
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: Go to Blois."]);
+    expect(promptOf(planner.calls[0] as never)).toContain("look: The weather in a town");
+    expect(promptOf(synthesizer.calls[0] as never)).toContain("Sens: rain.");
   });
 
   test("a step sees the plan and the results so far, and nothing of another step's session", async () => {
     const executor = scriptedModel([calls("Sens"), "one", "two"]);
-    await think({
+    await runAgent({
       architecture: planAndExecute(),
       model: executor,
       models: { planner: scriptedModel(["1. first\n2. second"]), synthesizer: scriptedModel(["done"]) },
@@ -60,7 +60,7 @@ describe("plan and execute", () => {
     });
     const second = executor.calls[2];
     expect(second?.messages.map(({ role }) => role)).toEqual(["system", "user"]);
-    const asked = second && askedIn(second);
+    const asked = second && promptOf(second);
     expect(asked).toContain("1. first\n2. second");
     expect(asked).toContain("1. first\none");
     expect(asked).toMatch(/Your step: number 2\nsecond$/u);
@@ -73,17 +73,17 @@ describe("plan and execute", () => {
       "trees",
       "It is a wood.",
     ]);
-    const { result } = await think({ architecture: "plan-and-execute", model });
+    const { result } = await runAgent({ architecture: "plan-and-execute", model });
     expect(result.output).toBe("It is a wood.");
     expect(model.calls).toHaveLength(3);
-    expect(askedIn(model.calls[1] as never)).toContain("Look around");
+    expect(promptOf(model.calls[1] as never)).toContain("Look around");
   });
 
   test("an empty plan is answered at once", async () => {
     const model = scriptedModel(["[]", "Hello!"]);
-    const { result, notes } = await think({ architecture: planAndExecute(), model }, "Hi");
+    const { result, eventNames } = await runAgent({ architecture: planAndExecute(), model }, "Hi");
     expect(result).toMatchObject({ status: "completed", output: "Hello!" });
-    expect(notes).toEqual([
+    expect(eventNames).toEqual([
       "plan.planner_started",
       "plan.empty_plan",
       "plan.synthesizer_started",
@@ -92,7 +92,7 @@ describe("plan and execute", () => {
   });
 
   test("a plan that cannot be read is a dead end, with what the planner said, in the conversation too", async () => {
-    const { result, conversation } = await think({
+    const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
       model: scriptedModel(["I would rather not."]),
     });
@@ -101,25 +101,27 @@ describe("plan and execute", () => {
       interruptionReason: "unreadable_plan",
       output: "I would rather not.",
     });
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: I would rather not."]);
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: I would rather not."]);
   });
 
   test("steps beyond maxSteps are not carried out, and who answers knows it; 8 unless told", async () => {
     const plan = (count: number) =>
       JSON.stringify(Array.from({ length: count }, (_, index) => `step ${index + 1}`));
     const few = scriptedModel([plan(3), "a", "b", "answer"]);
-    const { events } = await think({ architecture: planAndExecute({ maxSteps: 2 }), model: few });
-    expect(noteData(events, "plan.created")).toEqual([{ steps: ["step 1", "step 2"], left: ["step 3"] }]);
-    expect(askedIn(few.calls[3] as never)).toContain("# Not done\nstep 3");
+    const { events } = await runAgent({ architecture: planAndExecute({ maxSteps: 2 }), model: few });
+    expect(architectureEventData(events, "plan.created")).toEqual([
+      { steps: ["step 1", "step 2"], left: ["step 3"] },
+    ]);
+    expect(promptOf(few.calls[3] as never)).toContain("# Not done\nstep 3");
     const many = scriptedModel([plan(10), ..."12345678".split(""), "answer"]);
-    const { result } = await think({ architecture: planAndExecute(), model: many });
+    const { result } = await runAgent({ architecture: planAndExecute(), model: many });
     expect(result.output).toBe("answer");
     expect(many.calls).toHaveLength(10);
   });
 
   test("a step that meets its bound is a result, and the plan goes on", async () => {
     const executor = scriptedModel([calls("Sens"), calls("Sens"), "two"]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: planAndExecute({ maxTurnsPerStep: 1 }),
       model: scriptedModel([]),
       models: {
@@ -139,12 +141,12 @@ describe("plan and execute", () => {
   });
 
   test("any architecture may carry out the steps", async () => {
-    const { result, notes } = await think({
+    const { result, eventNames } = await runAgent({
       architecture: planAndExecute({ base: selfRefine(react(), { maxRounds: 1 }) }),
       model: scriptedModel(['["write"]', "draft", "too short", "longer draft", "final"]),
     });
     expect(result.output).toBe("final");
-    expect(notes).toContain("self_refine.refined");
+    expect(eventNames).toContain("self_refine.refined");
     expect(result.metadata["plan"]).toMatchObject({ done: [{ result: "longer draft" }] });
   });
 
@@ -198,7 +200,7 @@ describe("plan and execute", () => {
       },
     });
     const executor = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one", "two"]);
-    const { notes, conversation } = await think(
+    const { eventNames, conversation } = await runAgent(
       {
         architecture: planAndExecute(),
         model: executor,
@@ -208,13 +210,17 @@ describe("plan and execute", () => {
       "Where?",
       { onStart: (run) => (handle = run) },
     );
-    expect(notes).toContain("plan.steering_injected");
-    expect(executor.calls.map((call) => askedIn(call).includes("Only in France."))).toEqual([
+    expect(eventNames).toContain("plan.steering_injected");
+    expect(executor.calls.map((call) => promptOf(call).includes("Only in France."))).toEqual([
       false,
       false,
       true,
     ]);
-    expect(said(conversation)).toEqual(["user: Where?", "user: Only in France.", "assistant: done"]);
+    expect(transcriptLines(conversation)).toEqual([
+      "user: Where?",
+      "user: Only in France.",
+      "assistant: done",
+    ]);
   });
 
   test("and by whoever is around it", async () => {
@@ -235,7 +241,7 @@ describe("plan and execute", () => {
       mediaType: "image/png",
       source: { kind: "base64", data: "AA==" },
     } as const;
-    const { conversation } = await think(
+    const { conversation } = await runAgent(
       {
         architecture: selfRefine(planAndExecute()),
         model: scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one"]),
@@ -246,20 +252,24 @@ describe("plan and execute", () => {
       { onStart: (run) => (handle = run) },
     );
     for (const { calls: made } of [critic, refiner])
-      for (const call of made) expect(askedIn(call)).toContain("Where?\n\nOnly in France.");
-    expect(said(conversation)).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
+      for (const call of made) expect(promptOf(call)).toContain("Where?\n\nOnly in France.");
+    expect(transcriptLines(conversation)).toEqual([
+      "user: Where?",
+      "user: Only in France.",
+      "assistant: Lyon.",
+    ]);
     expect(conversation[0]?.content).toEqual([{ type: "text", text: "Where?" }, image]);
   });
 
   test("B5: out of money half way it keeps the results so far, and the plan", async () => {
-    const { result, conversation } = await think({
+    const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
       model: scriptedModel(['["a", "b"]', "result of a"]),
       budget: { maxTurns: 2 },
     });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "1. a\nresult of a" });
     expect(result.metadata["plan"]).toMatchObject({ steps: ["a", "b"], done: [{ step: "a" }] });
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: 1. a\nresult of a"]);
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: 1. a\nresult of a"]);
   });
 
   test("C2: once cancelled it calls no model, and the question stays in the conversation", async () => {
@@ -274,14 +284,14 @@ describe("plan and execute", () => {
       },
     });
     const model = scriptedModel(['["a", "b"]', { toolCalls: [{ name: "look", input: {} }] }]);
-    const { result, conversation } = await think(
+    const { result, conversation } = await runAgent(
       { architecture: planAndExecute(), model, tools: [stop] },
       "Where?",
       { onStart: (run) => (handle = run) },
     );
     expect(result.status).toBe("cancelled");
     expect(model.calls).toHaveLength(2);
-    expect(said(conversation)).toEqual(["user: Where?"]);
+    expect(transcriptLines(conversation)).toEqual(["user: Where?"]);
   });
 
   test("a run that is picked up by another owner goes on with its plan and pays nothing again", async () => {

@@ -7,7 +7,7 @@ import { tool, type AgentOptions } from "../../../src/index.ts";
 import { messageText, type Architecture, type Memory, type RunHandle } from "../../../src/kernel/index.ts";
 import { openMemory } from "../../../src/memory.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { askedIn, noteData, said, think } from "./thinking-run.ts";
+import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
 
 const score = (value: number) => JSON.stringify({ score: value, reason: "because" });
 
@@ -21,20 +21,24 @@ const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
 
 describe("Reflexion", () => {
   test("an attempt that will do is the answer", async () => {
-    const { result, notes, conversation } = await think({
+    const { result, eventNames, conversation } = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["Paris."]),
       models: { evaluator: scriptedModel([score(0.8)]), reflector: scriptedModel([]) },
     });
     expect(result).toMatchObject({ status: "completed", output: "Paris.", turns: 2 });
-    expect(notes).toEqual(["reflexion.attempt_started", "reflexion.evaluated", "reflexion.threshold_met"]);
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
+    expect(eventNames).toEqual([
+      "reflexion.attempt_started",
+      "reflexion.evaluated",
+      "reflexion.threshold_met",
+    ]);
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
   });
 
   test("one that will not is tried again from the start, knowing the lesson", async () => {
     const model = scriptedModel([calls, "Lyon.", "Paris."]);
     const reflector = scriptedModel(["Name the capital."]);
-    const { result, notes, conversation } = await think({
+    const { result, eventNames, conversation } = await runAgent({
       architecture: reflexion(),
       model,
       instructions: "Be brief.",
@@ -48,13 +52,13 @@ describe("Reflexion", () => {
     expect(second?.messages[0]?.content).toMatch(
       /^Be brief\.\n\nLessons from earlier attempts.*\n- Name the capital\.$/u,
     );
-    expect(askedIn(reflector.calls[0] as never)).toContain('"reason":"because"');
-    expect(notes).toContain("reflexion.lesson_produced");
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
+    expect(promptOf(reflector.calls[0] as never)).toContain('"reason":"because"');
+    expect(eventNames).toContain("reflexion.lesson_produced");
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
   });
 
   test("at the last attempt the best one is the answer, the later among equals; 3 attempts unless told", async () => {
-    const { result, notes, conversation } = await think({
+    const { result, eventNames, conversation } = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["bad", "good", "worse"]),
       models: {
@@ -63,9 +67,9 @@ describe("Reflexion", () => {
       },
     });
     expect(result).toMatchObject({ status: "completed", output: "good" });
-    expect(notes.at(-1)).toBe("reflexion.max_attempts_reached");
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: good"]);
-    const tie = await think({
+    expect(eventNames.at(-1)).toBe("reflexion.max_attempts_reached");
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: good"]);
+    const tie = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 2 }),
       model: scriptedModel(["first", "second"]),
       models: { evaluator: scriptedModel([score(0.5), score(0.5)]), reflector: scriptedModel(["1"]) },
@@ -79,7 +83,7 @@ describe("Reflexion", () => {
     ['```json\n{"score": 7}\n```', 1],
     ['{"score": -3}', 0],
   ] as const)("a judgement of %j counts as %d", async ([words, expected]) => {
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 1 }),
       model: scriptedModel(["Paris."]),
       models: { evaluator: scriptedModel([words]) },
@@ -89,21 +93,21 @@ describe("Reflexion", () => {
 
   test("each attempt has all its turns, and one that met its bound is judged by what it said", async () => {
     const evaluator = scriptedModel([score(0.1), score(0.9)]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: reflexion(react(), { maxTurnsPerAttempt: 2 }),
       model: scriptedModel([calls, calls, calls, "Paris."]),
       tools: [look],
       models: { evaluator, reflector: scriptedModel(["Stop looking."]) },
     });
     expect(result).toMatchObject({ status: "completed", output: "Paris.", turns: 7 });
-    expect(askedIn(evaluator.calls[0] as never)).toContain(
+    expect(promptOf(evaluator.calls[0] as never)).toContain(
       "# Answer\nLooking.\n\n# It ended early\nmax_turns_exceeded",
     );
   });
 
   test("when the best attempt met its bound, so did the run, unless it is good enough", async () => {
     const once = (value: number) =>
-      think({
+      runAgent({
         architecture: reflexion(react(), { maxAttempts: 1, maxTurnsPerAttempt: 1 }),
         model: scriptedModel([calls]),
         tools: [look],
@@ -122,7 +126,7 @@ describe("Reflexion", () => {
 
   test("wraps any architecture, which knows the lessons too", async () => {
     const planner = scriptedModel(["[]", '["look"]']);
-    const { result, conversation } = await think({
+    const { result, conversation } = await runAgent({
       architecture: reflexion(planAndExecute()),
       model: scriptedModel(["guess", "found it", "It is a wood."]),
       models: {
@@ -134,7 +138,7 @@ describe("Reflexion", () => {
     expect(result.output).toBe("It is a wood.");
     expect(planner.calls[1]?.messages[0]?.content).toContain("- Look first.");
     expect(result.metadata).toMatchObject({ plan: { steps: ["look"] }, reflexion: { scores: [0, 1] } });
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: It is a wood."]);
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: It is a wood."]);
   });
 
   test("what the user adds to one attempt is known to the next", async () => {
@@ -150,7 +154,7 @@ describe("Reflexion", () => {
     });
     const model = scriptedModel([calls, "Turin.", "Lyon."]);
     const evaluator = scriptedModel([score(0), score(1)]);
-    await think(
+    await runAgent(
       {
         architecture: reflexion(),
         model,
@@ -160,8 +164,8 @@ describe("Reflexion", () => {
       "Where?",
       { onStart: (run) => (handle = run) },
     );
-    expect(askedIn(model.calls[2] as never)).toBe("Where?\n\nOnly in France.");
-    expect(askedIn(evaluator.calls[0] as never)).toContain("Only in France.");
+    expect(promptOf(model.calls[2] as never)).toBe("Where?\n\nOnly in France.");
+    expect(promptOf(evaluator.calls[0] as never)).toContain("Only in France.");
   });
 
   describe("what the user adds to an attempt is in the session, as it was said", () => {
@@ -183,11 +187,11 @@ describe("Reflexion", () => {
       const models = Object.fromEntries(
         Object.entries(scripts).map(([role, script]) => [role, scriptedModel(script)]),
       );
-      const ran = await think({ architecture, tools: [steering], models, ...options }, "Where?", {
+      const ran = await runAgent({ architecture, tools: [steering], models, ...options }, "Where?", {
         onStart: (run) => (handle = run),
       });
-      const asked = (role: string) => models[role]?.calls.map((call) => askedIn(call)) ?? [];
-      return { ...ran, asked, words: said(ran.conversation) };
+      const asked = (role: string) => models[role]?.calls.map((call) => promptOf(call)) ?? [];
+      return { ...ran, asked, words: transcriptLines(ran.conversation) };
     };
     const quiet = { toolCalls: [{ name: "look", input: {} }] };
 
@@ -253,7 +257,7 @@ describe("Reflexion", () => {
       await memory.remember({ userId: "ada" }, { type: "episode", text: "Ada likes the capital of France" });
       const run = (userId: string, ...answers: readonly string[]) => {
         const model = scriptedModel(answers);
-        return think(
+        return runAgent(
           {
             architecture: reflexion(react(), { maxAttempts: 2 }),
             model,
@@ -268,7 +272,7 @@ describe("Reflexion", () => {
         ).then((done) => ({ ...done, model }));
       };
       const first = await run("ada", "France.", "Paris.");
-      expect(first.notes).toEqual([
+      expect(first.eventNames).toEqual([
         "reflexion.lessons_recalled",
         "reflexion.attempt_started",
         "reflexion.evaluated",
@@ -280,11 +284,11 @@ describe("Reflexion", () => {
       ]);
       const second = await run("ada", "Paris.");
       expect(second.model.calls[0]?.messages[0]?.content).toContain("- Say the town, not the country.");
-      expect(noteData(second.events, "reflexion.lessons_recalled")).toEqual([
+      expect(architectureEventData(second.events, "reflexion.lessons_recalled")).toEqual([
         { lessons: ["Say the town, not the country."] },
       ]);
       const other = await run("bob", "Paris.");
-      expect(noteData(other.events, "reflexion.lessons_recalled")).toEqual([{ lessons: [] }]);
+      expect(architectureEventData(other.events, "reflexion.lessons_recalled")).toEqual([{ lessons: [] }]);
     } finally {
       await memory.close();
       await rm(folder, { recursive: true, force: true });
@@ -296,14 +300,14 @@ describe("Reflexion", () => {
       recall: () => Promise.reject(new Error("disk full")),
       remember: () => Promise.reject(new Error("disk full")),
     } as unknown as Memory;
-    const { result, events } = await think({
+    const { result, events } = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["Lyon.", "Paris."]),
       memory: broken,
       models: { evaluator: scriptedModel([score(0), score(1)]), reflector: scriptedModel(["Think."]) },
     });
     expect(result).toMatchObject({ status: "completed", output: "Paris." });
-    expect(noteData(events, "reflexion.memory_failed")).toEqual([
+    expect(architectureEventData(events, "reflexion.memory_failed")).toEqual([
       { problem: "disk full" },
       { problem: "disk full" },
     ]);
@@ -311,7 +315,7 @@ describe("Reflexion", () => {
 
   test("only the latest lessons are shown", async () => {
     const model = scriptedModel(["1", "2", "3", "4"]);
-    await think({
+    await runAgent({
       architecture: reflexion(react(), { maxAttempts: 4, maxLessons: 2 }),
       model,
       models: {
@@ -323,7 +327,7 @@ describe("Reflexion", () => {
   });
 
   test("B5, S1: out of money in the first attempt, it keeps what that had said; in a later one, the best before", async () => {
-    const first = await think({
+    const first = await runAgent({
       architecture: reflexion(),
       model: scriptedModel([calls]),
       tools: [look],
@@ -332,7 +336,7 @@ describe("Reflexion", () => {
     });
     expect(first.result).toMatchObject({ status: "budget_exhausted", output: "Looking." });
     expect(first.conversation.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
-    const later = await think({
+    const later = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["Lyon.", calls]),
       tools: [look],
@@ -341,12 +345,12 @@ describe("Reflexion", () => {
     });
     expect(later.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
     expect(later.result.metadata["reflexion"]).toEqual({ scores: [0.5], lessons: ["Look."] });
-    expect(said(later.conversation)).toEqual(["user: What is it?", "assistant: Lyon."]);
+    expect(transcriptLines(later.conversation)).toEqual(["user: What is it?", "assistant: Lyon."]);
   });
 
   test("B5: out of money at the evaluator, it keeps the attempt that came to its end", async () => {
     const stopped = (script: Parameters<typeof scriptedModel>[0], maxTurns: number) =>
-      think({
+      runAgent({
         architecture: reflexion(),
         model: scriptedModel(script),
         tools: [look],
@@ -355,7 +359,7 @@ describe("Reflexion", () => {
       });
     const first = await stopped([calls, "Lyon."], 2);
     expect(first.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
-    expect(said(first.conversation).at(-1)).toBe("assistant: Lyon.");
+    expect(transcriptLines(first.conversation).at(-1)).toBe("assistant: Lyon.");
     // Of two, the one that was judged.
     const both = await stopped(["Lyon.", "Turin."], 4);
     expect(both.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
@@ -373,7 +377,7 @@ describe("Reflexion", () => {
       },
     });
     const evaluator = scriptedModel([]);
-    const { result } = await think(
+    const { result } = await runAgent(
       { architecture: reflexion(), model: scriptedModel([calls]), tools: [stop], models: { evaluator } },
       "Where?",
       { onStart: (run) => (handle = run) },
@@ -402,7 +406,7 @@ describe("Reflexion", () => {
       },
     } as unknown as Memory;
     const model = scriptedModel(["Turin.", "Lyon."]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: reflexion(),
       memory,
       model,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { architectureNames, react, registerArchitecture } from "../../../src/agents/architectures/index.ts";
 import { Agent } from "../../../src/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { think } from "./thinking-run.ts";
+import { runAgent } from "./run-agent.ts";
 
 const builtIn = [
   "react",
@@ -32,7 +32,7 @@ test("an architecture of somebody else's is known once it is registered; built-i
   }));
   expect(architectureNames()).toEqual([...builtIn, ...architectureNames().slice(builtIn.length)]);
   expect(architectureNames()).toContain("echo");
-  const { result } = await think({ architecture: "echo", model: scriptedModel([]) }, "Hello");
+  const { result } = await runAgent({ architecture: "echo", model: scriptedModel([]) }, "Hello");
   expect(result.output).toBe("Hello");
   for (const name of ["rewoo", "echo"])
     expect(() => registerArchitecture(name, () => react())).toThrow(

@@ -3,7 +3,7 @@ import { rewoo } from "../../../src/agents/architectures/index.ts";
 import { permissions, tool } from "../../../src/index.ts";
 import type { JsonObject, RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { askedIn, noteData, said, think } from "./thinking-run.ts";
+import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
 
 const shout = tool({
   name: "shout",
@@ -34,14 +34,14 @@ describe("ReWOO", () => {
       ),
     ]);
     const solver = scriptedModel(["It is A and B."]);
-    const { result, notes, events, conversation } = await think({
+    const { result, eventNames, events, conversation } = await runAgent({
       architecture: rewoo(),
       model: scriptedModel([]),
       models: { planner, solver },
       tools: [shout],
     });
     expect(result).toMatchObject({ status: "completed", output: "It is A and B.", turns: 2 });
-    expect(notes).toEqual([
+    expect(eventNames).toEqual([
       "rewoo.planner_started",
       "rewoo.plan_created",
       "rewoo.level_started",
@@ -52,18 +52,18 @@ describe("ReWOO", () => {
       "rewoo.solver_started",
       "rewoo.completed",
     ]);
-    expect(noteData(events, "rewoo.level_started")).toEqual([
+    expect(architectureEventData(events, "rewoo.level_started")).toEqual([
       { level: 1, steps: ["E1", "E2"] },
       { level: 2, steps: ["E3"] },
     ]);
-    expect(noteData(events, "rewoo.step_completed")).toMatchObject([
+    expect(architectureEventData(events, "rewoo.step_completed")).toMatchObject([
       { output: "A" },
       { output: "B" },
       { output: "A AND B" },
     ]);
-    expect(askedIn(planner.calls[0] as never)).toContain('- shout: Says it louder\n  args: {"properties"');
-    expect(askedIn(solver.calls[0] as never)).toContain('E3 = shout {"text":"A and B"}\nA AND B');
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: It is A and B."]);
+    expect(promptOf(planner.calls[0] as never)).toContain('- shout: Says it louder\n  args: {"properties"');
+    expect(promptOf(solver.calls[0] as never)).toContain('E3 = shout {"text":"A and B"}\nA AND B');
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: It is A and B."]);
   });
 
   test("the calls of a level are open at once; with parallelLevels off, one after another", async () => {
@@ -86,21 +86,21 @@ describe("ReWOO", () => {
       });
     const calls = plan(["E1", "wait", {}], ["E2", "wait", {}], ["E3", "wait", {}]);
     const model = () => scriptedModel([calls, "done"]);
-    await think({ architecture: rewoo(), model: model(), tools: [wait(3)] });
+    await runAgent({ architecture: rewoo(), model: model(), tools: [wait(3)] });
     expect(most).toBe(3);
     most = 0;
-    const { notes } = await think({
+    const { eventNames } = await runAgent({
       architecture: rewoo({ parallelLevels: false }),
       model: model(),
       tools: [wait(1)],
     });
     expect(most).toBe(1);
-    expect(notes.filter((name) => name === "rewoo.level_started")).toHaveLength(1);
+    expect(eventNames.filter((name) => name === "rewoo.level_started")).toHaveLength(1);
   });
 
   test("a call that fails, is unknown, or gets wrong arguments is evidence", async () => {
     const solver = scriptedModel(["I do not know."]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: rewoo(),
       model: solver,
       models: {
@@ -116,7 +116,7 @@ describe("ReWOO", () => {
       tools: [shout, fail],
     });
     expect(result.status).toBe("completed");
-    const asked = askedIn(solver.calls[0] as never);
+    const asked = promptOf(solver.calls[0] as never);
     expect(asked).toContain("E1 = fail {} (failed)\nno such luck");
     expect(asked).toContain("there is no tool missing");
     expect(asked).toContain("text must be string");
@@ -151,7 +151,7 @@ describe("ReWOO", () => {
       { id: 7, args: { text: "e" } },
       { id: 8, tool: "echo", args: { text: "{{3}}, {{ 7 }}, {{nobody}}, {{5}}" } },
     ];
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: rewoo(),
       model: solver,
       models: { planner: scriptedModel([JSON.stringify(calls)]) },
@@ -171,7 +171,7 @@ describe("ReWOO", () => {
       8: "It was not called: nothing is known for {{3}}, {{7}}, {{nobody}} in its args.",
     });
     expect(evidence.filter(({ isError }) => isError).map(({ id }) => id)).toEqual(["3", "4", "7", "8"]);
-    expect(askedIn(solver.calls[0] as never)).toContain(
+    expect(promptOf(solver.calls[0] as never)).toContain(
       "(failed)\nIt was not called: the plan names no tool",
     );
   });
@@ -198,7 +198,7 @@ describe("ReWOO", () => {
       { id: "E5", tool: "b", args: "none" },
       { id: "E6", tool: "send", args: { to: "{{E5}}" } },
     ];
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: rewoo(),
       model: scriptedModel(["Done."]),
       models: { planner: scriptedModel([JSON.stringify(calls)]) },
@@ -215,7 +215,7 @@ describe("ReWOO", () => {
 
   test("a plan of nothing but calls that cannot be made calls nothing, and is answered knowing it", async () => {
     const solver = scriptedModel(["I do not know."]);
-    const { result, events } = await think({
+    const { result, events } = await runAgent({
       architecture: rewoo(),
       model: solver,
       models: { planner: scriptedModel(['[{"tool": "shout", "args": ["a"]}]']) },
@@ -227,20 +227,23 @@ describe("ReWOO", () => {
 
   test("calls go through the gate", async () => {
     const solver = scriptedModel(["Not allowed."]);
-    await think({
+    await runAgent({
       architecture: rewoo(),
       model: solver,
       models: { planner: scriptedModel([plan(["E1", "shout", { text: "a" }])]) },
       tools: [shout],
       permissions: permissions({ deny: [{ tool: "shout", reason: "quiet hours" }] }),
     });
-    expect(askedIn(solver.calls[0] as never)).toContain("quiet hours");
+    expect(promptOf(solver.calls[0] as never)).toContain("quiet hours");
   });
 
   test("an empty plan is answered at once", async () => {
-    const { result, notes } = await think({ architecture: "rewoo", model: scriptedModel(["[]", "Hello!"]) });
+    const { result, eventNames } = await runAgent({
+      architecture: "rewoo",
+      model: scriptedModel(["[]", "Hello!"]),
+    });
     expect(result).toMatchObject({ status: "completed", output: "Hello!" });
-    expect(notes).toEqual([
+    expect(eventNames).toEqual([
       "rewoo.planner_started",
       "rewoo.empty_plan",
       "rewoo.solver_started",
@@ -250,18 +253,18 @@ describe("ReWOO", () => {
 
   test("a plan that goes in a circle is a dead end: nothing is called", async () => {
     const circle = plan(["E1", "shout", { text: "{{E2}}" }], ["E2", "shout", { text: "{{E1}}" }]);
-    const { result, notes, events } = await think({
+    const { result, eventNames, events } = await runAgent({
       architecture: rewoo(),
       model: scriptedModel([circle]),
       tools: [shout],
     });
     expect(result).toMatchObject({ status: "failed", interruptionReason: "cyclic_plan", output: circle });
-    expect(notes).toEqual(["rewoo.planner_started", "rewoo.cyclic_plan"]);
+    expect(eventNames).toEqual(["rewoo.planner_started", "rewoo.cyclic_plan"]);
     expect(events.some(({ type }) => type === "tool_execution_start")).toBe(false);
   });
 
   test("so is one that cannot be read", async () => {
-    const { result } = await think({ architecture: rewoo(), model: scriptedModel(["Let me think."]) });
+    const { result } = await runAgent({ architecture: rewoo(), model: scriptedModel(["Let me think."]) });
     expect(result).toMatchObject({
       status: "failed",
       interruptionReason: "unreadable_plan",
@@ -271,7 +274,7 @@ describe("ReWOO", () => {
 
   test("calls beyond maxSteps are not made; what names them names nothing", async () => {
     const solver = scriptedModel(["so far"]);
-    const { events } = await think({
+    const { events } = await runAgent({
       architecture: rewoo({ maxSteps: 1 }),
       model: solver,
       models: {
@@ -279,7 +282,7 @@ describe("ReWOO", () => {
       },
       tools: [shout],
     });
-    expect(noteData(events, "rewoo.step_completed")).toEqual([
+    expect(architectureEventData(events, "rewoo.step_completed")).toEqual([
       {
         id: "E1",
         tool: "shout",
@@ -287,12 +290,12 @@ describe("ReWOO", () => {
         isError: true,
       },
     ]);
-    expect(askedIn(solver.calls[0] as never)).toContain("# Planned, and not done");
+    expect(promptOf(solver.calls[0] as never)).toContain("# Planned, and not done");
     expect(() => rewoo({ maxSteps: -1 })).toThrow("maxSteps of rewoo is -1: it must be an integer from 1");
   });
 
   test("B5: out of money before the answer, it keeps what the tools gave", async () => {
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: rewoo(),
       model: scriptedModel([plan(["E1", "shout", { text: "a" }])]),
       tools: [shout],
@@ -313,7 +316,7 @@ describe("ReWOO", () => {
       },
     });
     const model = scriptedModel([plan(["E1", "stop", {}], ["E2", "shout", { text: "{{E1}}" }])]);
-    const { result, events } = await think({ architecture: rewoo(), model, tools: [stop, shout] }, "Go", {
+    const { result, events } = await runAgent({ architecture: rewoo(), model, tools: [stop, shout] }, "Go", {
       onStart: (run) => (handle = run),
     });
     expect(result.status).toBe("cancelled");

@@ -3,7 +3,7 @@ import { planAndExecute, react, selfRefine } from "../../../src/agents/architect
 import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
 import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { askedIn, said, think } from "./thinking-run.ts";
+import { promptOf, transcriptLines, runAgent } from "./run-agent.ts";
 
 const look = tool({
   name: "look",
@@ -18,14 +18,14 @@ describe("Self-Refine", () => {
     const model = scriptedModel([calls, "draft"]);
     const critic = scriptedModel(["Too short.", "There are No Issues any more."]);
     const refiner = scriptedModel(["a longer draft"]);
-    const { result, notes, conversation } = await think({
+    const { result, eventNames, conversation } = await runAgent({
       architecture: selfRefine(),
       model,
       models: { critic, refiner },
       tools: [look],
     });
     expect(result).toMatchObject({ status: "completed", output: "a longer draft", turns: 5 });
-    expect(notes).toEqual([
+    expect(eventNames).toEqual([
       "self_refine.round_started",
       "self_refine.critique",
       "self_refine.refined",
@@ -33,12 +33,12 @@ describe("Self-Refine", () => {
       "self_refine.critique",
       "self_refine.converged",
     ]);
-    expect(askedIn(refiner.calls[0] as never)).toBe(
+    expect(promptOf(refiner.calls[0] as never)).toBe(
       "# Task\nWhat is it?\n\n# Answer\ndraft\n\n# Critique\nToo short.",
     );
-    expect(askedIn(critic.calls[1] as never)).toContain("a longer draft");
+    expect(promptOf(critic.calls[1] as never)).toContain("a longer draft");
     expect(critic.calls.every(({ tools = [] }) => tools.length === 0)).toBe(true);
-    expect(said(conversation)).toEqual([
+    expect(transcriptLines(conversation)).toEqual([
       "user: What is it?",
       "assistant: Looking.",
       "tool: ",
@@ -47,17 +47,17 @@ describe("Self-Refine", () => {
   });
 
   test("the latest version is the answer when the rounds are used up; 3 unless told", async () => {
-    const { result, notes } = await think({
+    const { result, eventNames } = await runAgent({
       architecture: "self-refine",
       model: scriptedModel(["v0"]),
       models: { critic: scriptedModel(["a", "b", "c"]), refiner: scriptedModel(["v1", "v2", "v3"]) },
     });
     expect(result).toMatchObject({ status: "completed", output: "v3" });
-    expect(notes.at(-1)).toBe("self_refine.max_rounds_reached");
+    expect(eventNames.at(-1)).toBe("self_refine.max_rounds_reached");
   });
 
   test("has a stop phrase of its own", async () => {
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: selfRefine(react(), { stopPhrase: "Ship it" }),
       model: scriptedModel(["v0", "no issues, but longer", "v1", "ship it!"]),
     });
@@ -66,7 +66,7 @@ describe("Self-Refine", () => {
 
   test("a base that came to no answer is not refined", async () => {
     const critic = scriptedModel([]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: selfRefine(),
       model: scriptedModel([calls]),
       models: { critic },
@@ -96,19 +96,19 @@ describe("Self-Refine", () => {
     const { output } = await agent.invoke("Second?", { runtime, sessionId });
     expect(output).toBe("two!");
     const before = model.calls[5]?.messages.slice(1, 3) ?? [];
-    expect(said(before)).toEqual(["user: First?", "assistant: one!"]);
+    expect(transcriptLines(before)).toEqual(["user: First?", "assistant: one!"]);
     await runtime.close();
   });
 
   test("B5: out of money between versions, it keeps the latest, in the conversation too", async () => {
-    const { result, conversation } = await think({
+    const { result, conversation } = await runAgent({
       architecture: selfRefine(),
       model: scriptedModel(["v0"]),
       models: { critic: scriptedModel(["a"]), refiner: scriptedModel(["v1"]) },
       budget: { maxTurns: 3 },
     });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "v1" });
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: v1"]);
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: v1"]);
   });
 
   test("C2: cancelled while its base works, it criticises nothing", async () => {
@@ -123,7 +123,7 @@ describe("Self-Refine", () => {
       },
     });
     const critic = scriptedModel([]);
-    const { result } = await think(
+    const { result } = await runAgent(
       { architecture: selfRefine(), model: scriptedModel([calls]), tools: [stop], models: { critic } },
       "Where?",
       { onStart: (run) => (handle = run) },

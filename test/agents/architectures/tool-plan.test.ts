@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { filledIn, levelsOf, toolPlanIn, unknownIn } from "../../../src/agents/architectures/tool-plan.ts";
+import {
+  fillPlaceholders,
+  dependencyLevels,
+  parseToolPlan,
+  unknownPlaceholders,
+} from "../../../src/agents/architectures/tool-plan.ts";
 import type { JsonObject } from "../../../src/kernel/index.ts";
 
 describe("a plan of tool calls", () => {
@@ -12,21 +17,21 @@ describe("a plan of tool calls", () => {
       `Here it is: ${text}. Good luck.`,
       JSON.stringify({ plan: [call] }),
     ])
-      expect(toolPlanIn(written)).toEqual([call]);
-    expect(toolPlanIn("[]")).toEqual([]);
-    expect(toolPlanIn('{"steps": []}')).toEqual([]);
-    expect(toolPlanIn("nothing of the kind")).toBeUndefined();
-    expect(toolPlanIn('["a", "b"]')).toBeUndefined();
+      expect(parseToolPlan(written)).toEqual([call]);
+    expect(parseToolPlan("[]")).toEqual([]);
+    expect(parseToolPlan('{"steps": []}')).toEqual([]);
+    expect(parseToolPlan("nothing of the kind")).toBeUndefined();
+    expect(parseToolPlan('["a", "b"]')).toBeUndefined();
     for (const beside of [{ notes: ["x"] }, { notes: [] }, { steps: "see calls" }])
-      expect(toolPlanIn(JSON.stringify({ ...beside, calls: [call] }))).toEqual([call]);
-    expect(toolPlanIn(JSON.stringify({ notes: ["x"], first: [], second: [call] }))).toEqual([call]);
-    expect(toolPlanIn(JSON.stringify({ plan: { notes: ["x"], steps: [call] } }))).toEqual([call]);
-    expect(toolPlanIn('{"notes": ["x"], "calls": []}')).toEqual([]);
-    expect(toolPlanIn('{"notes": ["x"], "others": []}')).toBeUndefined();
+      expect(parseToolPlan(JSON.stringify({ ...beside, calls: [call] }))).toEqual([call]);
+    expect(parseToolPlan(JSON.stringify({ notes: ["x"], first: [], second: [call] }))).toEqual([call]);
+    expect(parseToolPlan(JSON.stringify({ plan: { notes: ["x"], steps: [call] } }))).toEqual([call]);
+    expect(parseToolPlan('{"notes": ["x"], "calls": []}')).toEqual([]);
+    expect(parseToolPlan('{"notes": ["x"], "others": []}')).toBeUndefined();
   });
 
   const named = (...calls: readonly JsonObject[]) =>
-    (toolPlanIn(JSON.stringify(calls)) ?? []).map(({ id, tool: name }) => [id, name]);
+    (parseToolPlan(JSON.stringify(calls)) ?? []).map(({ id, tool: name }) => [id, name]);
 
   test("numbers calls that have no id", () => {
     expect(named({ tool: "a" }, { tool: "b" }, { args: {} })).toEqual([
@@ -67,32 +72,32 @@ describe("a plan of tool calls", () => {
       ["E2", "c"],
     ]);
     const last = { id: "z", tool: "d", args: { text: "{{x}} {{E2}}" } };
-    const calls = toolPlanIn(JSON.stringify([...twice, last])) ?? [];
+    const calls = parseToolPlan(JSON.stringify([...twice, last])) ?? [];
     const known = new Map(calls.map(({ id, tool: name }) => [id, name]));
-    expect(unknownIn(last.args, known)).toEqual(["x"]);
-    expect(filledIn(last.args, known)).toEqual({ text: "{{x}} c" });
+    expect(unknownPlaceholders(last.args, known)).toEqual(["x"]);
+    expect(fillPlaceholders(last.args, known)).toEqual({ text: "{{x}} c" });
   });
 
   test("calls its calls by numbers, too, with and without the letter", () => {
     const calls =
-      toolPlanIn('[{"id": 1, "tool": "a"}, {"id": 2, "tool": "b", "args": {"x": "{{E1}}"}}]') ?? [];
-    expect(levelsOf(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["1"], ["2"]]);
-    expect(filledIn({ x: "{{E1}} {{1}} {{E01}}" }, new Map([["1", "one"]]))).toEqual({
+      parseToolPlan('[{"id": 1, "tool": "a"}, {"id": 2, "tool": "b", "args": {"x": "{{E1}}"}}]') ?? [];
+    expect(dependencyLevels(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["1"], ["2"]]);
+    expect(fillPlaceholders({ x: "{{E1}} {{1}} {{E01}}" }, new Map([["1", "one"]]))).toEqual({
       x: "one one {{E01}}",
     });
-    expect(filledIn({ x: "{{1}} {{E1}}" }, new Map([["E1", "one"]]))).toEqual({ x: "one one" });
+    expect(fillPlaceholders({ x: "{{1}} {{E1}}" }, new Map([["E1", "one"]]))).toEqual({ x: "one one" });
     const both = new Map([
       ["1", "one"],
       ["E1", "another"],
     ]);
-    expect(filledIn({ x: "{{1}} {{E1}}" }, both)).toEqual({ x: "one another" });
+    expect(fillPlaceholders({ x: "{{1}} {{E1}}" }, both)).toEqual({ x: "one another" });
     // Of two, each stands for itself, also where one was not made.
     const one = new Map([
       ["1", undefined],
       ["E1", "another"],
     ]);
-    expect(filledIn({ x: "{{1}} {{E1}}" }, one)).toEqual({ x: "{{1}} another" });
-    expect(unknownIn({ x: "{{1}} {{E1}} {{2}}" }, one)).toEqual(["1", "2"]);
+    expect(fillPlaceholders({ x: "{{1}} {{E1}}" }, one)).toEqual({ x: "{{1}} another" });
+    expect(unknownPlaceholders({ x: "{{1}} {{E1}} {{2}}" }, one)).toEqual(["1", "2"]);
   });
 
   test("has levels by what calls need of each other; an unknown need is none", () => {
@@ -102,7 +107,7 @@ describe("a plan of tool calls", () => {
       args: { deep: [{ text: needs.map((need) => `{{${need}}}`).join(" ") }] },
     });
     const ids = (...calls: readonly ReturnType<typeof call>[]) =>
-      levelsOf(calls)?.map((level) => level.map(({ id }) => id));
+      dependencyLevels(calls)?.map((level) => level.map(({ id }) => id));
     expect(ids(call("E3", "E1", "E2"), call("E1"), call("E2", "E1"), call("E4", "E9"))).toEqual([
       ["E1", "E4"],
       ["E2"],
@@ -115,7 +120,9 @@ describe("a plan of tool calls", () => {
 
   test("is filled in anywhere inside its arguments, to the letter", () => {
     const known = new Map([["E1", "$& one"]]);
-    expect(filledIn({ a: "{{E1}}", b: [{ c: "<{{ E1 }}>" }], d: 7, e: null, f: "{{E2}}" }, known)).toEqual({
+    expect(
+      fillPlaceholders({ a: "{{E1}}", b: [{ c: "<{{ E1 }}>" }], d: 7, e: null, f: "{{E2}}" }, known),
+    ).toEqual({
       a: "$& one",
       b: [{ c: "<$& one>" }],
       d: 7,
@@ -131,33 +138,33 @@ describe("a plan of tool calls", () => {
       ["E2", "two"],
       ["E3", "__proto__"],
     ]);
-    expect(unknownIn(args, known)).toEqual(["E4"]);
-    expect(JSON.stringify(filledIn(args, known))).toBe(
+    expect(unknownPlaceholders(args, known)).toEqual(["E4"]);
+    expect(JSON.stringify(fillPlaceholders(args, known))).toBe(
       '{"headers":{"X-one":"two","__proto__":[{"{{E4}}":1}]}}',
     );
     const calls = [
       { id: "E2", tool: "b", args: { "{{E1}}": "x" } },
       { id: "E1", tool: "a", args: {} },
     ];
-    expect(levelsOf(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["E1"], ["E2"]]);
+    expect(dependencyLevels(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["E1"], ["E2"]]);
   });
 
   test("may call its calls what it likes", () => {
     const first = { id: " étape 1 ", tool: "a", args: {} };
     const second = { id: "__proto__", tool: "a", args: { x: "{{ étape 1 }}" } };
     const third = { id: "constructor", tool: "a", args: { x: "{{__proto__}} {{toString}}" } };
-    const levels = levelsOf(toolPlanIn(JSON.stringify([third, second, first])) ?? []) ?? [];
+    const levels = dependencyLevels(parseToolPlan(JSON.stringify([third, second, first])) ?? []) ?? [];
     expect(levels.map((level) => level.map(({ id }) => id))).toEqual([
       ["étape 1"],
       ["__proto__"],
       ["constructor"],
     ]);
-    expect(filledIn(second.args, new Map([["étape 1", "one"]]))).toEqual({ x: "one" });
+    expect(fillPlaceholders(second.args, new Map([["étape 1", "one"]]))).toEqual({ x: "one" });
   });
 
   test("has nothing of arguments that nobody could take, and says so", () => {
     const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
-    expect(toolPlanIn(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toEqual([
+    expect(parseToolPlan(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toEqual([
       { id: "E1", tool: "a", args: {} },
       { id: "E2", tool: "b", args: {}, problem: "the plan gives it args that go too deep" },
     ]);

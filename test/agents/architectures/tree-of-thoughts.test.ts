@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { treeOfThoughts } from "../../../src/agents/architectures/index.ts";
 import type { JsonObject, ModelRequest, RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { askedIn, MeetingModel, noteData, said, think } from "./thinking-run.ts";
+import { promptOf, BarrierModel, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
 
 /** Answers any number of calls, by what was asked. */
 function answering(answer: (asked: string) => string): ScriptedModel {
   return scriptedModel(
-    Array.from({ length: 200 }, (): ScriptStep => (request: ModelRequest) => answer(askedIn(request))),
+    Array.from({ length: 200 }, (): ScriptStep => (request: ModelRequest) => answer(promptOf(request))),
   );
 }
 
@@ -38,7 +38,7 @@ interface Tree {
 describe("Tree of Thoughts", () => {
   test("follows the best of each level and answers from the chain that won; 3, 3, 2 unless told", async () => {
     const [propose, evaluate, synthesizer] = [proposer(), evaluator(), scriptedModel(["the answer"])];
-    const { result, notes, events, conversation } = await think({
+    const { result, eventNames, events, conversation } = await runAgent({
       architecture: "tree-of-thoughts",
       model: scriptedModel([]),
       models: { proposer: propose, evaluator: evaluate, synthesizer },
@@ -46,7 +46,7 @@ describe("Tree of Thoughts", () => {
     expect(result).toMatchObject({ status: "completed", output: "the answer" });
     expect(propose.calls).toHaveLength(1 + 2 + 2);
     expect(evaluate.calls).toHaveLength(3 + 6 + 6);
-    expect(askedIn(synthesizer.calls[0] as never)).toContain("# Thoughts\n1. b\n2. bb\n3. bbb");
+    expect(promptOf(synthesizer.calls[0] as never)).toContain("# Thoughts\n1. b\n2. bb\n3. bbb");
     const tree = result.metadata["tree"] as unknown as Tree;
     expect(tree.thoughts).toHaveLength(15);
     expect(tree.best).toBe("2.2.2");
@@ -56,7 +56,7 @@ describe("Tree of Thoughts", () => {
       text: "bbb",
       score: 0.3,
     });
-    expect(new Set(notes)).toEqual(
+    expect(new Set(eventNames)).toEqual(
       new Set([
         "tot.started",
         "tot.level_started",
@@ -67,73 +67,75 @@ describe("Tree of Thoughts", () => {
         "tot.completed",
       ]),
     );
-    expect(noteData(events, "tot.level_started")).toEqual([
+    expect(architectureEventData(events, "tot.level_started")).toEqual([
       { level: 1, frontier: [] },
       { level: 2, frontier: ["2", "1"] },
       { level: 3, frontier: ["2.2", "2.1"] },
     ]);
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: the answer"]);
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: the answer"]);
   });
 
   test("side by side and one after another it comes to the same", async () => {
     const run = async (parallel: boolean) => {
-      const { result, notes } = await think({
+      const { result, eventNames } = await runAgent({
         architecture: treeOfThoughts({ parallel }),
         model: scriptedModel(["the answer"]),
         models: { proposer: proposer(), evaluator: evaluator() },
       });
-      return { output: result.output, metadata: result.metadata, turns: result.turns, notes };
+      return { output: result.output, metadata: result.metadata, turns: result.turns, notes: eventNames };
     };
     expect(await run(true)).toEqual(await run(false));
   });
 
   test("candidates of a level are scored at once", async () => {
-    const evaluate = new MeetingModel(['{"score": 0.1}', '{"score": 0.2}', '{"score": 0.3}'], 3);
-    await think({
+    const evaluate = new BarrierModel(['{"score": 0.1}', '{"score": 0.2}', '{"score": 0.3}'], 3);
+    await runAgent({
       architecture: treeOfThoughts({ depth: 1, synthesizeFinal: false }),
       model: scriptedModel(['["a", "b", "c"]']),
       models: { evaluator: evaluate },
     });
-    expect(evaluate.most).toBe(3);
+    expect(evaluate.maxInFlight).toBe(3);
   });
 
   test("a thought that solves it ends the search", async () => {
-    const { result, notes } = await think({
+    const { result, eventNames } = await runAgent({
       architecture: treeOfThoughts({ solvedScore: 0.9, synthesizeFinal: false }),
       model: scriptedModel(["- left\n- right"]),
       models: { evaluator: scriptedModel(["0.2", "0.95"]) },
     });
     expect(result).toMatchObject({ status: "completed", output: "right", turns: 3 });
-    expect(notes.slice(-2)).toEqual(["tot.solved", "tot.completed"]);
+    expect(eventNames.slice(-2)).toEqual(["tot.solved", "tot.completed"]);
   });
 
   test("what scores too low is not followed; with nothing left it answers from the level before", async () => {
-    const { result, notes, events } = await think({
+    const { result, eventNames, events } = await runAgent({
       architecture: treeOfThoughts({ branches: 1, minScore: 0.5, synthesizeFinal: false }),
       model: scriptedModel(['["first"]', '["second"]']),
       models: { evaluator: scriptedModel(['{"score": 0.6}', "no idea"]) },
     });
     expect(result).toMatchObject({ status: "completed", output: "first" });
-    expect(notes).toContain("tot.empty_beam");
-    expect(noteData(events, "tot.completed")).toMatchObject([{ end: "empty_beam", id: "1", score: 0.6 }]);
+    expect(eventNames).toContain("tot.empty_beam");
+    expect(architectureEventData(events, "tot.completed")).toMatchObject([
+      { end: "empty_beam", id: "1", score: 0.6 },
+    ]);
   });
 
   test.for([
     ["empty_beam", '["first"]'],
     ["no_thoughts", "I have none."],
   ] as const)("%s at the first level is a dead end", async ([reason, proposal]) => {
-    const { result, notes } = await think({
+    const { result, eventNames } = await runAgent({
       architecture: treeOfThoughts({ minScore: 0.5 }),
       model: scriptedModel([proposal]),
       models: { evaluator: scriptedModel(["0.1"]) },
     });
     expect(result).toMatchObject({ status: "failed", interruptionReason: reason, output: "" });
-    expect(notes.at(-1)).toBe(`tot.${reason}`);
+    expect(eventNames.at(-1)).toBe(`tot.${reason}`);
   });
 
   test("more thoughts than asked for are not looked at", async () => {
     const evaluate = scriptedModel(["0.1", "0.2"]);
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: treeOfThoughts({ branches: 2, depth: 1, synthesizeFinal: false }),
       model: scriptedModel(['["a", "b", "c", "d"]']),
       models: { evaluator: evaluate },
@@ -142,7 +144,7 @@ describe("Tree of Thoughts", () => {
   });
 
   test("B5: out of money half way, it keeps the best thought so far, and the tree", async () => {
-    const { result } = await think({
+    const { result } = await runAgent({
       architecture: treeOfThoughts({ branches: 2 }),
       model: scriptedModel(['["a", "b"]']),
       models: { evaluator: scriptedModel(["0.3", "0.2"]) },
@@ -155,15 +157,15 @@ describe("Tree of Thoughts", () => {
   test("C2: once cancelled it calls no model", async () => {
     let handle: RunHandle | undefined;
     const propose = scriptedModel(['["a"]', '["b"]']);
-    const evaluate = new (class extends MeetingModel {
+    const evaluate = new (class extends BarrierModel {
       override async generate(
-        ...args: Parameters<MeetingModel["generate"]>
-      ): ReturnType<MeetingModel["generate"]> {
+        ...args: Parameters<BarrierModel["generate"]>
+      ): ReturnType<BarrierModel["generate"]> {
         await handle?.cancel("enough");
         return super.generate(...args);
       }
     })(["0.1"], 1);
-    const { result } = await think(
+    const { result } = await runAgent(
       {
         architecture: treeOfThoughts({ branches: 1 }),
         model: scriptedModel([]),

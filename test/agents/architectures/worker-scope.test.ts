@@ -18,7 +18,7 @@ import {
   type Tool,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { said, think } from "./thinking-run.ts";
+import { transcriptLines, runAgent } from "./run-agent.ts";
 
 function architecture(run: Architecture["run"]): Architecture {
   return { name: "own", run, declaredWorkers: () => ({}) };
@@ -27,7 +27,7 @@ function architecture(run: Architecture["run"]): Architecture {
 test("a worker's scope hears nobody and owes no format, also in what is made of it", async () => {
   const seen: Pick<Dependencies, "steering" | "followUps" | "outputFormat" | "role">[] = [];
   const output = { type: "object" } as const;
-  await think(
+  await runAgent(
     {
       model: scriptedModel(["{}"]),
       architecture: architecture(async function* own(session, deps, prompt) {
@@ -67,7 +67,7 @@ test("of tools that are brought under one name the outermost's is told of, calle
     { toolCalls: ["look", "peek", "stay"].map((name) => ({ name, input: {} })) },
     "done",
   ]);
-  await think({
+  await runAgent({
     model,
     tools: [named("look", "agent"), named("stay", "agent")],
     architecture: architecture(async function* own(session, deps, prompt) {
@@ -95,7 +95,7 @@ test("of tools that are brought under one name the outermost's is told of, calle
 test("sessions in a role are apart, however many there are of it", async () => {
   const model = scriptedModel(["one", "two"]);
   const ids: string[] = [];
-  await think({
+  await runAgent({
     model,
     architecture: architecture(async function* own(session, deps) {
       for (const prompt of ["First", "Second"]) {
@@ -107,11 +107,14 @@ test("sessions in a role are apart, however many there are of it", async () => {
     }),
   });
   expect(new Set(ids).size).toBe(2);
-  expect(model.calls.map(({ messages }) => said(messages))).toEqual([["user: First"], ["user: Second"]]);
+  expect(model.calls.map(({ messages }) => transcriptLines(messages))).toEqual([
+    ["user: First"],
+    ["user: Second"],
+  ]);
 });
 
 test("S1: every round that a stop hook asks for is in the conversation, whoever keeps it", async () => {
-  const { result, conversation } = await think({
+  const { result, conversation } = await runAgent({
     model: scriptedModel(["[]", "one", "[]", "two"]),
     architecture: planAndExecute(),
     stopHooks: [
@@ -119,7 +122,7 @@ test("S1: every round that a stop hook asks for is in the conversation, whoever 
     ],
   });
   expect(result.output).toBe("two");
-  expect(said(conversation)).toEqual([
+  expect(transcriptLines(conversation)).toEqual([
     "user: What is it?",
     "assistant: one",
     "user: And then?",
@@ -149,21 +152,21 @@ test.each(Object.entries(thinkers))(
     const budget = { maxTurns: script.length };
     const model = scriptedModel(script);
     const options = { model, architecture: base, stopHooks: [again], budget };
-    const { result, conversation, events } = await think(options);
+    const { result, conversation, events } = await runAgent(options);
     expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
     expect(events.findLast(({ type }) => type === "agent_end")?.data).toMatchObject({ output: "one" });
-    expect(said(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
+    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
   },
 );
 
 test("S1: what is said again in the same words was said again", async () => {
-  const { result, conversation } = await think({
+  const { result, conversation } = await runAgent({
     model: scriptedModel(["one", "one"]),
     stopHooks: [{ ...again, shouldContinue: ({ continued }) => (continued < 2 ? "And then?" : undefined) }],
     budget: { maxTurns: 2 },
   });
   expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
-  expect(said(conversation)).toEqual([
+  expect(transcriptLines(conversation)).toEqual([
     "user: What is it?",
     "assistant: one",
     "user: And then?",
@@ -174,7 +177,7 @@ test("S1: what is said again in the same words was said again", async () => {
 
 test("S1: a bound met in a later round leaves the answer before it, in the result and once in the conversation", async () => {
   let round = 0;
-  const { result, conversation } = await think({
+  const { result, conversation } = await runAgent({
     model: scriptedModel([]),
     stopHooks: [again],
     architecture: architecture(async function* own(session) {
@@ -184,7 +187,7 @@ test("S1: a bound met in a later round leaves the answer before it, in the resul
     }),
   });
   expect(result).toMatchObject({ status: "max_turns", output: "one" });
-  expect(said(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
+  expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
 });
 
 test.each([
@@ -200,7 +203,7 @@ test.each([
 ])(
   "E1: an architecture that yields $type, which is not its to tell, fails and says which are",
   async (draft) => {
-    const { result, events } = await think({
+    const { result, events } = await runAgent({
       model: scriptedModel(["never"]),
       architecture: architecture(async function* own(session) {
         yield draft as EventDraft as EmittableEvent;

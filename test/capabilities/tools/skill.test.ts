@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
 import { skillTool } from "../../../src/capabilities/tools/index.ts";
 import { checkSkill, type ModelRequest, type Skill } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
 const notes: Skill = {
@@ -30,7 +30,7 @@ async function ask(skills: readonly Skill[], name: string, options: { readonly m
       return "done";
     },
   ]);
-  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const runtime = await createRuntime({ unknownPrice: "ignore" });
   const agent = new AgentCore({ name: "writer", model, tools: [skillTool({ skills, ...options })] });
   const run = await runtime.submit(agent, "write");
   await run.result();

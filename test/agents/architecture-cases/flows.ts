@@ -1,0 +1,158 @@
+import {
+  AgentCore,
+  ConditionalFlow,
+  END,
+  ParallelFlow,
+  SequentialFlow,
+  START,
+  WorkflowFlow,
+} from "../../../src/agents/index.ts";
+import { Fault } from "../../../src/kernel/index.ts";
+import { ampleBudget as budget } from "../../crash/workload.ts";
+import { repliesByRole, type ExternalServices, type ArchitectureCase } from "./architecture-case.ts";
+
+const input = "How deep is it?";
+
+function worker(outside: ExternalServices, name: string): AgentCore {
+  return new AgentCore({ name, model: outside.model(name) });
+}
+
+const sequential: ArchitectureCase = {
+  agent: (outside) =>
+    new AgentCore({
+      name: "line",
+      architecture: new SequentialFlow(["first", "second"].map((name) => worker(outside, name))),
+      budget,
+    }),
+  input,
+  reply: repliesByRole({ first: "one", second: "two" }),
+  output: `${input}\n\none\n\ntwo`,
+};
+
+const parallel: ArchitectureCase = {
+  agent: (outside) =>
+    new AgentCore({
+      name: "choir",
+      architecture: new ParallelFlow({
+        branches: ["first", "second"].map((name) => worker(outside, name)),
+        merge: (texts) => texts.join(" and "),
+      }),
+      budget,
+    }),
+  input,
+  reply: repliesByRole({ first: "one", second: "two" }),
+  output: "one and two",
+  maxParallelCalls: 2,
+};
+
+const conditional: ArchitectureCase = {
+  agent: (outside) =>
+    new AgentCore({
+      name: "fork",
+      architecture: new ConditionalFlow({
+        predicate: (text) => text.includes("deep"),
+        ifTrue: worker(outside, "diver"),
+        ifFalse: worker(outside, "climber"),
+      }),
+      budget,
+    }),
+  input,
+  reply: repliesByRole({ diver: "Two fathoms." }),
+  output: "Two fathoms.",
+  hasNoPartial: true,
+};
+
+/** A diamond of agents and functions, and a circle that is gone round twice. */
+const workflow: ArchitectureCase = {
+  agent: (outside) =>
+    new AgentCore({
+      name: "works",
+      architecture: new WorkflowFlow({
+        nodes: {
+          left: worker(outside, "left"),
+          right: worker(outside, "right"),
+          join: (_input, { text, visit }) => `${text} ${visit}`,
+          polish: worker(outside, "polish"),
+        },
+        edges: [
+          [START, "left"],
+          [START, "right"],
+          ["left", "join"],
+          ["right", "join"],
+          ["join", "polish"],
+        ],
+        routers: {
+          polish: { to: ["join", END], choose: (_value, text) => (text === "again" ? "join" : END) },
+        },
+      }),
+      budget,
+    }),
+  input,
+  reply: ({ role, last }) => {
+    if (role === "polish") return { text: last.endsWith("1") ? "again" : `done: ${last}` };
+    return { text: role };
+  },
+  output: "done: again 2",
+  maxParallelCalls: 2,
+  hasUnorderedEvents: true,
+};
+
+/** Flows in flows. */
+const nested: ArchitectureCase = {
+  agent: (outside) => {
+    const pair = new AgentCore({
+      name: "pair",
+      architecture: new ParallelFlow({
+        branches: ["first", "second"].map((name) => worker(outside, name)),
+        merge: "vote",
+      }),
+    });
+    return new AgentCore({
+      name: "nest",
+      architecture: new SequentialFlow([pair, worker(outside, "third")]),
+      budget,
+    });
+  },
+  input,
+  reply: repliesByRole({ first: "one", second: "two", third: "three" }),
+  output: `${input}\n\none\n\nthree`,
+  maxParallelCalls: 2,
+};
+
+/** A node fails: it stops, typed, with what there was. */
+const failing: ArchitectureCase = {
+  agent: (outside) =>
+    new AgentCore({
+      name: "broken",
+      architecture: new WorkflowFlow({
+        nodes: {
+          work: worker(outside, "work"),
+          fail: () => {
+            throw new Fault("tool_failed", "no luck");
+          },
+        },
+        edges: [
+          [START, "work"],
+          ["work", "fail"],
+          ["fail", END],
+        ],
+      }),
+      budget,
+    }),
+  input,
+  reply: repliesByRole({ work: "worked" }),
+  output: "worked",
+};
+
+/** Those that come to no answer, wherever their worker dies. */
+export const failingFlowCases: Readonly<Record<string, ArchitectureCase>> = {
+  "a workflow that fails": failing,
+};
+
+export const flowCases: Readonly<Record<string, ArchitectureCase>> = {
+  sequential,
+  parallel,
+  conditional,
+  workflow,
+  "flows in flows": nested,
+};

@@ -1,0 +1,235 @@
+import { describe, expect, test } from "vitest";
+import { unfenced } from "../../../src/agents/answer-format.ts";
+import { jsonValuesIn, parseScore } from "../../../src/agents/architectures/json-parsing.ts";
+import { parseTextList } from "../../../src/agents/architectures/list-parsing.ts";
+import { parseRouteChoice } from "../../../src/agents/architectures/route-choice.ts";
+import { parseToolPlan } from "../../../src/agents/architectures/tool-plan.ts";
+
+describe("what a model wrote", () => {
+  test.for([
+    ["a code block that never closes", `\`\`\`${"\n".repeat(100_000)}`],
+    ["one of blanks", `\`\`\`json${" ".repeat(100_000)}`],
+    ["one of blank lines with more after it", `\`\`\`\n${"\n ".repeat(100_000)}x`],
+    ["many of them", "```\n".repeat(50_000)],
+    ["brackets alone", "[{".repeat(150_000)],
+    ["brackets of one kind", "[".repeat(300_000)],
+    ["members that never end", '{"a":['.repeat(50_000)],
+    ["quotation marks in brackets", '["'.repeat(150_000)],
+    ["escaped ones", '["\\"'.repeat(75_000)],
+    ["strings that never end", '["a",['.repeat(50_000)],
+    ["brackets and blanks", `[${" ".repeat(150_000)}[${" ".repeat(150_000)}x`],
+  ] as const)("is read in one pass, also %s", ([, text]) => {
+    expect([...jsonValuesIn(text)]).toEqual([]);
+    expect(parseScore(text)).toBe(undefined);
+    expect(parseToolPlan(text)).toBe(undefined);
+    // Nothing but fences is a block with fences in it.
+    expect(unfenced(text).trim()).toMatch(/^(?:```|[[{])/u);
+  });
+
+  test.for([
+    ['```json\n{"a": 1}\n```', { a: 1 }],
+    ['\n ```\n\n  {"a": 1}  \n\n``` \n', { a: 1 }],
+    ['Here it is:\n```json\n{"a": 1}\n```\nThere.', { a: 1 }],
+    ['{"__proto__": {"score": 1}}', JSON.parse('{"__proto__": {"score": 1}}')],
+  ])("is found in its code block: %j", ([text, value]) => {
+    expect([...jsonValuesIn(text as string)][0]).toEqual(value);
+  });
+
+  test.for([
+    ['{"score": 0.4}', 0.4],
+    ['{"score": "0.4"}', 0.4],
+    ['{"score": "4/10"}', 0.4],
+    ['{"score": .4}', 0.4],
+    ["Score: .4", 0.4],
+    ["Score: 4/10", 0.4],
+    ["**Score:** 4 out of 10", 0.4],
+    ["score: 40%", 0.4],
+    ["40 %", 0.4],
+    ["0.4", 0.4],
+    ["score: -3", 0],
+    ["score: 7", 1],
+    ['{"score": null, "n": 1}', undefined],
+    ['{"score": NaN, "n": 1}', undefined],
+    ["3 things are wrong with it", undefined],
+    ["", undefined],
+  ] as const)("has a score, or none: %j", ([text, score]) => {
+    expect(parseScore(text)).toBe(score);
+  });
+
+  test("plans within plans are opened only so far", () => {
+    expect(parseTextList(`${'{"plan":'.repeat(20_000)}["a"]${"}".repeat(20_000)}`)).toBe(undefined);
+  });
+
+  test("many lists among its words are each read once", () => {
+    expect([...jsonValuesIn("[1,2] ".repeat(50_000))]).toHaveLength(50_000);
+  });
+
+  test.for([
+    ['As [the docs](http://x) say: ["a","b"]', ["a", "b"]],
+    ['Steps [draft]: [{"step":"a"},{"step":"b"}]', ["a", "b"]],
+    ['<think>[maybe]</think>\n["a","b"]', ["a", "b"]],
+    ['<think>- ["this", "that", "or something else"]</think>\n["a","b"]', ["a", "b"]],
+    ["<think>\n- hm\n</think>\n- a\n- b", ["a", "b"]],
+    ['<think>["a","b"]</think>', ["a", "b"]],
+    ['["a","b"] Note: [optional].', ["a", "b"]],
+    ['["a","b"] (or {"x": 1, "y": "something"})', ["a", "b"]],
+    ['The list starts with "[": ["a","b"]', ["a", "b"]],
+    ['Between "[" and "]": ["a","b"]', ["a", "b"]],
+    ['[see: ["a","b"]]', ["a", "b"]],
+    ['[1] and [2] say: {"steps": ["a", "b"]}', ["a", "b"]],
+    ['{curly} ["a [b]", "{c}"]', ["a [b]", "{c}"]],
+    ['I would do {"step": "this"}.', ["this"]],
+    ["There is nothing to do: [].", []],
+    ['{"assumptions": ["EU"], "steps": ["a", "b"]}', ["a", "b"]],
+    ['{"assumptions": [], "Steps": [{"step": "a"}, {"step": "b"}]}', ["a", "b"]],
+    ['{"assumptions": [], "what": ["a", "b"]}', ["a", "b"]],
+    ['{"numbers": [1], "what": ["a", "b"]}', ["a", "b"]],
+    ['{"plan": {"assumptions": ["EU"], "steps": ["a", "b"]}}', ["a", "b"]],
+    ['{"assumptions": ["EU"], "steps": []}', []],
+    ['{"plan": [], "steps": ["a"]}', ["a"]],
+    ['{"1": "a", "2": {"step": "b"}}', ["a", "b"]],
+    ['{"step_1": "a", "step_2": "b"}', ["a", "b"]],
+    ['{"1": "a", "2": "b", "notes": "x, and much more of it"}', ["a", "b"]],
+    ['{"title": "T", "step 1": "a", "step 2": "b", "notes": ["x"]}', ["a", "b"]],
+    ['{"steps": {"1": "a", "2": "b"}}', ["a", "b"]],
+    ['{"plan": {"steps": {"step_1": {"task": "a"}, "step_2": {"task": "b"}}}}', ["a", "b"]],
+    ['{"plan": {"phase 1": ["a", "b"], "phase 2": ["c"]}}', ["a", "b", "c"]],
+    ['{"phase 1": ["a", "b"], "phase 2": ["c"], "risks": ["r"]}', ["a", "b", "c"]],
+    ['{"plan": {"risks": ["r"], "Week_1": ["a"], "Week_2": ["b"]}}', ["a", "b"]],
+    ['{"1": ["a", "b"], "2": ["c"]}', ["a", "b", "c"]],
+    ['{"tasks": {"backend": ["a", "b"], "frontend": ["c"]}}', ["a", "b", "c"]],
+    ['{"tasks": {"backend": [], "frontend": []}}', []],
+    ['{"plan": {"notes": ["n"], "steps": ["a", "b"]}}', ["a", "b"]],
+    ['{"steps": {"first": "a", "then": "b"}}', undefined],
+    ["{}", undefined],
+    ['{"assumptions": [], "what": []}', []],
+    ['{"assumptions": [], "numbers": [1]}', undefined],
+    ["**1. a**\n**2. b**", ["a", "b"]],
+    ["**1.** a\n**2.** b", ["a", "b"]],
+    ["**1. A:** dig **deep**\n__2. B__: rest", ["A: dig **deep**", "B: rest"]],
+    ["### 1. a\n## Step 2: b", ["a", "b"]],
+    ["Step 1: a\n**Step 2:** b", ["a", "b"]],
+    ["- [ ] a\n- [x] b [1]", ["a", "b [1]"]],
+    ["1. **a** [1]\n2) b", ["**a** [1]", "b"]],
+    // What breaks off is no plan of its parts.
+    ['[{"step":"a"},{"step":"b"},{"st', undefined],
+    ['["a", "b", "c', undefined],
+    ['[{"step":"a"}, {"step":"b"},]', undefined],
+    ['"a list"', undefined],
+    ["[draft]", undefined],
+  ] as const)("lists things, or none: %j", ([text, listed]) => {
+    expect(parseTextList(text)).toEqual(listed);
+  });
+
+  test.for([
+    ["route: billing\nconfidence: 0.9", "billing", 0.9],
+    ["**Route:** billing\n**Confidence:** 0.9", "billing", 0.9],
+    ["**route**: `billing`\n**confidence**: 90%", "billing", 0.9],
+    ["__Route:__ billing\n__Confidence:__ 0.9", "billing", 0.9],
+    ["route: <billing>\nconfidence: <0.9>", "billing", 0.9],
+    ["route: [billing]\nconfidence: [0.9]", "billing", 0.9],
+    ['Route: "billing" (confidence: 90%)', "billing", 0.9],
+    ['{"route": "billing", "confidence": 0.9}', "billing", 0.9],
+    ['{"confidence": 0.9, "route": "billing"}', "billing", 0.9],
+    ["```\nroute: billing\nconfidence: 0.9\n```", "billing", 0.9],
+    ["- Route: Billing\n- Confidence: 9/10", "billing", 0.9],
+    ["Because it is about money.\nroute = billing", "billing", 0],
+    [
+      "<think>could be route: travel, confidence: 0.2</think>\nroute: billing\nconfidence: 0.9",
+      "billing",
+      0.9,
+    ],
+    [
+      "At first sight:\nroute: travel\nconfidence: 0.2\nBut no:\nroute: billing\nconfidence: 0.9",
+      "billing",
+      0.9,
+    ],
+    [
+      "route: billing\nconfidence: 0.9\n\nI did not say route: travel, for it is about money.",
+      "billing",
+      0.9,
+    ],
+    ["It may be route: travel, or rather route: billing (confidence: 0.9).", "billing", 0.9],
+    ["route: _own\nconfidence: 1", "_own", 1],
+    ["billing", "billing", 0],
+    ["**billing**.", "billing", 0],
+    ["route: travel\nroute: none\nconfidence: 1", undefined, 1],
+    ["route: travel\n\nNo, I would not.\nroute: none", undefined, 0],
+    [
+      "route: billing\nconfidence: 0.9\n\nWhy not the others:\n- route: travel: nobody goes anywhere",
+      "billing",
+      0.9,
+    ],
+    ["route: billing\n\nWhy not the others:\n- route: travel: nobody goes anywhere", "billing", 0],
+    ["route: billing\nconfidence: 0.9\n\nRoute: none of the others fits.", "billing", 0.9],
+    ["Route: billing, I would say.\nRoute: chosen because of an invoice", "billing", 0],
+    ["My route: billing, I would say. (The route: chosen because of an invoice)", "billing", 0],
+    ["route: billing\nconfidence: 0.9\nRoute: travel is next, confidence: 0.1", "billing", 0.9],
+    ["1. route: billing\n2. confidence: 0.9\n\nI took route: travel for another.", "billing", 0.9],
+    ["<think>\nroute: travel\nconfidence: 0.9\n</think>\nbilling", "billing", 0],
+    ["route: _billing_\nconfidence: _0.9_", "billing", 0.9],
+    ["route: __billing__\nconfidence: __0.9__", "billing", 0.9],
+    ["route: \u201cbilling\u201d\nconfidence: \u201c0.9\u201d", "billing", 0.9],
+    ["route: \u2018billing\u2019 (confidence: 0.9)", "billing", 0.9],
+    ["_billing_", "billing", 0],
+    ["_own", "_own", 0],
+    ["billing\nconfidence: 0.9", "billing", 0.9],
+    ["**billing** (confidence: 0.9)", "billing", 0.9],
+    ["I am sure\nconfidence: 0.9", undefined, 0.9],
+    ["I would take the enroute: billing", undefined, 0],
+    ["I do not know.", undefined, 0],
+    ["", undefined, 0],
+  ] as const)("names a route, or none: %j", ([text, route, confidence]) => {
+    expect(parseRouteChoice(text, ["billing", "travel", "_own"])).toEqual({ route, confidence });
+  });
+
+  test.for([
+    "route: ",
+    "route:",
+    " ",
+    "*",
+    "_",
+    "_ ",
+    "route:_ ",
+    '"',
+    "confidence: ",
+    "\n",
+    "-\n",
+    "a",
+    "1.",
+    "route: a\n",
+  ])("is searched for a route in one pass, also many times %j", (part) => {
+    for (const text of [part.repeat(100_000), `route:${part.repeat(100_000)}`, `${part.repeat(100_000)}x y`])
+      expect(parseRouteChoice(text, ["billing"]).route).toBe(undefined);
+  });
+
+  test("a planned call is found beside other JSON", () => {
+    const call = { id: "E1", tool: "look", args: { at: 1 } };
+    const config = JSON.stringify({ setting: "something longer than the call", list: [1, 2, 3] });
+    expect(parseToolPlan(`With ${config}, see [1]: ${JSON.stringify([call])} [done]`)).toEqual([call]);
+    expect(parseToolPlan(`With ${config} nothing is to be done: []`)).toEqual([]);
+    expect(parseToolPlan(`With ${config}`)).toBe(undefined);
+  });
+
+  test("a score is found beside other JSON", () => {
+    expect(parseScore('Seen [1] and {"other": "something much longer"}: {"score": 0.4}')).toBe(0.4);
+    expect(parseScore("<think>score 9/10? no</think>\nScore: 4/10")).toBe(0.4);
+  });
+
+  test("a planned call by itself is a plan of one, whatever lists it has", () => {
+    const call = { id: "E1", tool: "look", args: { at: 1 } };
+    for (const text of [JSON.stringify({ ...call, needs: [] }), `The plan: ${JSON.stringify([call])}.`])
+      expect(parseToolPlan(text)).toEqual([call]);
+  });
+
+  test("a listed thing is what it is called, not why it is there", () => {
+    const list = [
+      '{"step": "Dig", "reason": "because the ground is soft there"}',
+      '{"step": "Step 2", "description": "Fill it in"}',
+      '{"step": 3, "what": "Go home"}',
+      '{"__proto__": null, "constructor": "Rest"}',
+      "{}",
+    ];
+    expect(parseTextList(`[${list.join(", ")}]`)).toEqual(["Dig", "Fill it in", "Go home", "Rest"]);
+  });
+});

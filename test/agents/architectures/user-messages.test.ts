@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { appendUserMessages } from "../../../src/agents/architectures/user-messages.ts";
+import { agentSession, messageText, parseSessionId, Transcript } from "../../../src/kernel/index.ts";
+
+test("what a user adds stands after the prompt, which is there once, as are the files that came with it", () => {
+  const attachments = [
+    {
+      type: "file",
+      mediaType: "application/pdf",
+      source: { kind: "url", url: "https://sens.example/map.pdf" },
+    },
+  ] as const;
+  const session = agentSession({
+    id: parseSessionId("walk"),
+    instructions: "",
+    messages: Transcript.empty,
+    attachments,
+  });
+  const asked = { prompt: "Where?", attachments, from: 0 };
+  appendUserMessages(session, asked, []);
+  expect([session.messages.length, session.attachments]).toEqual([0, attachments]);
+  appendUserMessages(session, asked, ["Only in France."]);
+  expect(session.attachments).toEqual([]);
+  appendUserMessages(session, asked, ["By train."]);
+  const said = session.messages.slice(0);
+  expect(said.map(messageText)).toEqual(["Where?", "Only in France.", "By train."]);
+  expect(JSON.stringify(said).split("map.pdf")).toHaveLength(2);
+});

@@ -1,0 +1,247 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import {
+  Fault,
+  formatRunId,
+  formatSessionId,
+  HistoryRetention,
+  type SubmitOptions,
+} from "../../src/kernel/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { agent, gate, until } from "./runtime-setup.ts";
+
+test.for<RuntimeOptions>([
+  { keepEndedRunsMs: -1 },
+  { inbox: { maxDeliveries: 0 } },
+  { inbox: { maxDeliveries: 1.5 } },
+  { inbox: { baseDelayMs: -1 } },
+  { inbox: { maxDelayMs: Number.NaN } },
+  { inbox: { maxDelayMs: Infinity } },
+  { keepEndedRunsMs: Number.NaN },
+  { concurrency: 0 },
+  { concurrency: Number.NaN },
+  { pollMs: 0 },
+  { suspendAfterMs: -1 },
+  { closeGraceMs: Number.NaN },
+  { stopGraceMs: Number.NaN },
+  { stopGraceMs: -1 },
+  { warnAt: 2 },
+  { retry: { maxRetries: Number.NaN } },
+  { retry: { maxDelayMs: -1 } },
+  { retry: { jitter: Number.NaN } },
+  { runRetry: { maxRetries: 0.5 } },
+  { runRetry: { baseDelayMs: Number.NaN } },
+])("%o is refused, and the store that was opened for it is closed", async (options) => {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const store = `sqlite:${join(folder, "store.db")}` as const;
+  const [name] = Object.keys(options);
+  await expect(createRuntime({ store, ...options })).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringMatching(new RegExp(`^${name}(?:\\.\\w+)? is `)),
+  });
+  // SQLite's log goes with the last connection.
+  expect((await readdir(folder)).filter((each) => each.endsWith("-wal"))).toEqual([]);
+});
+
+test("a store that was handed in stays open, and no signal is listened for, when a runtime cannot be opened", async () => {
+  const store = memoryStore({ hash: sha256 });
+  let closed = false;
+  let listeners = 0;
+  const handed = {
+    ...store,
+    close: async () => {
+      closed = true;
+    },
+    onChange: () => {
+      listeners++;
+      return () => {
+        listeners--;
+      };
+    },
+    leases: { ...store.leases, enlist: () => Promise.reject(new Error("full")) },
+  } as never;
+  await expect(createRuntime({ store: handed, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
+  expect({ closed, listeners, signals: process.listenerCount("SIGUSR2") }).toEqual({
+    closed: false,
+    listeners: 0,
+    signals: 0,
+  });
+});
+
+test("a run that is being loaded when its worker closes is not begun there, and closing does not wait for it", async () => {
+  const store = memoryStore({ hash: sha256 });
+  const [read, go] = [gate(), gate()];
+  const journal = store.journal.read.bind(store.journal);
+  let reads = 0;
+  // As of a store that has to be waited for.
+  Object.assign(store.journal, { readNow: undefined });
+  store.journal.read = async function* slow(...args) {
+    if (++reads === 1) await (read.resolve(), go.promise);
+    yield* journal(...args);
+  };
+  const began: string[] = [];
+  const slow = (name: string) =>
+    agent("slow", async (ctx) => {
+      began.push(name);
+      if (name === "one") await ctx.step("for ever", () => new Promise<null>(() => {}));
+      return name;
+    });
+  const one = await createRuntime({ store });
+  const { runId } = await one.submit(slow("one"), null);
+  await read.promise;
+  const closed = one.close();
+  go.resolve();
+  await closed;
+  expect(began).toEqual([]);
+  const two = await createRuntime({ store });
+  two.register(slow("two"));
+  await until(() => began.length > 0);
+  expect((await (await two.find(runId))?.result())?.output).toBe("two");
+  await two.close();
+});
+
+test("an agent whose submission was refused is not held for it", async () => {
+  const runtime = await createRuntime({ sameName: "replace" });
+  const [begun, go] = [gate(), gate()];
+  const clerk = () =>
+    agent("clerk", async (ctx) => ctx.step("work", async () => (begun.resolve(), await go.promise, null)));
+  const sessionId = formatSessionId("busy");
+  const run = await runtime.submit(clerk(), null, { sessionId });
+  await begun.promise;
+  const refused = await (async () => {
+    const other = clerk();
+    await expect(runtime.submit(other, null, { sessionId })).rejects.toMatchObject({ code: "agent_busy" });
+    return new WeakRef(other);
+  })();
+  runtime.register(clerk());
+  const collected = (): boolean => {
+    globalThis.gc?.();
+    return refused.deref() === undefined;
+  };
+  await expect.poll(collected).toBe(true);
+  go.resolve();
+  await run.result();
+  await runtime.close();
+});
+
+test("an agent is held for a run that failed until it is collected, since it may go on till then", async () => {
+  const clock = new FakeClock();
+  const runtime = await createRuntime({ sameName: "replace", clock });
+  onTestFinished(() => runtime.close());
+  let fails = true;
+  const clerk = (says: string) =>
+    agent("clerk", async () => {
+      if (fails) throw new Fault("unsupported", "not yet");
+      return says;
+    });
+  const submitted = async (says: string) => {
+    const mine = clerk(says);
+    const run = await runtime.submit(mine, null);
+    expect((await run.result()).status).toBe("failed");
+    return { run, agent: new WeakRef(mine) };
+  };
+  const first = await submitted("first");
+  const second = await submitted("second");
+  runtime.register(clerk("another"));
+  fails = false;
+  await first.run.resume();
+  expect((await first.run.result()).output).toBe("first");
+  await clock.advance(1_000);
+  expect(await runtime.collect({ endedBefore: clock.now() })).toBe(2);
+  const collected = (): boolean => {
+    globalThis.gc?.();
+    return [first, second].every((each) => each.agent.deref() === undefined);
+  };
+  await expect.poll(collected).toBe(true);
+});
+
+test("agents of one name are refused as a whole, each time, and nobody is left half registered", async () => {
+  const runtime = await createRuntime();
+  onTestFinished(() => runtime.close());
+  const inner = agent("clerk", async () => "inner");
+  const lead = agent("clerk", async () => "lead", {
+    subAgents: [agent("other", async () => "other"), inner],
+  });
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await expect(runtime.submit(lead, null)).rejects.toMatchObject({
+      code: "already_exists",
+      message: expect.stringMatching(/clerk.*(?:name|key)/),
+    });
+  }
+  // Neither the lead nor whom it came with stands in the way of others.
+  for (const other of [agent("clerk", async () => "mine"), agent("other", async () => "mine")])
+    expect((await (await runtime.submit(other, null)).result()).output).toBe("mine");
+});
+
+test("an agent whose name is taken is told what to do about it", async () => {
+  const runtime = await createRuntime();
+  onTestFinished(() => runtime.close());
+  runtime.register(agent("clerk", async () => "first"));
+  expect(() => runtime.register(agent("clerk", async () => "second"))).toThrow(
+    /another name or a key.*sameName/,
+  );
+});
+
+test("a run id is somebody's for good: another agent or input under it is refused, the same is given its run", async () => {
+  const runtime = await createRuntime();
+  onTestFinished(() => runtime.close());
+  const runId = formatRunId("order-7");
+  const clerk = agent("clerk", async () => "clerk's");
+  const first = await runtime.submit(clerk, { item: 1, count: 2 }, { runId });
+  expect((await runtime.submit(clerk, { count: 2, item: 1 }, { runId })).runId).toBe(first.runId);
+  const refused = { code: "already_exists", details: { runId, agentId: clerk.id } };
+  await expect(
+    runtime.submit(
+      agent("other", async () => "other's"),
+      null,
+      { runId },
+    ),
+  ).rejects.toMatchObject(refused);
+  await expect(runtime.submit(clerk, { item: 2, count: 2 }, { runId })).rejects.toMatchObject(refused);
+  await expect(runtime.submit(clerk, null, { runId: "job-1" })).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining("run_"),
+  });
+});
+
+test.each([undefined, HistoryRetention.NONE])(
+  "a run id is its user's: another user or tenant is refused, with nothing of the run (kept: %s)",
+  async (retention) => {
+    const runtime = await createRuntime();
+    onTestFinished(() => runtime.close());
+    const runId = formatRunId("order-8");
+    const clerk = agent("clerk", async () => "ada's");
+    const options: SubmitOptions = { runId, ...(retention !== undefined && { retention }) };
+    const ada = { ...options, userId: "ada", tenantId: "north" };
+    await (await runtime.submit(clerk, null, ada)).result();
+    expect((await runtime.submit(clerk, null, ada)).runId).toBe(runId);
+    const others: readonly SubmitOptions[] = [
+      {},
+      { userId: "ada" },
+      { tenantId: "north" },
+      { userId: "eve", tenantId: "north" },
+      { userId: "ada", tenantId: "south" },
+    ];
+    for (const other of others)
+      await expect(runtime.submit(clerk, null, { ...options, ...other })).rejects.toMatchObject({
+        code: "already_exists",
+        message: "run_order-8 is another user's: give this one a runId of its own, or none",
+        details: { runId },
+      });
+  },
+);
+
+test("a run of which no words are kept is given to whoever submits it again", async () => {
+  const runtime = await createRuntime();
+  onTestFinished(() => runtime.close());
+  const clerk = agent("clerk", async () => "done");
+  const options = { runId: formatRunId("again"), retention: HistoryRetention.NONE };
+  const first = await runtime.submit(clerk, "secret", options);
+  expect((await first.result()).status).toBe("completed");
+  expect((await runtime.submit(clerk, "secret", options)).runId).toBe(first.runId);
+});
