@@ -306,11 +306,14 @@ describe("runUntil", () => {
     expect(await agent.runUntil("x", { until, runId: runId(65) })).toMatchObject({ output: "finished" });
   });
 
-  test.each([[""], [" "], [false]])("until continues with a standard text when it returns %j", async (verdict) => {
-    const { agent, model } = scout(["a", "finished"]);
-    await agent.runUntil("Do it", { until: ({ iteration }) => iteration === 2 || verdict });
-    expect(model.calls[1]?.messages.map(messageText).at(-1)).toBe("Continue: it is not done.");
-  });
+  test.each([[""], [" "], [false]])(
+    "until continues with a standard text when it returns %j",
+    async (verdict) => {
+      const { agent, model } = scout(["a", "finished"]);
+      await agent.runUntil("Do it", { until: ({ iteration }) => iteration === 2 || verdict });
+      expect(model.calls[1]?.messages.map(messageText).at(-1)).toBe("Continue: it is not done.");
+    },
+  );
 
   test.each([[undefined], [null], [1], [{}]])("runUntil() rejects when until returns %j", async (verdict) => {
     const { agent, model } = scout(["a", "b"]);
