@@ -97,7 +97,7 @@ export class StoredRunHandle implements RunHandle {
   }
 
   result(): Promise<RunResult<JsonValue>> {
-    return currentTask()?.outsideUnlessStopped(this.#result()) ?? this.#result();
+    return currentTask()?.yieldSlotUnlessCancelled(this.#result()) ?? this.#result();
   }
 
   #tail(options: TailOptions): AsyncIterable<Event | Delta> {
