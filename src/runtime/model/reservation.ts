@@ -61,8 +61,8 @@ export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
 }
 
 function reserve(call: CallReservation): Grant | Promise<Grant> {
-  const { runner, strand } = call.open;
-  const wait = runner.ready(strand);
+  const { runner, cancelScope } = call.open;
+  const wait = runner.ready(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
   const asked = reservationOf(call);
   const decision = runner.host.ledger.reserve(asked.command);
@@ -76,10 +76,10 @@ async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise
 
 /** Once there is money for it. */
 async function reserveLater(call: CallReservation, asked: AskedReservation): Promise<Grant> {
-  const { runner, strand } = call.open;
+  const { runner, cancelScope } = call.open;
   const { id } = asked.command;
   const grant = grantOf(call, asked, await decided(call.open, id));
-  if (await runner.stillReady(strand)) return grant;
+  if (await runner.stillReady(cancelScope)) return grant;
   // Its seat went while it waited for money: whoever has one may use the money.
   runner.host.ledger.apply(runner.taskId, { type: "refund", id });
   return reserve(call);
@@ -96,11 +96,11 @@ function grantOf(call: CallReservation, { command, priceOf }: AskedReservation, 
 }
 
 /** While others have reservations open, some of it may come back. */
-async function decided({ runner, strand }: ActiveStep, id: string): Promise<Decision> {
+async function decided({ runner, cancelScope }: ActiveStep, id: string): Promise<Decision> {
   const { taskId, host } = runner;
   const decision = host.ledger.whenDecided(id);
   try {
-    return await runner.waitFor(strand, decision, { name: "budget" });
+    return await runner.waitFor(cancelScope, decision, { name: "budget" });
   } catch (error) {
     host.ledger.apply(taskId, { type: "withdraw", id });
     host.ledger.apply(taskId, { type: "refund", id });
@@ -117,7 +117,7 @@ function reservationOf(call: CallReservation): AskedReservation {
   const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
   const { taskId, worker } = open.runner;
   const { provider, modelId } = model;
-  const at = attempt === 1 ? open.at : worker.clock.now();
+  const at = attempt === 1 ? open.startedAt : worker.clock.now();
   const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
   const priceOf =
     price === null

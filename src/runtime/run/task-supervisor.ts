@@ -60,7 +60,7 @@ export interface TaskSupervisorOptions {
 }
 
 interface EndOptions {
-  readonly told?: readonly EventDraft[];
+  readonly events?: readonly EventDraft[];
   readonly endedOn?: readonly StepAddress[];
 }
 
@@ -306,17 +306,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const { taskId } = runner;
     if (runner.isDropped) return;
     if (outcome.kind === "ended") this.#end(taskId, outcome.outcome, outcome);
-    else if (outcome.kind === "continues") this.#continueAsNew(runner, outcome.input, outcome.told);
-    else this.#restart(runner, outcome.fault, outcome.told);
+    else if (outcome.kind === "continues") this.#continueAsNew(runner, outcome.input, outcome.events);
+    else this.#restart(runner, outcome.fault, outcome.events);
   }
 
   /** Restarts a task whose code crashed. Ends the task if it has crashed too often. */
-  #restart(runner: TaskRunner, fault: Fault, told: readonly EventDraft[]): void {
+  #restart(runner: TaskRunner, fault: Fault, events: readonly EventDraft[]): void {
     const { taskId, task } = runner;
     const crashes = task.crashes + 1;
     const delayMs = restartDelayMs(crashes, this.#worker.runRetry);
     if (delayMs === null) {
-      this.#end(taskId, failedOutcome(fault, runner.output), { told });
+      this.#end(taskId, failedOutcome(fault, runner.output), { events });
       return;
     }
     this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
@@ -328,9 +328,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /** J8: restarts the task with its seat and its account, on an empty journal. */
-  #continueAsNew(runner: TaskRunner, input: JsonValue, told: readonly EventDraft[]): void {
+  #continueAsNew(runner: TaskRunner, input: JsonValue, events: readonly EventDraft[]): void {
     const { taskId } = runner;
-    for (const draft of told) this.#log.emit(taskId, draft);
+    for (const draft of events) this.#log.emit(taskId, draft);
     this.#log.add({ tasks: [{ type: "continue", taskId, input }] });
     const { journal } = this.#state.task(taskId);
     this.#log.emit(taskId, { type: "task_continue_as_new", data: { journal } });
@@ -364,12 +364,12 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /** H4: the seat is freed in the commit that ends the task, regardless of crashes. */
-  #end(taskId: TaskId, outcome: TaskOutcome, { told = [], endedOn = [] }: EndOptions = {}): void {
+  #end(taskId: TaskId, outcome: TaskOutcome, { events = [], endedOn = [] }: EndOptions = {}): void {
     const task = this.#state.task(taskId);
     if (this.#isClosed || task.outcome !== null) return;
     const at = this.#worker.clock.now();
     this.#emitStart(task, at);
-    for (const draft of told) this.#log.emit(taskId, draft, at, task);
+    for (const draft of events) this.#log.emit(taskId, draft, at, task);
     for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);

@@ -84,7 +84,7 @@ describe("the skill tool", () => {
 });
 
 test.each(["", "Release", "a_b", "a b", "a/b", "x".repeat(65), "é"])("SK1: %j is no name", (name) => {
-  expect(() => checkSkill({ ...notes, name })).toThrow("1 to 64 of a-z, 0-9 and -");
+  expect(() => checkSkill({ ...notes, name })).toThrow("1 to 64 characters of a-z, 0-9 and -");
 });
 
 test.each(["", " \n", "x".repeat(1_025)])(
