@@ -83,7 +83,7 @@ describe("permissions", () => {
       /invalid mode "yolo" of permissions: expected one of default, acceptEdits, bypass/u,
     );
     expect(refused({ allow: [""] })).toThrow(/write a tool name, or \* for all tools/u);
-    expect(refused({ onAsk: true })).toThrow(/onAsk must be "wait", a function or absent/u);
+    expect(refused({ onAsk: true })).toThrow(/invalid onAsk .*: expected "wait", a function, or no value/u);
     expect(refused({ deny: [{ tool: "x", when: "always" }] })).toThrow(/expected a function/u);
   });
 });
