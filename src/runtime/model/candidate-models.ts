@@ -14,8 +14,8 @@ export interface FailedAttempt {
 }
 
 /**
- * The models that may answer a request, in order; usually one. A round calls each candidate once, without a delay. Once readers have
- * received a part of an answer, the request stays with the model that sent it.
+ * The models that may answer a request, in order; usually one. A round calls each candidate once, without a delay. Once
+ * readers have received a part of an answer, the request stays with the model that sent it.
  */
 export class CandidateModels {
   readonly #first: Model;
@@ -62,8 +62,8 @@ export class CandidateModels {
   }
 
   /**
-   * Ends a round in which every candidate failed and returns the failure that decides about a retry. The next round starts with the first
-   * candidate, or with the one whose answer was partly shown.
+   * Ends a round in which every candidate failed and returns the failure that decides about a retry. The next round
+   * starts with the first candidate, or with the one whose answer was partly shown.
    */
   startRound(): FailedAttempt {
     const failed = this.#failed;

@@ -31,9 +31,9 @@ export interface ChatCall {
 }
 
 /**
- * Calls a model through middleware. Each call of `next` is a model call of its own: reserved, retried and settled. J7: the journal records
- * the result as the middleware leaves it. If middleware calls `next` again, the earlier reply is settled before the next reservation; after a
- * crash in between, the earlier call is paid again.
+ * Calls a model through middleware. Each call of `next` is a model call of its own: reserved, retried and settled. J7:
+ * the journal records the result as the middleware leaves it. If middleware calls `next` again, the earlier reply is
+ * settled before the next reservation; after a crash in between, the earlier call is paid again.
  */
 export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall): Promise<ModelCallResult> {
   const { step, model, modelRequest, request, role } = call;
@@ -69,8 +69,8 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
   } catch (error) {
     if (reply === undefined) throw error;
     settleReservation(step, reply);
-    // A layer that rejects output which the budget cut fails because of the budget. The partial output is not included in the error,
-    // because the outer layers have not seen it.
+    // A layer that rejects output which the budget cut fails because of the budget. The partial output is not included
+    // in the error, because the outer layers have not seen it.
     const { grant, response } = reply;
     throw (stopsTask(error) ? undefined : truncatedByBudget(step, grant, response.stopReason)) ?? error;
   }

@@ -14,8 +14,8 @@ export interface ModelCallResult {
   /** Settles the reservation and returns the reply. Called synchronously before the step is recorded. */
   readonly settle: () => LlmReply;
   /**
-   * The model whose reported input tokens are the size of the transcript as recorded. `undefined` if middleware changed the request or
-   * called the model more than once.
+   * The model whose reported input tokens are the size of the transcript as recorded. `undefined` if middleware changed
+   * the request or called the model more than once.
    */
   readonly countedBy: Model | undefined;
 }
@@ -43,8 +43,8 @@ export class AttemptCount {
  * One request until a model answers it. J5: all attempts are part of one step.
  *
  * - Each attempt reserves its own upper bound (B1), and is charged in full if it ends without reported usage (B3).
- * - After a failure, the next candidate model is called at once. When every candidate has failed, the first one is called again after a
- *   delay.
+ * - After a failure, the next candidate model is called at once. When every candidate has failed, the first one is
+ *   called again after a delay.
  * - The reply is not settled yet: `PendingReply.settle` does that in the commit of the step.
  * - If the task is dropped, the callbacks are never called.
  */
@@ -152,7 +152,8 @@ export class ModelAttempts extends CallbackFuture<PendingReply> implements CallB
   #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
     const { runner, cancelScope } = this.#step;
     if (runner.task.record.streaming) return this.#stream(model, request);
-    // Through `call`: V8 would specialise a plain call to the first model's `generate`, and deoptimise at the second model.
+    // Through `call`: V8 would specialise a plain call to the first model's `generate`, and deoptimise at the second
+    // model.
     return Promise.resolve(model.generate.call(model, request, { signal: cancelScope.signal }));
   }
 

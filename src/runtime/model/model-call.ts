@@ -36,8 +36,8 @@ export class ModelCall implements StepIdentity {
   readonly model: Model | undefined;
   readonly sent: SentPrefix | undefined;
   /**
-   * The model whose reported input tokens are the size of the transcript. `undefined` if that is unknown, because middleware or a choice of
-   * models was involved.
+   * The model whose reported input tokens are the size of the transcript. `undefined` if that is unknown, because
+   * middleware or a choice of models was involved.
    */
   countedBy: Model | undefined;
 
@@ -86,7 +86,10 @@ export class MessageStarts {
   }
 }
 
-/** Calls the model of a step, through middleware if the agent has any (F1). The result is settled when the step is recorded. */
+/**
+ * Calls the model of a step, through middleware if the agent has any (F1). The result is settled when the step is
+ * recorded.
+ */
 export function callModel(
   step: ActiveStep,
   call: ModelCall,
@@ -121,7 +124,10 @@ async function callWith(
   return settle;
 }
 
-/** Messages of the sources, in their order. S4: the error of a source is recorded, and the call continues without its messages. */
+/**
+ * Messages of the sources, in their order. S4: the error of a source is recorded, and the call continues without its
+ * messages.
+ */
 async function readEphemeral(
   step: ActiveStep,
   sources: readonly EphemeralSource[],

@@ -1,15 +1,16 @@
 /**
- * Reads items until `take` returns a value other than `undefined`, and resolves to that value. Resolves to `undefined` after the last item.
- * Like `for await` with a `return` in its body, but without an async function: a stream has thousands of deltas, and the suspension of an
- * async function costs more than handling a delta. Bench: `loop`, row "a streamed delta, against reading the model's stream bare".
+ * Reads items until `take` returns a value other than `undefined`, and resolves to that value. Resolves to `undefined`
+ * after the last item. Like `for await` with a `return` in its body, but without an async function: a stream has
+ * thousands of deltas, and the suspension of an async function costs more than handling a delta. Bench: `loop`, row "a
+ * streamed delta, against reading the model's stream bare".
  */
 export function readUntil<Item, Result>(
   items: AsyncIterable<Item>,
   take: (item: Item) => Result | undefined,
 ): Promise<Result | undefined> {
   const iterator = items[Symbol.asyncIterator]();
-  // Looked up once, as `for await` does: the generators of two functions have different prototypes, so that a lookup per item is megamorphic.
-  // oxlint-disable-next-line typescript/unbound-method -- called by `call`
+  // Looked up once, as `for await` does: the generators of two functions have different prototypes, so that a lookup
+  // per item is megamorphic. oxlint-disable-next-line typescript/unbound-method -- called by `call`
   const { next } = iterator;
   return new Promise((resolve, reject) => {
     const onItem = (read: IteratorResult<Item>): void => {

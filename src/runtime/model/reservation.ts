@@ -38,7 +38,9 @@ export interface CallReservation {
 export interface Grant {
   /** Id of the reservation. */
   readonly id: string;
-  /** Output limit that the request states. `null` if the request asks for none and no cap applies: then it states none. */
+  /**
+   * Output limit that the request states. `null` if the request asks for none and no cap applies: then it states none.
+   */
   readonly outputLimit: number | null;
   /** The cap that lowered the output limit, or `null`. If the output is cut at the limit, this cap is exhausted. */
   readonly cutBy: Exhaustion | null;
@@ -53,8 +55,8 @@ const unknownPrice = (): null => null;
 const defaultOutputTokens = 8_192;
 
 /**
- * B1: reserves the upper bound of the cost of a call. When this returns or resolves, the task holds a seat and a slot; the caller starts the
- * call synchronously, or the task may lose them.
+ * B1: reserves the upper bound of the cost of a call. When this returns or resolves, the task holds a seat and a slot;
+ * the caller starts the call synchronously, or the task may lose them.
  */
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
   const { runner } = call.step;
@@ -219,7 +221,10 @@ function isSameModel(one: Pick<Model, "provider" | "modelId">, other: Model): bo
   return one.provider === other.provider && one.modelId === other.modelId;
 }
 
-/** Whether `request` starts with everything that was sent before, so that the count still holds. A count of 0 is no count. */
+/**
+ * Whether `request` starts with everything that was sent before, so that the count still holds. A count of 0 is no
+ * count.
+ */
 function continues(request: LlmRequest, { request: before, tokens }: SentPrefix): boolean {
   const { length } = before.transcript;
   return (

@@ -28,8 +28,8 @@ export interface ReceivedPart {
 }
 
 /**
- * B3: charges a failed attempt in full as unreported, or refunds its reservation if the provider cannot have billed it. Throws if the step
- * was cancelled, or if the failure is one that no further attempt can fix.
+ * B3: charges a failed attempt in full as unreported, or refunds its reservation if the provider cannot have billed it.
+ * Throws if the step was cancelled, or if the failure is one that no further attempt can fix.
  */
 export function settleFailedAttempt(
   step: ActiveStep,
@@ -72,8 +72,8 @@ function idOf({ provider, modelId }: Model): { readonly provider: string; readon
 }
 
 /**
- * Milliseconds to wait before retry number `retry`, counted from 1. Emits `retry_end` for the retry before and `retry_start` for this one.
- * Throws if the failure may not be retried, or not again.
+ * Milliseconds to wait before retry number `retry`, counted from 1. Emits `retry_end` for the retry before and
+ * `retry_start` for this one. Throws if the failure may not be retried, or not again.
  */
 export function nextRetryDelayMs(step: ActiveStep, retry: number, { error, cause }: FailedAttempt): number {
   const { kind, retryable, message, retryAfterMs } = error;

@@ -54,8 +54,8 @@ export function settleReservation({ runner }: ActiveStep, { response, grant }: P
 }
 
 /**
- * J7: emits `message_end` and returns the reply as the caller receives it and the journal records it. Throws if the budget cut the output
- * (B1). `grant` is absent if middleware made the response without calling the model.
+ * J7: emits `message_end` and returns the reply as the caller receives it and the journal records it. Throws if the
+ * budget cut the output (B1). `grant` is absent if middleware made the response without calling the model.
  */
 export function concludeReply(
   step: ActiveStep,
@@ -74,8 +74,8 @@ export function concludeReply(
 }
 
 /**
- * B1: the error for output that was cut at a limit which the budget lowered. Such output is `budget_exhausted`, never success.
- * `partial` is the text that may be shown of the output.
+ * B1: the error for output that was cut at a limit which the budget lowered. Such output is `budget_exhausted`, never
+ * success. `partial` is the text that may be shown of the output.
  */
 export function truncatedByBudget(
   step: ActiveStep,
@@ -93,9 +93,10 @@ export function truncatedByBudget(
 }
 
 /**
- * Flattens the text of a reply. V8 represents text concatenated from deltas as a rope, a tree that keeps every piece alive: 300 replies of
- * 1,000 pieces take 16 MB as ropes and under 6 MB flat (`settle-reply.test.ts`). Reading the last character flattens the rope; V8 removes
- * a read of the first character, and `charCodeAt`, because the result is not used.
+ * Flattens the text of a reply. V8 represents text concatenated from deltas as a rope, a tree that keeps every piece
+ * alive: 300 replies of 1,000 pieces take 16 MB as ropes and under 6 MB flat (`settle-reply.test.ts`). Reading the last
+ * character flattens the rope; V8 removes a read of the first character, and `charCodeAt`, because the result is not
+ * used.
  */
 export function flattenText({ content }: AssistantMessage): void {
   for (const part of content) if (part.type === "text" || part.type === "reasoning") part.text.at(-1);

@@ -10,14 +10,19 @@ import type {
 
 /** Upper bound of the tokens of one image of any size, at any provider. */
 const tokensPerImage = 8_192;
-/** Upper bound of the tokens that a provider adds per message, part or request, for example for roles and separators. */
+/**
+ * Upper bound of the tokens that a provider adds per message, part or request, for example for roles and separators.
+ */
 const overhead = 16;
 /** Upper bound of the tokens of the instructions on tool use that a provider adds if a request has tools. */
 const toolsOverhead = 640;
 /** Upper bound of the tokens of the instructions that a provider adds to a JSON schema for the response. */
 const formatOverhead = 512;
 
-/** B1: upper bound of the tokens of the messages from index `from`: one per byte of text, and a fixed bound for each image. */
+/**
+ * B1: upper bound of the tokens of the messages from index `from`: one per byte of text, and a fixed bound for each
+ * image.
+ */
 export function boundMessages(messages: Messages, from = 0): number {
   let tokens = 0;
   for (let index = from; index < messages.length; index++) {
