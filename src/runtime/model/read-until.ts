@@ -9,8 +9,9 @@ export function readUntil<Item, Result>(
   take: (item: Item) => Result | undefined,
 ): Promise<Result | undefined> {
   const iterator = items[Symbol.asyncIterator]();
-  // Looked up once, as `for await` does: the generators of two functions have different prototypes, so that a lookup
-  // per item is megamorphic. oxlint-disable-next-line typescript/unbound-method -- called by `call`
+  // Looked up once, as `for await` does: the generators of two functions have different prototypes, so that V8 would
+  // treat a lookup per item as megamorphic.
+  // oxlint-disable-next-line typescript/unbound-method -- called by `call`
   const { next } = iterator;
   return new Promise((resolve, reject) => {
     const onItem = (read: IteratorResult<Item>): void => {
