@@ -1,4 +1,5 @@
 import {
+  andThen,
   Fault,
   rootTaskId as root,
   type AgentId,
@@ -6,6 +7,7 @@ import {
   type FaultCode,
   type Lease,
   type DriveResult,
+  type MaybePromise,
   type Rest,
   type RunRecord,
   type TaskId,
@@ -20,10 +22,6 @@ import { WaitRegistry } from "../task/wait-registry.ts";
 
 /** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
-
-function missing({ runId }: Lease): Fault {
-  return new Fault("not_found", `run ${runId} does not exist in this store`);
-}
 
 /**
  * One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits.
@@ -91,25 +89,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /** Costs O(commits of the run). Synchronous if the store can read the commits synchronously. */
-  static load(worker: WorkerContext, lease: Lease): RunOwner | Promise<RunOwner> {
-    const history = worker.store.journal.readNow?.(lease.runId);
-    if (history === undefined) return RunOwner.#read(worker, lease);
+  static load(worker: WorkerContext, lease: Lease): MaybePromise<RunOwner> {
     const state = new RunState(worker.unknownPrice);
-    for (const commit of history.commits) state.fold(commit);
-    return new RunOwner(worker, lease, history.run, state);
-  }
-
-  static async #read(worker: WorkerContext, lease: Lease): Promise<RunOwner> {
-    const { journal } = worker.store;
-    const record = await journal.find(lease.runId);
-    if (record === undefined) throw missing(lease);
-    const state = new RunState(worker.unknownPrice);
-    if (journal.readPages === undefined) {
-      for await (const commit of journal.read(lease.runId)) state.fold(commit);
-    } else {
-      for await (const page of journal.readPages(lease.runId)) for (const commit of page) state.fold(commit);
-    }
-    return new RunOwner(worker, lease, record, state);
+    return andThen(
+      worker.store.journal.replay(lease.runId, (commit) => state.fold(commit)),
+      (record) => new RunOwner(worker, lease, record, state),
+    );
   }
 
   /**
