@@ -53,6 +53,7 @@ export {
 export { JsonDigest } from "./base/json-digest.ts";
 export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
+export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
 export type { Random } from "./base/random.ts";
 export {
@@ -302,7 +303,7 @@ export {
   type TaskInbox,
 } from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
-export type { Creation, Journal, RunHistory, SingleFlight, Submission } from "./stores/journal.ts";
+export type { Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export type { Store } from "./stores/store.ts";

@@ -1,4 +1,5 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 import type { MessageBatch } from "./message-batch.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
@@ -94,13 +95,14 @@ export interface SessionSummary {
 export interface Sessions {
   /** Applies all changes, or none if one of them is refused. */
   apply(changes: readonly SessionChange[]): Promise<void>;
-  /** Returns the visible entries of a session; with `includeHidden`, pending and hidden entries as well. */
-  read(sessionId: SessionId, options?: { readonly includeHidden?: boolean }): Promise<readonly StoredEntry[]>;
   /**
-   * Returns the visible entries synchronously, or `undefined` if that is not possible. A store without a synchronous
-   * read omits the method.
+   * Returns the visible entries of a session; with `includeHidden`, pending and hidden entries as well. A session that
+   * does not exist has no entries.
    */
-  readNow?(sessionId: SessionId): readonly StoredEntry[] | undefined;
+  read(
+    sessionId: SessionId,
+    options?: { readonly includeHidden?: boolean },
+  ): MaybePromise<readonly StoredEntry[]>;
   /** Returns sessions, newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   /**

@@ -103,10 +103,10 @@ export class MessageSteps {
   }
 
   async cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {
-    const { runner, strand } = this.#steps;
+    const { runner, cancelScope } = this.#steps;
     const wait = runner.host.waits.wait(runner.taskId, name, due);
     try {
-      return await runner.waitFor(strand, wait.came, { name, due });
+      return await runner.waitFor(cancelScope, wait.came, { name, due });
     } catch (error) {
       wait.leave();
       throw error;
@@ -135,14 +135,14 @@ export class MessageSteps {
     { taskId }: TaskHandle,
     due: Due | undefined,
   ): Promise<AskOutcome | (() => AskOutcome)> {
-    const { runner, strand } = this.#steps;
+    const { runner, cancelScope } = this.#steps;
     const { host } = runner;
     const timer =
       due === undefined ? undefined : host.waits.wait(runner.taskId, `timeout ${address}`, due, taskId);
     try {
       const ended = host.whenEnded(taskId);
       const first = timer === undefined ? ended : Promise.race([ended, timer.came]);
-      const outcome = (await runner.waitFor(strand, first, { name: joinWait([taskId]), due })) as
+      const outcome = (await runner.waitFor(cancelScope, first, { name: joinWait([taskId]), due })) as
         | TaskOutcome
         | undefined;
       if (outcome !== undefined) return answerOf(outcome);

@@ -60,7 +60,7 @@ export interface TaskSupervisorOptions {
 }
 
 interface EndOptions {
-  readonly told?: readonly EventDraft[];
+  readonly events?: readonly EventDraft[];
   readonly endedOn?: readonly StepAddress[];
 }
 
@@ -152,6 +152,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return { kind: "spawned", handle: { taskId, agentId } };
   }
 
+  /** Resolves with the outcome of the task. Never settles if this process releases the run first. */
   whenEnded(taskId: TaskId): Promise<TaskOutcome> {
     const { outcome } = this.#state.task(taskId);
     if (outcome !== null) return Promise.resolve(outcome);
@@ -167,7 +168,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const { record } of this.#state.tasks.values()) {
       if (record.parentId !== null && reached.has(record.parentId)) reached.add(record.taskId);
     }
-    for (const each of reached) this.#cancelOne(each, reason, status);
+    for (const id of reached) this.#cancelOne(id, reason, status);
   }
 
   /** Loads the delivery counts that the run needs before a task starts or ends. Returns `undefined` if there is nothing to load. */
@@ -186,17 +187,13 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.seats.apply({ type: "crash" });
   }
 
+  /** Starts every live task that holds a seat and is not running yet. Ends the run if no task is live. */
   startAll(): void {
     for (const taskId of this.#state.tasks.keys()) this.#start(taskId);
     this.finishIfDone();
   }
 
-  /** A person paused the run: tasks without a call in flight give up their seats now, the others once their calls settle. */
-  pause(): void {
-    for (const runner of this.#runners.values()) runner.settleIfPausing();
-  }
-
-  /** A person resumed the run. */
+  /** Continues the tasks of a run that a person had paused. */
   resume(): void {
     for (const [taskId, runner] of this.#runners) {
       this.waits.rearm(taskId);
@@ -306,17 +303,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const { taskId } = runner;
     if (runner.isDropped) return;
     if (outcome.kind === "ended") this.#end(taskId, outcome.outcome, outcome);
-    else if (outcome.kind === "continues") this.#continueAsNew(runner, outcome.input, outcome.told);
-    else this.#restart(runner, outcome.fault, outcome.told);
+    else if (outcome.kind === "continues") this.#continueAsNew(runner, outcome.input, outcome.events);
+    else this.#restart(runner, outcome.fault, outcome.events);
   }
 
   /** Restarts a task whose code crashed. Ends the task if it has crashed too often. */
-  #restart(runner: TaskRunner, fault: Fault, told: readonly EventDraft[]): void {
+  #restart(runner: TaskRunner, fault: Fault, events: readonly EventDraft[]): void {
     const { taskId, task } = runner;
     const crashes = task.crashes + 1;
     const delayMs = restartDelayMs(crashes, this.#worker.runRetry);
     if (delayMs === null) {
-      this.#end(taskId, failedOutcome(fault, runner.output), { told });
+      this.#end(taskId, failedOutcome(fault, runner.output), { events });
       return;
     }
     this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
@@ -328,9 +325,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /** J8: restarts the task with its seat and its account, on an empty journal. */
-  #continueAsNew(runner: TaskRunner, input: JsonValue, told: readonly EventDraft[]): void {
+  #continueAsNew(runner: TaskRunner, input: JsonValue, events: readonly EventDraft[]): void {
     const { taskId } = runner;
-    for (const draft of told) this.#log.emit(taskId, draft);
+    for (const draft of events) this.#log.emit(taskId, draft);
     this.#log.add({ tasks: [{ type: "continue", taskId, input }] });
     const { journal } = this.#state.task(taskId);
     this.#log.emit(taskId, { type: "task_continue_as_new", data: { journal } });
@@ -364,21 +361,22 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /** H4: the seat is freed in the commit that ends the task, regardless of crashes. */
-  #end(taskId: TaskId, outcome: TaskOutcome, { told = [], endedOn = [] }: EndOptions = {}): void {
+  #end(taskId: TaskId, outcome: TaskOutcome, { events = [], endedOn = [] }: EndOptions = {}): void {
     const task = this.#state.task(taskId);
     if (this.#isClosed || task.outcome !== null) return;
     const at = this.#worker.clock.now();
     this.#emitStart(task, at);
-    for (const draft of told) this.#log.emit(taskId, draft, at, task);
+    for (const draft of events) this.#log.emit(taskId, draft, at, task);
     for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
     const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
-    for (const each of answers?.inbox ?? noChanges)
-      if (each.type === "nack")
-        for (const draft of this.deliveries.handBack(each.messageIds)) this.#log.emit(taskId, draft);
+    for (const inboxChange of answers?.inbox ?? noChanges)
+      if (inboxChange.type === "nack")
+        for (const draft of this.deliveries.deadLetterEvents(inboxChange.messageIds))
+          this.#log.emit(taskId, draft);
     this.ledger.loseAll(taskId);
     for (const draft of endEvents(task, outcome)) this.#log.emit(taskId, draft, at, task);
     if (answers !== undefined) this.#log.add(answers, at);
