@@ -1,4 +1,5 @@
 import type { EventDraft, Model } from "../../kernel/index.ts";
+import { modelName } from "./model-name.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
 interface Begun {
@@ -18,7 +19,7 @@ export class MessageStarts {
 
   of(role: string, model: Model | undefined): EventDraft {
     if (this.#last?.role === role && this.#last.model === model) return this.#last.start;
-    const named = model && { model: this.#runner.nameOf(model).name };
+    const named = model && { model: modelName(this.#runner.agentId, model).name };
     const modelRole = role === "main" ? undefined : { modelRole: role };
     const data = Object.freeze({ role: "assistant", attempt: 1, ...named, ...modelRole } as const);
     const start: EventDraft = { type: "message_start", data };

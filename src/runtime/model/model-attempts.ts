@@ -22,6 +22,7 @@ import type { ShownAnswer } from "./delta-stream.ts";
 import { shownAnswer } from "./delta-filters.ts";
 import { CandidateModels, type FailedAttempt } from "./candidate-models.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
+import { modelName } from "./model-name.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { readUntil } from "./read-until.ts";
 import { ComputedAtCommit } from "../task/step-result.ts";
@@ -151,7 +152,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
     const { runner, cancelScope } = this.#open;
     if (runner.isDropped) return;
     try {
-      runner.check(cancelScope);
+      cancelScope.check();
     } catch (error) {
       this.#unsent(grant, error);
       return;
@@ -298,7 +299,10 @@ function tellFallback(
   to: Model,
   { kind, message }: ClassifiedError,
 ): void {
-  runner.emit({ type: "model_fallback", data: { from: nameOf(from), to: nameOf(to), kind, message } });
+  runner.journal.emit({
+    type: "model_fallback",
+    data: { from: nameOf(from), to: nameOf(to), kind, message },
+  });
 }
 
 function nameOf({ provider, modelId }: Model): { readonly provider: string; readonly modelId: string } {
@@ -316,10 +320,10 @@ function retryDelay(open: ActiveStep, tries: number, { error, cause }: FailedAtt
     if (tries > 1) open.emit(ended);
     throw fault;
   }
-  if (tries > 1) runner.emit(ended);
+  if (tries > 1) runner.journal.emit(ended);
   const delayMs = retryDelayMs(tries, retry, random, retryAfterMs);
   const start = { attempt: tries, maxAttempts: retry.maxRetries, delayMs, kind, message };
-  runner.emit({ type: "retry_start", data: start });
+  runner.journal.emit({ type: "retry_start", data: start });
   return delayMs;
 }
 
@@ -346,7 +350,7 @@ export function conclude(
   { message, stopReason, modelId }: ModelResponse,
   usage: Usage,
 ): LlmReply {
-  const { name } = open.runner.nameOf(model);
+  const { name } = modelName(open.runner.agentId, model);
   const named =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
   flattenText(message);
@@ -383,7 +387,7 @@ async function delay({ runner, cancelScope }: ActiveStep, delayMs: number): Prom
   const over = Promise.withResolvers<void>();
   const cancel = clock.schedule(clock.now() + delayMs, over.resolve);
   try {
-    await runner.pauseFor(cancelScope, over.promise);
+    await runner.activity.pauseFor(cancelScope, over.promise);
   } finally {
     cancel();
   }

@@ -80,7 +80,8 @@ async function callWith(
 ): Promise<Done<LlmReply>> {
   const { request, role } = call;
   const { ephemeral = [] } = request;
-  const shown = ephemeral.length === 0 ? nothing : await open.runner.whileAlive(readSources(open, ephemeral));
+  const shown =
+    ephemeral.length === 0 ? nothing : await open.runner.activity.whileAlive(readSources(open, ephemeral));
   if (chat === undefined) return callPlain(open, call, shown).come();
   const model = findModel(open.runner, call);
   const whole = modelRequest(request, shown);

@@ -1,4 +1,4 @@
-import { exhausted } from "../task/budget-stop.ts";
+import { exhausted, type ActiveStep } from "../task/active-step.ts";
 import {
   Fault,
   fromNanoUsd,
@@ -13,7 +13,7 @@ import {
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { ActiveStep } from "../task/active-step.ts";
+import { modelName } from "./model-name.ts";
 import { maxInputUsdPerToken, maxOutputUsdPerToken } from "./max-price.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
@@ -57,12 +57,12 @@ const defaultOutputTokens = 8_192;
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
   const { runner } = call.open;
   const loading = runner.worker.prices.load?.();
-  return loading === undefined ? reserve(call) : reserveAfter(runner.whileAlive(loading), call);
+  return loading === undefined ? reserve(call) : reserveAfter(runner.activity.whileAlive(loading), call);
 }
 
 function reserve(call: CallReservation): Grant | Promise<Grant> {
   const { runner, cancelScope } = call.open;
-  const wait = runner.ready(cancelScope);
+  const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
   const asked = reservationOf(call);
   const decision = runner.host.ledger.reserve(asked.command);
@@ -79,7 +79,7 @@ async function reserveLater(call: CallReservation, asked: AskedReservation): Pro
   const { runner, cancelScope } = call.open;
   const { id } = asked.command;
   const grant = grantOf(call, asked, await decided(call.open, id));
-  if (await runner.stillReady(cancelScope)) return grant;
+  if (await runner.activity.isStillReady(cancelScope)) return grant;
   // Its seat went while it waited for money: whoever has one may use the money.
   runner.host.ledger.apply(runner.taskId, { type: "refund", id });
   return reserve(call);
@@ -100,7 +100,7 @@ async function decided({ runner, cancelScope }: ActiveStep, id: string): Promise
   const { taskId, host } = runner;
   const decision = host.ledger.whenDecided(id);
   try {
-    return await runner.waitFor(cancelScope, decision, { name: "budget" });
+    return await runner.activity.waitFor(cancelScope, decision, { name: "budget" });
   } catch (error) {
     host.ledger.apply(taskId, { type: "withdraw", id });
     host.ledger.apply(taskId, { type: "refund", id });
@@ -135,7 +135,7 @@ function reservationOf(call: CallReservation): AskedReservation {
       usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
     },
     turns,
-    label: open.runner.nameOf(model).label,
+    label: modelName(open.runner.agentId, model).label,
   };
   return { command, priceOf };
 }
