@@ -183,7 +183,7 @@ export {
   type TaskInbox,
 } from "./stores/inbox.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
-export type { Creation, Journal, RunHistory, SingleFlight, Submission } from "./stores/journal.ts";
+export type { Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export type { RunRecord } from "./run/run-record.ts";
 export {
   assertJson,
@@ -266,6 +266,7 @@ export type {
   ToolChoice,
   ToolSpec,
 } from "./messages/model.ts";
+export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
 export type {
   ApprovalMemory,

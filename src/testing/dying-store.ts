@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import type { Journal, Lease, Store } from "../kernel/index.ts";
+import type { Journal, Lease, MaybePromise, Store } from "../kernel/index.ts";
 
 /** Which write is the last: the `at`-th, from 1, and whether it still happens. */
 export interface Death {
@@ -33,7 +33,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     die(`${when} write ${at}: ${write}`);
     return new Promise<never>(() => {});
   };
-  const counted = async <Result>(name: string, write: () => Promise<Result>): Promise<Result> => {
+  const counted = async <Result>(name: string, write: () => MaybePromise<Result>): Promise<Result> => {
     if (dead) return new Promise<never>(() => {});
     const last = ++writes === at;
     if (last && when === "before") return end(name);
@@ -61,6 +61,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       find: (runId) => journal.find(runId),
       list: (query) => journal.list(query),
       read: (runId, from) => journal.read(runId, from),
+      replay: (runId, visit) => journal.replay(runId, visit),
     },
     mailbox: {
       put: (mail) => counted(`mailbox.put ${mail.body.type}`, () => mailbox.put(mail)),
@@ -103,7 +104,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       },
       seize: (runId, workerId) => counted(`leases.seize ${runId}`, () => leases.seize(runId, workerId)),
       release: (lease, rest) =>
-        counted(`leases.release ${lease.runId} ${rest.kind}`, () => leases.release(lease, rest)),
+        counted(`leases.release ${lease.runId} ${rest.kind}`, async () => leases.release(lease, rest)),
       check: (lease) => leases.check(lease),
     },
     topics: {
@@ -113,7 +114,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
   };
 }
 
-type Counted = <Result>(name: string, write: () => Promise<Result>) => Promise<Result>;
+type Counted = <Result>(name: string, write: () => MaybePromise<Result>) => Promise<Result>;
 
 /** What a store does in one write where others take two. */
 function togetherOf(

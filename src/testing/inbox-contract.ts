@@ -10,6 +10,7 @@ import {
   type Message,
   type RunId,
   type Store,
+  type MaybePromise,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { ownRun, rootTask, runRecord } from "./store-fixtures.ts";
@@ -34,7 +35,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   const takes = (messageIds: readonly string[], agentId: AgentId = to) =>
     ({ type: "take", agentId, messageIds }) as const;
   /** A run that begins with these messages. */
-  const begin = ({ journal }: Store, run: string, messageIds: readonly string[]): Promise<Creation> =>
+  const begin = ({ journal }: Store, run: string, messageIds: readonly string[]): MaybePromise<Creation> =>
     journal.create(runRecord(run), { number: 0, at: 1, inbox: [takes(messageIds)] });
   const next = async (inbox: Inbox, mode: InboxMode = "each", runId?: RunId, now = 0): Promise<string[]> => {
     const query = { mode, now, ...(runId !== undefined && { runId }) };

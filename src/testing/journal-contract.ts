@@ -39,11 +39,12 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect((await all(store.journal.read(record.runId))).map(({ at }) => at)).toEqual([1]);
   });
 
-  test("what is written at once is there at once, and told as if it had been waited for", async () => {
+  test("a commit and its events are readable as soon as append() has completed", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const commit: Commit = { number: 1, at: 2, events: [turnStart(lease.runId, 1)] };
-    await write(store, "appendNow", lease, commit);
+    const stored = store.journal.append(lease, commit);
+    if (stored instanceof Promise) await stored;
     expect(await store.events.lastSeq(lease.runId)).toBe(1);
     expect(plain(await store.journal.append(lease, { number: 1, at: 3 }))).toEqual(plain(commit));
   });
@@ -71,33 +72,34 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect((await all(store.journal.read(lease.runId))).length).toBe(3);
   });
 
-  test("a store that can read a run at once reads what it reads otherwise", async () => {
+  test("replay() visits the commits that read() returns and returns the run that find() returns", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const { journal } = store;
     await journal.append(lease, { number: 1, at: 2, events: [turnStart(lease.runId, 1)] });
-    if (journal.readNow === undefined) return;
-    const { run, commits } = journal.readNow(lease.runId) ?? {};
+    const commits: Commit[] = [];
+    const run = await journal.replay(lease.runId, (commit) => commits.push(commit));
     expect(run).toEqual(await journal.find(lease.runId));
     expect(commits).toEqual(await all(journal.read(lease.runId)));
-    expect(journal.readNow(runRecord("nobody").runId)).toBeUndefined();
+    const missing = journal.replay(runRecord("nobody").runId, (commit) => commits.push(commit));
+    await expect(missing).rejects.toMatchObject({ code: "not_found" });
   });
 
-  for (const way of ways)
-    test(`J1: the first writer wins, and the second gets what stands (${way})`, async () => {
+  for (const situation of situations)
+    test(`J1: the first writer wins, and the second gets what stands (${situation})`, async () => {
       const store = await open();
-      const lease = await ownRun(store);
+      const lease = await ownRunAs(store, situation);
       const first: Commit = { number: 1, at: 2, steps: [stepRecord(0, "first")] };
       const second: Commit = { number: 1, at: 3, steps: [stepRecord(0, "second")] };
-      expect(plain(await write(store, way, lease, first))).toEqual(plain(first));
-      expect(plain(await write(store, way, lease, second))).toEqual(plain(first));
+      expect(plain(await store.journal.append(lease, first))).toEqual(plain(first));
+      expect(plain(await store.journal.append(lease, second))).toEqual(plain(first));
       expect((await all(store.journal.read(lease.runId, 1))).map(plain)).toEqual([plain(first)]);
     });
 
-  for (const way of ways)
-    test(`J3: a writer that lost the run is refused and writes nothing (${way})`, async () => {
+  for (const situation of situations)
+    test(`J3: a writer that lost the run is refused and writes nothing (${situation})`, async () => {
       const store = await open();
-      const lost = await ownRun(store);
+      const lost = await ownRunAs(store, situation);
       await store.leases.seize(lost.runId, "w2");
       const late: Commit = {
         number: 1,
@@ -105,15 +107,15 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
         steps: [stepRecord(0, 1)],
         events: [turnStart(lost.runId, 1)],
       };
-      await expect(write(store, way, lost, late)).rejects.toMatchObject({ code: "lease_lost" });
+      await expect(store.journal.append(lost, late)).rejects.toMatchObject({ code: "lease_lost" });
       expect((await all(store.journal.read(lost.runId))).length).toBe(1);
       expect(await store.events.lastSeq(lost.runId)).toBe(0);
     });
 
-  for (const way of ways)
-    test(`J10: a value that is not JSON is refused, and nothing of its commit is written (${way})`, async () => {
+  for (const situation of situations)
+    test(`J10: a value that is not JSON is refused, and nothing of its commit is written (${situation})`, async () => {
       const store = await open();
-      const lease = await ownRun(store);
+      const lease = await ownRunAs(store, situation);
       for (const value of [Number.NaN, [undefined], { at: new Date(0) }, () => 1]) {
         const bad: Commit = {
           number: 1,
@@ -121,21 +123,21 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
           steps: [stepRecord(0, value as JsonValue)],
           events: [turnStart(lease.runId, 1)],
         };
-        await expect(write(store, way, lease, bad)).rejects.toMatchObject({ code: "not_json" });
+        await expect(store.journal.append(lease, bad)).rejects.toMatchObject({ code: "not_json" });
       }
       expect(await store.events.lastSeq(lease.runId)).toBe(0);
-      await write(store, way, lease, { number: 1, at: 2, steps: [stepRecord(0, "good")] });
+      await store.journal.append(lease, { number: 1, at: 2, steps: [stepRecord(0, "good")] });
     });
 
-  for (const way of ways)
-    test(`a commit that leaves a gap, in its number or its events, is refused (${way})`, async () => {
+  for (const situation of situations)
+    test(`a commit that leaves a gap, in its number or its events, is refused (${situation})`, async () => {
       const store = await open();
-      const lease = await ownRun(store);
-      await expect(write(store, way, lease, { number: 2, at: 2 })).rejects.toMatchObject({
+      const lease = await ownRunAs(store, situation);
+      await expect(store.journal.append(lease, { number: 2, at: 2 })).rejects.toMatchObject({
         code: "invalid_argument",
       });
       const gap: Commit = { number: 1, at: 2, events: [turnStart(lease.runId, 5)] };
-      await expect(write(store, way, lease, gap)).rejects.toMatchObject({ code: "invalid_argument" });
+      await expect(store.journal.append(lease, gap)).rejects.toMatchObject({ code: "invalid_argument" });
       expect((await all(store.journal.read(lease.runId))).length).toBe(1);
     });
 
@@ -216,15 +218,11 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
   });
 }
 
-/** Both ways to write must keep the promises; the second is a store's own choice, each time. */
-const ways = ["append", "appendNow"] as const;
+/** A store may write synchronously for a worker's only run, and group the commits of several runs. */
+const situations = ["its worker's only run", "one of its worker's two runs"] as const;
 
-async function write(
-  store: Store,
-  way: (typeof ways)[number],
-  lease: Lease,
-  commit: Commit,
-): Promise<Commit> {
-  const standing = way === "appendNow" ? store.journal.appendNow?.(lease, commit) : undefined;
-  return standing ?? store.journal.append(lease, commit);
+async function ownRunAs(store: Store, situation: (typeof situations)[number]): Promise<Lease> {
+  const lease = await ownRun(store);
+  if (situation === "one of its worker's two runs") await ownRun(store, "b");
+  return lease;
 }

@@ -1,4 +1,13 @@
-import { formatAgentId, Priority, type Lease, type Rest, type RunId, type Store } from "../kernel/index.ts";
+import {
+  formatAgentId,
+  Priority,
+  type Creation,
+  type Lease,
+  type MaybePromise,
+  type Rest,
+  type RunId,
+  type Store,
+} from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
 
@@ -124,7 +133,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
 
   test("L5: tenants are served in turn; within one, the higher priority first, then the longest ready", async () => {
     const store = await open();
-    const create = (name: string, tenantId: string, priority: Priority): Promise<unknown> =>
+    const create = (name: string, tenantId: string, priority: Priority): MaybePromise<Creation> =>
       store.journal.create({ ...runRecord(name), tenantId, priority }, { number: 0, at: 1 });
     await create("a1", "a", Priority.NORMAL);
     await create("a2", "a", Priority.NORMAL);

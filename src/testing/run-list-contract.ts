@@ -7,6 +7,8 @@ import {
   type SessionChange,
   type Store,
   type TaskChange,
+  type Commit,
+  type MaybePromise,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId, turnStart } from "./store-fixtures.ts";
@@ -92,7 +94,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
   test("K1: it has ended with the commit that says so, and goes on with the one that reopens it", async () => {
     const store = await open();
     const lease = await ownRun(store);
-    const put = (number: number, ...tasks: TaskChange[]): Promise<unknown> =>
+    const put = (number: number, ...tasks: TaskChange[]): MaybePromise<Commit> =>
       store.journal.append(lease, {
         number,
         at: number * 10,
@@ -169,6 +171,6 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await names(store)).toEqual(["a"]);
   });
 
-  const release = (store: Store, lease: Lease): Promise<void> =>
+  const release = (store: Store, lease: Lease): Promise<void> | undefined =>
     store.leases.release(lease, { kind: "ended" });
 }

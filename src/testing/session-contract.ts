@@ -335,7 +335,7 @@ export function sessionContract(harness: ContractHarness): void {
     const record = runRecord("b");
     for (const first of ["delete", "create"]) {
       await store.sessions.apply([append(entry("a", null))]);
-      const create = (): Promise<unknown> =>
+      const create = async (): Promise<unknown> =>
         store.journal.create(record, { number: 0, at: 1, sessions: [append(entry("b", null), "pending")] });
       const remove = (): Promise<unknown> => store.sessions.delete(sessionId);
       const [one, other] = first === "delete" ? [remove(), create()] : [create(), remove()];

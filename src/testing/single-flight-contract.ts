@@ -5,6 +5,7 @@ import {
   type RunRecord,
   type SingleFlight,
   type Store,
+  type MaybePromise,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { createRun, ownRun, runEnd, runRecord } from "./store-fixtures.ts";
@@ -16,7 +17,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     always,
   });
 
-  const submit = (store: Store, name: string, more: Partial<RunRecord> = {}): Promise<Creation> =>
+  const submit = (store: Store, name: string, more: Partial<RunRecord> = {}): MaybePromise<Creation> =>
     store.journal.create({ ...runRecord(name), ...more }, { number: 0, at: 2 }, flight(name));
 
   const mailOf = async (store: Store): Promise<unknown[]> =>
@@ -63,7 +64,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     const store = await open();
     const lease = await ownRun(store);
     const others = [{ userId: "bob" }, { tenantId: "elsewhere" }];
-    const always = (name: string, more: Partial<RunRecord>): Promise<Creation> =>
+    const always = (name: string, more: Partial<RunRecord>): MaybePromise<Creation> =>
       store.journal.create({ ...runRecord(name), ...more }, { number: 0, at: 2 }, flight(name, true));
     for (const [index, more] of others.entries()) expect((await always(`b${index}`, more)).kind).toBe("busy");
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });
@@ -98,7 +99,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
 
   test("S5: of many at once, one starts", async () => {
     const store = await open();
-    const creations = await Promise.all(["a", "b", "c", "d", "e"].map((name) => submit(store, name)));
+    const creations = await Promise.all(["a", "b", "c", "d", "e"].map(async (name) => submit(store, name)));
     expect(
       creations
         .map(({ kind }) => kind)

@@ -192,7 +192,7 @@ test.for(Object.entries(nests))(
       const handle = await tight.runtime.submit(agent(world), "What is it?", { budget: { maxTurns } });
       expect(await handle.result()).toMatchObject({
         status: "budget_exhausted",
-        failure: { code: "budget_exhausted", details: { dimension: "turns", limit: maxTurns } },
+        error: { code: "budget_exhausted", details: { dimension: "turns", limit: maxTurns } },
       });
       expect(world.length).toBeLessThanOrEqual(maxTurns);
       await handle.topUp({ maxTurns: all.length - maxTurns });

@@ -62,6 +62,7 @@ export async function live(
       find: (...args) => real.journal.find(...args),
       list: (...args) => real.journal.list(...args),
       read: (...args) => real.journal.read(...args),
+      replay: (...args) => real.journal.replay(...args),
       delete: (...args) => real.journal.delete(...args),
       collect: (...args) => real.journal.collect(...args),
       append: async (lease, each, submissions) => {

@@ -286,7 +286,7 @@ export class FullTextMemory implements Memory {
     return this.#find(scope) ?? this.#file.insert("INSERT INTO scopes (key) VALUES (?)", keyOf(scope));
   }
 
-  #read<Found>(scope: MemoryScope, nothing: Found, work: (scopeId: number) => Found): Promise<Found> {
+  async #read<Found>(scope: MemoryScope, nothing: Found, work: (scopeId: number) => Found): Promise<Found> {
     return this.#file.patiently(() =>
       this.#file.transaction("DEFERRED", () => {
         const scopeId = this.#find(scope);
@@ -295,7 +295,7 @@ export class FullTextMemory implements Memory {
     );
   }
 
-  #write<Result>(work: () => Result): Promise<Result> {
+  async #write<Result>(work: () => Result): Promise<Result> {
     return this.#file.patiently(() => this.#file.transaction("IMMEDIATE", work));
   }
 }

@@ -1,3 +1,5 @@
+import type { MaybePromise } from "../../kernel/index.ts";
+
 /** What a memory needs of its file: statements, all or nothing, waiting for locks. Its calls are over when they return. */
 export interface MemoryFile {
   run(sql: string, ...values: SqlValue[]): number;
@@ -6,7 +8,7 @@ export interface MemoryFile {
   get<Row extends object>(sql: string, ...values: SqlValue[]): Row | undefined;
   all<Row extends object>(sql: string, ...values: SqlValue[]): Row[];
   transaction<Result>(kind: "IMMEDIATE" | "DEFERRED", work: () => Result): Result;
-  patiently<Result>(work: () => Result): Promise<Result>;
+  patiently<Result>(work: () => Result): MaybePromise<Result>;
   close(): void;
 }
 

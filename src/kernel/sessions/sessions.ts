@@ -1,4 +1,5 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 import type { MessageBatch } from "./message-batch.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
@@ -84,9 +85,11 @@ export interface SessionSummary {
 export interface Sessions {
   /** All or nothing. */
   apply(changes: readonly SessionChange[]): Promise<void>;
-  read(sessionId: SessionId, options?: { readonly includeHidden?: boolean }): Promise<readonly StoredEntry[]>;
-  /** What is visible, where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
-  readNow?(sessionId: SessionId): readonly StoredEntry[] | undefined;
+  /** Returns the visible entries, or all entries with `includeHidden`. A session that does not exist has none. */
+  read(
+    sessionId: SessionId,
+    options?: { readonly includeHidden?: boolean },
+  ): MaybePromise<readonly StoredEntry[]>;
   /** The newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   /**

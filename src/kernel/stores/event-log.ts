@@ -2,6 +2,7 @@ import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { Delta } from "../messages/delta.ts";
 import type { Event, EventType } from "../events/event.ts";
 import type { RunId } from "../base/identity.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { Lease } from "./lease.ts";
 import type { Lifetime } from "../base/lifetime.ts";
 
@@ -40,10 +41,8 @@ export interface EventLog {
   read(runId: RunId, fromSeq?: number): AsyncIterable<Event>;
   /** What is there and what comes, without gaps or repeats. Ends after `run_end` has been seen. */
   tail(runId: RunId, options?: TailOptions): AsyncIterable<Event | Delta>;
-  /** -1 when there is none. */
-  lastSeq(runId: RunId): Promise<number>;
-  /** The same where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
-  lastSeqNow?(runId: RunId): number | undefined;
+  /** Returns the seq of the run's last event, or -1 if the run has no events. */
+  lastSeq(runId: RunId): MaybePromise<number>;
   /** Not durable. Dropped without a word when the lease was lost. */
   putDelta(lease: Lease, delta: Delta): void;
   /** Against `head`, one this log had once and that was kept elsewhere, a cut tail is found as well. The log may have grown since. */

@@ -1,15 +1,10 @@
 import type { RunRecord } from "../run/run-record.ts";
 import type { Commit } from "./commit.ts";
 import type { RunId } from "../base/identity.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
 import type { RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
-
-/** A run as it stands. */
-export interface RunHistory {
-  readonly run: RunRecord;
-  readonly commits: readonly Commit[];
-}
 
 /** S5: at most one unfinished run of an agent in a session. */
 export interface SingleFlight {
@@ -55,13 +50,11 @@ export type Creation =
  * - K2 `list` gives the newest first, each once however many come or go between two pages.
  */
 export interface Journal {
-  /** Without `flight` whatever else is in the session: a fork, an activation. */
-  create(run: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation>;
-  /** The same, over when it returns. A store that cannot do it has none. */
-  createNow?(run: RunRecord, first: Commit, flight?: SingleFlight): Creation;
+  /** If `flight` is absent, the run is created whatever other runs its session has: a fork or an activation does that. */
+  create(run: RunRecord, first: Commit, flight?: SingleFlight): MaybePromise<Creation>;
   /**
-   * The same as `create`, for a worker that has room for the run: it is claimed in the same breath if it is one that `claim` is for and no
-   * other run waits to be (L5). A store that cannot do it has none.
+   * Like `create`, and claims the run for a worker in the same transaction if the run matches `claim` and no other run is ready
+   * (L5). Optional: a store in which a transaction is expensive implements it to save one transaction per run.
    */
   createAndClaim?(
     run: RunRecord,
@@ -71,26 +64,28 @@ export interface Journal {
   ): Promise<Creation>;
   find(runId: RunId): Promise<RunRecord | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
-  /** The commit that stands under this number. With it, after all that it changes itself, what is submitted, in this order. */
-  append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit>;
   /**
-   * The same, over when it returns: where nothing has to be waited for, nobody waits. `undefined`: not at once, and nothing was done. Throws
-   * what `append` rejects with. A store that cannot do it has none.
+   * Returns the commit that is stored under this number (J1). The submissions are applied with the commit, in this order, after
+   * the changes of the commit itself.
    */
-  appendNow?(lease: Lease, commit: Commit): Commit | undefined;
-  /** As `append` and then `Leases.release`, both or neither. A store that cannot do it has none. */
+  append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit>;
+  /**
+   * `append` and `Leases.release` in one transaction. Optional: a store in which a transaction is expensive implements it to
+   * save one transaction per run.
+   */
   appendAndRelease?(
     lease: Lease,
     commit: Commit,
     submissions: readonly Submission[] | undefined,
     rest: Rest,
   ): Promise<Commit>;
-  /** What has been committed, from `number` on; ends there. */
+  /** Reads the commits from this number on that exist at the time of the call, then ends. */
   read(runId: RunId, from?: number): AsyncIterable<Commit>;
-  /** The same, as many at a time as are read at once: for whoever wants all of them. */
-  readPages?(runId: RunId): AsyncIterable<Iterable<Commit>>;
-  /** The run and all that has been committed, where nothing has to be waited for; else `undefined`, as for a run that is not there. A store that cannot do it has none. */
-  readNow?(runId: RunId): RunHistory | undefined;
+  /**
+   * Calls `visit` with every commit of the run, in order, and returns the run. An owner rebuilds the run's state with it. Apart
+   * from `read` because it can complete synchronously, and does not wait for a promise per commit. Rejects with `not_found`.
+   */
+  replay(runId: RunId, visit: (commit: Commit) => void): MaybePromise<RunRecord>;
   /**
    * With its events, mail and blobs. The session keeps what is visible there; what never became so goes, since nobody can go on with
    * it. Done nothing if it is not there.

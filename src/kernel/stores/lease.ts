@@ -1,4 +1,5 @@
 import type { AgentId, RunId } from "../base/identity.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
 
 /** The right to write for one run. A later lease of the same run has a higher epoch and ends this one (J3). */
 export interface Lease {
@@ -50,14 +51,11 @@ export interface Leases {
    */
   enlist(workerId: string): Promise<void>;
   dismiss(workerId: string): Promise<void>;
-  /** At once, where nothing has to be waited for. */
-  claim(options: ClaimOptions): readonly Lease[] | Promise<readonly Lease[]>;
+  claim(options: ClaimOptions): MaybePromise<readonly Lease[]>;
   /** Takes a run whoever has it, if it exists and has not ended, or has mail. */
   seize(runId: RunId, workerId: string): Promise<Lease | undefined>;
   /** J3: before an effect. Throws `lease_lost`. */
   check(lease: Lease): Promise<void>;
-  /** Throws `lease_lost`. */
-  release(lease: Lease, rest: Rest): Promise<void>;
-  /** The same, over when it returns. A store that cannot do it has none. */
-  releaseNow?(lease: Lease, rest: Rest): void;
+  /** Rejects with `lease_lost`. Returns `undefined` if the release completed synchronously. */
+  release(lease: Lease, rest: Rest): Promise<void> | undefined;
 }

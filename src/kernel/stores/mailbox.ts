@@ -1,5 +1,6 @@
 import type { ApprovalDecision } from "../run/approval.ts";
 import type { RunId, TaskId } from "../base/identity.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { InputQueue } from "../run/input-queue.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { TopUp } from "../limits/ledger.ts";
@@ -46,8 +47,6 @@ export interface PlacedMail extends Mail {
 export interface Mailbox {
   /** False: it was here before. */
   put(mail: Mail): Promise<boolean>;
-  /** Mail that is not consumed. */
-  read(runId: RunId): Promise<readonly PlacedMail[]>;
-  /** The same where nothing has to be waited for; else `undefined`. A store that cannot do it has none. */
-  readNow?(runId: RunId): readonly PlacedMail[] | undefined;
+  /** Returns the mail that is not consumed yet, in the order of arrival (P2). */
+  read(runId: RunId): MaybePromise<readonly PlacedMail[]>;
 }

@@ -1,4 +1,5 @@
 import {
+  andThen,
   assertJson,
   describeValue,
   Fault,
@@ -109,7 +110,7 @@ export class StoredRunHandle implements RunHandle {
   async #result(): Promise<RunResult<JsonValue>> {
     this.#options.life?.check();
     const ending: Ending = {};
-    const last = this.#lastSeq();
+    const last = this.#options.store.events.lastSeq(this.runId);
     let from = Math.max(0, (last instanceof Promise ? await last : last) - endingEvents);
     let next = from;
     for (;;) {
@@ -212,23 +213,13 @@ export class StoredRunHandle implements RunHandle {
 
   /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. `next`: after the last event that was seen. */
   #goesOn(next: number): boolean | Promise<boolean> {
-    const { mailbox } = this.#options.store;
-    const mail = mailbox.readNow?.(this.runId);
-    return mail === undefined
-      ? mailbox.read(this.runId).then((read) => this.#goesOnAfter(read, next))
-      : this.#goesOnAfter(mail, next);
+    return andThen(this.#options.store.mailbox.read(this.runId), (mail) => this.#goesOnAfter(mail, next));
   }
 
   #goesOnAfter(mail: readonly Mail[], next: number): boolean | Promise<boolean> {
     if (mayGoOn(mail)) return this.#ordersObeyed().then(() => true);
     // One may have been obeyed before anyone looked for it.
-    const last = this.#lastSeq();
-    return last instanceof Promise ? last.then((seq) => seq >= next) : last >= next;
-  }
-
-  #lastSeq(): number | Promise<number> {
-    const { events } = this.#options.store;
-    return events.lastSeqNow?.(this.runId) ?? events.lastSeq(this.runId);
+    return andThen(this.#options.store.events.lastSeq(this.runId), (last) => last >= next);
   }
 
   async #ordersObeyed(): Promise<void> {

@@ -8,6 +8,7 @@ import {
   type Creation,
   type JsonValue,
   type Lease,
+  type MaybePromise,
   type RunId,
   type RunRecord,
   type RunSummary,
@@ -34,23 +35,28 @@ export function submitRun(
 ): RunRecord | Promise<RunRecord> {
   const run = newRun(worker, agent, input, options);
   const flight = flightOf(run.record, input, options);
-  const creation = worker.store.journal.createNow?.(run.record, run.first, flight);
-  return creation?.kind === "created" ? run.record : standingRun(worker, claimer, run, flight, creation);
+  const creation = createRun(worker, claimer, run, flight);
+  if (!(creation instanceof Promise) && creation.kind === "created") return run.record;
+  return standingRun(worker, claimer, run, flight, creation);
 }
 
-/** Where there is room for the run here, it is claimed along with it. */
-async function createRun(
+/** Claims the run as well if the store can do both in one transaction and this worker has room for the run. */
+function createRun(
   { store: { journal } }: WorkerContext,
   claimer: RunClaimer,
   { record, first }: NewRun,
   flight: SingleFlight | undefined,
-): Promise<Creation> {
+): MaybePromise<Creation> {
   const offer = journal.createAndClaim === undefined ? undefined : claimer.reserveClaim();
   if (journal.createAndClaim === undefined || offer === undefined)
     return journal.create(record, first, flight);
+  return driveCreated(claimer, journal.createAndClaim(record, first, flight, offer));
+}
+
+async function driveCreated(claimer: RunClaimer, creating: Promise<Creation>): Promise<Creation> {
   let lease: Lease | undefined;
   try {
-    const creation = await journal.createAndClaim(record, first, flight, offer);
+    const creation = await creating;
     if (creation.kind === "created") ({ lease } = creation);
     return creation;
   } finally {
@@ -58,19 +64,19 @@ async function createRun(
   }
 }
 
-/** The run that comes of it, after whatever else is in the way. `creation`: what it came to so far. */
+/** Resolves with the run that the submission starts or joins. `creation` is the outcome of the first attempt to create it. */
 async function standingRun(
   worker: WorkerContext,
   claimer: RunClaimer,
   run: NewRun,
   given: SingleFlight | undefined,
-  creation?: Creation,
+  creation: MaybePromise<Creation>,
 ): Promise<RunRecord> {
   const { record } = run;
   const { journal } = worker.store;
   let flight = given;
-  for (let came = creation; ; came = undefined) {
-    came ??= await createRun(worker, claimer, run, flight);
+  for (let creating = creation; ; creating = createRun(worker, claimer, run, flight)) {
+    const came = await creating;
     if (came.kind === "created") return record;
     if (came.kind !== "busy") {
       const runId = came.kind === "steered" ? came.runId : record.runId;

@@ -1,5 +1,6 @@
 import type { TurnRecord } from "../journal/content-table.ts";
 import {
+  andThen,
   Fault,
   HistoryRetention,
   leafOf,
@@ -209,9 +210,7 @@ function readEntries(
   sessionId: SessionId | null,
 ): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
   if (sessionId === null) return none;
-  const { sessions } = worker.store;
-  const placed = sessions.readNow?.(sessionId);
-  return placed === undefined ? sessions.read(sessionId).then(entriesOf) : entriesOf(placed);
+  return andThen(worker.store.sessions.read(sessionId), entriesOf);
 }
 
 function entriesOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {

@@ -146,7 +146,7 @@ export class RunLog implements FlushableLog {
   applySeat(command: HeadcountCommand): HeadcountOutcome {
     const at = this.#clock.now();
     if (at > this.#addedAt) this.#addedAt = at;
-    const outcome = this.#state.seat(command, at);
+    const outcome = this.#state.applySeat(command, at);
     if (outcome.kind === "ignored" || outcome.kind === "refused") return outcome;
     (this.#draft.headcount ??= []).push(command);
     this.#touch();
@@ -246,15 +246,10 @@ export class RunLog implements FlushableLog {
     const commit = this.#takeCommit();
     const submissions = this.#submissions;
     this.#submissions = undefined;
-    const { journal } = this.#store;
-    const standing = submissions === undefined ? this.#writeNow(commit) : undefined;
-    if (standing instanceof Promise) return standing;
-    if (standing !== undefined) {
-      this.#onWritten(standing);
-      return undefined;
-    }
-    this.#writing = journal.append(this.lease, commit, submissions).then(this.#onWritten, this.#onFailed);
-    return this.#writing;
+    const stored = this.#store.journal.append(this.lease, commit, submissions);
+    if (stored instanceof Promise) return (this.#writing = stored.then(this.#onWritten, this.#onFailed));
+    this.#onWritten(stored);
+    return undefined;
   }
 
   /** Returns everything added so far as a commit, and starts the next one. */
@@ -268,14 +263,6 @@ export class RunLog implements FlushableLog {
     this.#draft = newDraft();
     this.#dirty = false;
     return draft as Commit;
-  }
-
-  #writeNow(commit: Commit): Commit | Promise<never> | undefined {
-    try {
-      return this.#store.journal.appendNow?.(this.lease, commit);
-    } catch (error) {
-      return Promise.reject(this.#break(error));
-    }
   }
 
   readonly #onWritten = ({ events }: Commit): void => {

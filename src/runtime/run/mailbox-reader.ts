@@ -1,6 +1,7 @@
 import {
   rootTaskId as root,
   type JsonValue,
+  type MaybePromise,
   type PlacedMail,
   type Priority,
   type RunId,
@@ -49,27 +50,28 @@ export class MailboxReader {
   /** Resolves when all messages that are in the mailbox now are applied. Returns `undefined` if the mailbox is known to be empty. */
   read(): Promise<void> | undefined {
     if (!this.#owner.readsMailbox) return undefined;
-    if (this.#reading === undefined && this.#isEmpty()) {
+    if (this.#reading !== undefined) {
+      this.#readAgain = true;
+      return this.#reading;
+    }
+    const messages = this.#store.mailbox.read(this.#log.lease.runId);
+    if (!(messages instanceof Promise) && messages.length === 0) {
       this.#owner.noteIdle();
       return undefined;
     }
-    this.#readAgain = true;
-    return (this.#reading ??= this.#readAll());
+    return (this.#reading = this.#readAll(messages));
   }
 
-  /** `false` also if the store cannot answer synchronously. */
-  #isEmpty(): boolean {
-    return this.#store.mailbox.readNow?.(this.#log.lease.runId)?.length === 0;
-  }
-
-  async #readAll(): Promise<void> {
+  /** Applies `first`, then all messages that arrive meanwhile. */
+  async #readAll(first: MaybePromise<readonly PlacedMail[]>): Promise<void> {
     try {
-      while (this.#readAgain && this.#owner.readsMailbox) {
-        this.#readAgain = false;
-        const messages = await this.#store.mailbox.read(this.#log.lease.runId);
+      for (let reading = first; ; reading = this.#store.mailbox.read(this.#log.lease.runId)) {
+        const messages = await reading;
         if (!this.#owner.readsMailbox) return;
         if (messages.length > 0) await this.#applyAll(messages);
         this.#owner.noteIdle();
+        if (!this.#readAgain || !this.#owner.readsMailbox) return;
+        this.#readAgain = false;
       }
     } finally {
       this.#reading = undefined;
@@ -126,8 +128,8 @@ export class MailboxReader {
         this.#supervisor.resume();
         break;
       case "pause":
+        // The event itself pauses the run: each task finishes its calls in flight and stops at its next step.
         this.#log.emit(root, { type: "run_pause", data: { by: from } });
-        this.#supervisor.pause();
         break;
       case "reprioritize":
         this.#reprioritize(body.taskId, body.priority, from);

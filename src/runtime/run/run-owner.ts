@@ -1,4 +1,5 @@
 import {
+  andThen,
   Fault,
   rootTaskId as root,
   type AgentId,
@@ -6,6 +7,7 @@ import {
   type FaultCode,
   type Lease,
   type DriveResult,
+  type MaybePromise,
   type Rest,
   type RunRecord,
   type TaskId,
@@ -21,10 +23,6 @@ import { WaitRegistry } from "../task/wait-registry.ts";
 /** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
 
-function missing({ runId }: Lease): Fault {
-  return new Fault("not_found", `run ${runId} does not exist in this store`);
-}
-
 /**
  * One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits.
  *
@@ -34,8 +32,9 @@ function missing({ runId }: Lease): Fault {
  * - active: at least one task runs code or has a call in flight. `noteIdle` moves to idle.
  * - idle: all tasks only wait, and the run takes no room of the worker. `stayAwake` moves back to active. After `suspendAfterMs` the
  *   run moves to releasing, unless a task waits for another run.
- * - releasing: the last commit is being written; mailbox messages are left for the next owner (L3). `finish` (all tasks have ended), an
- *   idle timeout, and `release` (the worker closes) move to it.
+ * - releasing: the owner writes its last commit. `finish` (all tasks have ended), the idle timeout and `release` (the worker closes) move
+ *   to it. If the store releases the run in the same transaction, mailbox messages are left for the next owner (L3). Otherwise they are
+ *   still read, and the run moves back to active if they give a task work.
  * - closed: the promise of `drive` is settled and every task is dropped. `fail` moves to it from any state, because a run that cannot
  *   be written to must not continue here.
  */
@@ -51,8 +50,11 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   readonly #mailbox: MailboxReader;
   readonly #result = Promise.withResolvers<DriveResult>();
   #cancelIdleTimer: (() => void) | undefined;
+  /** The worker counts this run as idle. */
   #isIdle = false;
+  /** The tasks were started. Before that, the run does not count as idle. */
   #isStarted = false;
+  /** The store writes the last commit and releases the run in one transaction. */
   #isReleasing = false;
   #isClosed = false;
   #refusal: Fault | undefined;
@@ -91,25 +93,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /** Costs O(commits of the run). Synchronous if the store can read the commits synchronously. */
-  static load(worker: WorkerContext, lease: Lease): RunOwner | Promise<RunOwner> {
-    const history = worker.store.journal.readNow?.(lease.runId);
-    if (history === undefined) return RunOwner.#read(worker, lease);
+  static load(worker: WorkerContext, lease: Lease): MaybePromise<RunOwner> {
     const state = new RunState(worker.unknownPrice);
-    for (const commit of history.commits) state.fold(commit);
-    return new RunOwner(worker, lease, history.run, state);
-  }
-
-  static async #read(worker: WorkerContext, lease: Lease): Promise<RunOwner> {
-    const { journal } = worker.store;
-    const record = await journal.find(lease.runId);
-    if (record === undefined) throw missing(lease);
-    const state = new RunState(worker.unknownPrice);
-    if (journal.readPages === undefined) {
-      for await (const commit of journal.read(lease.runId)) state.fold(commit);
-    } else {
-      for await (const page of journal.readPages(lease.runId)) for (const commit of page) state.fold(commit);
-    }
-    return new RunOwner(worker, lease, record, state);
+    return andThen(
+      worker.store.journal.replay(lease.runId, (commit) => state.fold(commit)),
+      (record) => new RunOwner(worker, lease, record, state),
+    );
   }
 
   /**
@@ -196,7 +185,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (here === started) return undefined;
     return new Fault(
       "version_mismatch",
-      `${this.#record.runId} was started by version ${started ?? "none"} of ${agentId}; here it has version ${here ?? "none"}`,
+      `run ${this.#record.runId} was started by version ${started ?? "none"} of agent ${agentId}, and this worker hosts version ${here ?? "none"}; host the same version, or set versionPolicy to "resume"`,
       { details: { agentId, started, here } },
     );
   }
@@ -246,12 +235,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (released === undefined) void this.#release(rest, () => this.#state.ended);
     else {
       this.#isReleasing = true;
-      void this.#closeOnce(released, rest);
+      void this.#closeAfter(released, rest);
     }
   }
 
-  /** The store releases the run with its last commit. */
-  async #closeOnce(released: Promise<void>, rest: Rest): Promise<void> {
+  /** Closes the run once the store has written the last commit and released the run with it. */
+  async #closeAfter(released: Promise<void>, rest: Rest): Promise<void> {
     try {
       await released;
     } catch (error) {
@@ -266,7 +255,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.readsMailbox && this.#supervisor.hasCalls) await this.#worker.store.leases.check(this.#lease);
   }
 
-  /** Closes the run without a release. The lease expires, and the next owner continues from the last commit. */
+  /** Closes the run after a fault. What is not durable is lost, and the next owner continues from the last commit. */
   fail(fault: Fault): void {
     if (this.#isClosed) return;
     this.#close();

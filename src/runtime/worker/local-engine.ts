@@ -188,8 +188,8 @@ export class LocalEngine implements Engine, RunClaimer {
       // By `call`: compiled for one runtime's function, this would be compiled again for the next one's.
       const { rest, isReleased } = (await this.#host?.drive.call(this.#host, lease)) ?? notDriven;
       if (isReleased) return;
-      if (leases.releaseNow === undefined) await leases.release(lease, rest);
-      else leases.releaseNow(lease, rest);
+      const releasing = leases.release(lease, rest);
+      if (releasing !== undefined) await releasing;
     } catch (error) {
       const fault = Fault.from(error);
       if (fault.code === "version_mismatch") this.#pinned.add(runId);

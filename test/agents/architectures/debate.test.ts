@@ -186,7 +186,7 @@ describe("a debate", () => {
     expect(() => forum({ judge: [], bob: [] }, { judge: worker("w", []).agent })).toThrow(
       "debate has a judge and an agent of that name",
     );
-    expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("give it a model");
+    expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("set the option `model`");
   });
 
   test("H3, H5: a debater that loses its seat is waited for, and pays nothing again", async () => {

@@ -145,7 +145,7 @@ test("agents of one name cannot be told apart, so no team takes two of them", ()
 test("nor is a worker taken for its boss", () => {
   const architecture = supervisor({ workers: { a: worker("bot", []).agent } });
   expect(() => new Agent({ name: "bot", model: scriptedModel([]), architecture })).toThrow(
-    "agent bot, with all it may hire, has two agents named bot: give one of them another name",
+    "agent bot, with its sub-agents, has two agents named bot; rename one of them",
   );
 });
 

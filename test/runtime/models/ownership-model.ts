@@ -91,7 +91,7 @@ export const ownershipModel: Model = (open) =>
         }
         case "write": {
           if (lease === undefined) break;
-          const written = await store.journal.append(lease, { number, at: 0 }).then(
+          const written = await Promise.resolve(store.journal.append(lease, { number, at: 0 })).then(
             () => true,
             () => false,
           );
@@ -101,7 +101,7 @@ export const ownershipModel: Model = (open) =>
         }
         case "release": {
           if (lease === undefined) break;
-          const released = await store.leases.release(lease, move.rest).then(
+          const released = await Promise.resolve(store.leases.release(lease, move.rest)).then(
             () => true,
             () => false,
           );

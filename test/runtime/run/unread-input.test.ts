@@ -206,7 +206,6 @@ describe("an order to a run that has ended", () => {
     const ended = gate();
     const append = store.journal.append.bind(store.journal);
     let runId: Event["runId"] | undefined;
-    store.journal.appendNow = () => undefined;
     store.journal.append = async (lease, commit, submissions) => {
       const standing = await append(lease, commit, submissions);
       if (commit.events?.at(-1)?.type === "run_end" && runId === undefined) {
@@ -288,7 +287,7 @@ it("S5: of all that is said in a session, whenever and however, each is heard on
           const { runs } = await runtime.list({ sessionId, limit: 100 });
           for (const { runId, endedAt } of runs)
             if (endedAt === null) await (await runtime.find(runId))?.signal("go");
-          const mail = await Promise.all(runs.map(({ runId }) => bench.store.mailbox.read(runId)));
+          const mail = await Promise.all(runs.map(async ({ runId }) => bench.store.mailbox.read(runId)));
           return runs.every(({ endedAt }) => endedAt !== null) && mail.flat().length === 0;
         });
         const { runs } = await runtime.list({ sessionId, limit: 100 });

@@ -19,6 +19,7 @@ it("hands a run back after its store failed, and goes on with it from what is st
       find: (runId) => real.journal.find(runId),
       list: (query) => real.journal.list(query),
       read: (runId, from) => real.journal.read(runId, from),
+      replay: (runId, visit) => real.journal.replay(runId, visit),
       delete: (runId) => real.journal.delete(runId),
       collect: (options) => real.journal.collect(options),
       append: async (lease, commit) => {

@@ -1,4 +1,5 @@
 import {
+  attempt,
   chainHead,
   chainStart,
   deepFreeze,
@@ -8,6 +9,7 @@ import {
   type Hash,
   type Lease,
   type LogVerdict,
+  type MaybePromise,
   type RunId,
   type TailOptions,
 } from "../../../kernel/index.ts";
@@ -32,12 +34,8 @@ export class MemoryEventLog implements EventLog {
     return new MemoryTail(this.#tables, this.#tables.run(runId), options);
   }
 
-  async lastSeq(runId: RunId): Promise<number> {
-    return this.lastSeqNow(runId);
-  }
-
-  lastSeqNow(runId: RunId): number {
-    return this.#tables.run(runId).events.length - 1;
+  lastSeq(runId: RunId): MaybePromise<number> {
+    return attempt(() => this.#tables.run(runId).events.length - 1);
   }
 
   putDelta({ runId, epoch, workerId }: Lease, delta: Delta): void {

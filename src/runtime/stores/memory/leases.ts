@@ -1,4 +1,11 @@
-import type { ClaimOptions, Lease, Leases, Rest, RunId } from "../../../kernel/index.ts";
+import {
+  attempt,
+  type ClaimOptions,
+  type Lease,
+  type Leases,
+  type Rest,
+  type RunId,
+} from "../../../kernel/index.ts";
 import type { Tables } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -48,11 +55,11 @@ export class MemoryLeases implements Leases {
     this.#tables.owned(lease);
   }
 
-  async release(lease: Lease, rest: Rest): Promise<void> {
-    this.releaseNow(lease, rest);
+  release(lease: Lease, rest: Rest): Promise<never> | undefined {
+    return attempt(() => this.#release(lease, rest));
   }
 
-  releaseNow(lease: Lease, rest: Rest): void {
+  #release(lease: Lease, rest: Rest): undefined {
     const row = this.#tables.owned(lease);
     row.owner = null;
     row.rest = rest;
@@ -63,6 +70,7 @@ export class MemoryLeases implements Leases {
     this.#tables.place(row);
     // Where nothing made it ready meanwhile there is nothing to do.
     if (row.line !== undefined) this.#tables.announce(lease.runId);
+    return undefined;
   }
 
   #take(row: RunRow, workerId: string): Lease {

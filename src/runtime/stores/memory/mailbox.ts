@@ -1,4 +1,11 @@
-import type { Mail, Mailbox, PlacedMail, RunId } from "../../../kernel/index.ts";
+import {
+  attempt,
+  type Mail,
+  type Mailbox,
+  type MaybePromise,
+  type PlacedMail,
+  type RunId,
+} from "../../../kernel/index.ts";
 import type { Tables } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -35,11 +42,7 @@ export class MemoryMailbox implements Mailbox {
     this.#tables.announce(row.record.runId);
   }
 
-  async read(runId: RunId): Promise<readonly PlacedMail[]> {
-    return this.readNow(runId);
-  }
-
-  readNow(runId: RunId): readonly PlacedMail[] {
-    return this.#tables.run(runId).mail;
+  read(runId: RunId): MaybePromise<readonly PlacedMail[]> {
+    return attempt(() => this.#tables.run(runId).mail);
   }
 }

@@ -32,15 +32,11 @@ export class MemorySessions implements Sessions {
     this.applyNow(changes);
   }
 
-  async read(
+  read(
     sessionId: SessionId,
     { includeHidden = false }: { readonly includeHidden?: boolean } = {},
-  ): Promise<readonly StoredEntry[]> {
+  ): readonly StoredEntry[] {
     return this.#rows.get(sessionId)?.entries(includeHidden) ?? none;
-  }
-
-  readNow(sessionId: SessionId): readonly StoredEntry[] {
-    return this.#rows.get(sessionId)?.entries(false) ?? none;
   }
 
   async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {

@@ -22,7 +22,7 @@ export class SqliteBlobs implements Blobs {
     return blobId;
   }
 
-  get(runId: RunId, blobId: string): Promise<Uint8Array | undefined> {
+  async get(runId: RunId, blobId: string): Promise<Uint8Array | undefined> {
     return this.#tables.read(() => readPieces(this.#tables.database, runId, blobId));
   }
 

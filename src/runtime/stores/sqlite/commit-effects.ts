@@ -3,7 +3,7 @@ import { endIn, type RunEnd } from "../run-end.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
-import type { StrandedChange } from "./codec/entry-batch.ts";
+import type { Draft } from "./commit-draft.ts";
 import type { Eraser } from "./retention/eraser.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
@@ -22,13 +22,6 @@ export interface Neighbours {
   readonly blobs: SqliteBlobs;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
-}
-
-/** A commit with all that can be worked out of it before its turn to be written. */
-export interface Draft {
-  readonly commit: Commit;
-  readonly sessions: readonly StrandedChange[];
-  readonly body: string;
 }
 
 /** What is known of a commit that changes more than its own row. */

@@ -5,6 +5,7 @@ import {
   type Guest,
   type Lease,
   type LogVerdict,
+  type MaybePromise,
   type RunId,
   type TailOptions,
 } from "../../../kernel/index.ts";
@@ -146,19 +147,11 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  async lastSeq(runId: RunId): Promise<number> {
-    return this.#tables.read(() => this.#lastSeq(runId));
-  }
-
-  lastSeqNow(runId: RunId): number | undefined {
-    // Who owns it has written all there is.
+  lastSeq(runId: RunId): MaybePromise<number> {
+    // Only the owner appends events: if this store owns the run, its position is current.
     const position = this.#tables.owned.get(runId)?.position;
     if (position !== undefined) return position.seq - 1;
-    return this.#tables.readNow(() => this.#lastSeq(runId));
-  }
-
-  #lastSeq(runId: RunId): number {
-    return this.#rows.end(this.#tables.run(runId)).seq - 1;
+    return this.#tables.read(() => this.#rows.end(this.#tables.run(runId)).seq - 1);
   }
 
   putDelta(lease: Lease, delta: Delta): void {

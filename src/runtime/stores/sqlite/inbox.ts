@@ -99,7 +99,7 @@ export class SqliteInbox implements Inbox {
     return this.#read(selectHere, agentId, limit);
   }
 
-  find(agentId: AgentId, messageIds: readonly string[]): Promise<readonly Delivery[]> {
+  async find(agentId: AgentId, messageIds: readonly string[]): Promise<readonly Delivery[]> {
     const { database } = this.#tables;
     return this.#tables.read(() =>
       messageIds
@@ -108,7 +108,7 @@ export class SqliteInbox implements Inbox {
     );
   }
 
-  next(agentId: AgentId, { mode: mail, now, runId, limit = 100 }: InboxQuery): Promise<NextMail> {
+  async next(agentId: AgentId, { mode: mail, now, runId, limit = 100 }: InboxQuery): Promise<NextMail> {
     const { database } = this.#tables;
     const rows = (): readonly MessageRow[] => {
       if (mail === "each" && runId === undefined)
@@ -148,7 +148,7 @@ export class SqliteInbox implements Inbox {
     });
   }
 
-  waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]> {
+  async waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]> {
     return this.#tables.read(() =>
       agentIds.filter((agentId) => this.#tables.database.get(anyWaiting, agentId) !== undefined),
     );
@@ -184,7 +184,7 @@ export class SqliteInbox implements Inbox {
     if (freed.length > 0) this.#tables.announce();
   }
 
-  #read(sql: string, ...parameters: readonly (string | number)[]): Promise<readonly Delivery[]> {
+  async #read(sql: string, ...parameters: readonly (string | number)[]): Promise<readonly Delivery[]> {
     return this.#tables.read(() => this.#tables.database.all<MessageRow>(sql, ...parameters).map(deliveryOf));
   }
 

@@ -1,10 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import {
+  andThen,
   runStatuses,
   type ClaimOptions,
   type AgentVersion,
   type Lease,
   type Leases,
+  type MaybePromise,
   type Rest,
   type RunId,
   type RunRecord,
@@ -148,14 +150,14 @@ export class SqliteLeases implements Leases {
     this.#tables.announce();
   }
 
-  claim(options: ClaimOptions): readonly Lease[] | Promise<readonly Lease[]> {
-    const seen = this.#tables.readNow(() => this.#look(options));
-    return seen === undefined
-      ? this.#tables.read(() => this.#look(options)).then((later) => this.#claim(options, later))
-      : this.#claim(options, seen);
+  claim(options: ClaimOptions): MaybePromise<readonly Lease[]> {
+    return andThen(
+      this.#tables.read(() => this.#look(options)),
+      (seen) => this.#claim(options, seen),
+    );
   }
 
-  #claim(options: ClaimOptions, seen: Outlook): readonly Lease[] | Promise<readonly Lease[]> {
+  #claim(options: ClaimOptions, seen: Outlook): MaybePromise<readonly Lease[]> {
     const { workerId, now } = options;
     const { gone, isAnyoneDue, ready } = seen;
     const wakesSome = gone.length > 0 || isAnyoneDue;

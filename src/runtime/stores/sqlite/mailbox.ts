@@ -1,4 +1,4 @@
-import type { Mail, Mailbox, PlacedMail, RunId } from "../../../kernel/index.ts";
+import type { Mail, Mailbox, MaybePromise, PlacedMail, RunId } from "../../../kernel/index.ts";
 import { RunState, type RunKey } from "./db/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 
@@ -30,12 +30,8 @@ export class SqliteMailbox implements Mailbox {
     });
   }
 
-  read(runId: RunId): Promise<readonly PlacedMail[]> {
+  read(runId: RunId): MaybePromise<readonly PlacedMail[]> {
     return this.#tables.read(() => this.#read(runId));
-  }
-
-  readNow(runId: RunId): readonly PlacedMail[] | undefined {
-    return this.#tables.readNow(() => this.#read(runId));
   }
 
   #read(runId: RunId): readonly PlacedMail[] {

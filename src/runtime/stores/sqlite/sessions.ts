@@ -4,6 +4,7 @@ import {
   parseTaskId,
   rebaseBatch,
   type EntryVisibility,
+  type MaybePromise,
   type StoredEntry,
   type RunId,
   type RunSummary,
@@ -131,12 +132,8 @@ export class SqliteSessions implements Sessions {
   read(
     sessionId: SessionId,
     { includeHidden = false }: { readonly includeHidden?: boolean } = {},
-  ): Promise<readonly StoredEntry[]> {
+  ): MaybePromise<readonly StoredEntry[]> {
     return this.#tables.read(() => this.#read(sessionId, includeHidden ? readAll : readVisible));
-  }
-
-  readNow(sessionId: SessionId): readonly StoredEntry[] | undefined {
-    return this.#tables.readNow(() => this.#read(sessionId, readVisible));
   }
 
   #read(sessionId: SessionId, sql: string): readonly StoredEntry[] {
@@ -146,7 +143,7 @@ export class SqliteSessions implements Sessions {
     });
   }
 
-  list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
+  async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
     const rows = (): readonly SessionSummary[] => {
       const { database } = this.#tables;
       if (under !== undefined) return database.all(listUnder, under, agentId ?? null, limit);

@@ -12,7 +12,7 @@ export class SqliteTopics implements Topics {
     return this.#tables.write({ apply: () => this.applyNow(changes) });
   }
 
-  followers(topicId: TopicId): Promise<readonly AgentId[]> {
+  async followers(topicId: TopicId): Promise<readonly AgentId[]> {
     return this.#tables.read(() =>
       this.#tables.database
         .all<{ readonly agentId: AgentId }>(

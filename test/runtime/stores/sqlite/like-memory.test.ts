@@ -143,7 +143,7 @@ const rest: fc.Arbitrary<Rest> = fc.oneof(
 const step: fc.Arbitrary<Step> = fc.oneof(
   name.map(
     (run): Step =>
-      ({ store }) =>
+      async ({ store }) =>
         store.journal.create(runRecord(run), { number: 0, at: 0, events: [turnStart(formatRunId(run), 0)] }),
   ),
   fc.record({ run: name, always: fc.boolean() }).map(({ run, always }): Step => async ({ store }) => {
@@ -208,7 +208,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   ),
   fc.record({ run: name, agent, messageIds: fc.uniqueArray(id, { maxLength: 2 }) }).map(
     ({ run, agent: of, messageIds }): Step =>
-      ({ store }) =>
+      async ({ store }) =>
         store.journal.create(runRecord(run), {
           number: 0,
           at: 0,
@@ -258,7 +258,7 @@ async function view(store: Store): Promise<unknown> {
     runs,
     listed: (await store.journal.list()).runs.map(({ endedAt: _endedAt, ...each }) => each),
     sessions: await Promise.all(
-      names.map((each) => store.sessions.read(sessionOf(each), { includeHidden: true })),
+      names.map(async (each) => store.sessions.read(sessionOf(each), { includeHidden: true })),
     ),
     inboxes: await Promise.all(agents.map((each) => store.inbox.peek(each))),
     next: await Promise.all(agents.flatMap((each) => queries.map((query) => store.inbox.next(each, query)))),

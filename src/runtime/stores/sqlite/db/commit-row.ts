@@ -13,3 +13,6 @@ export interface CommitRow {
 
 /** What it takes to decode it. */
 export type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
+
+export const intoCommits = "INSERT INTO commits (run, number, at, next_event, link, body)";
+export const insertCommit = `${intoCommits} VALUES (?, ?, ?, ?, ?, ?)`;

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, StatementSync, type SQLInputValue } from "node:sqlite";
-import { Fault } from "../../../../kernel/index.ts";
+import { Fault, type MaybePromise } from "../../../../kernel/index.ts";
 import { BusyWait } from "./busy-wait.ts";
 import { isBusy, isPlainError, sqliteFault } from "./sqlite-fault.ts";
 
@@ -129,27 +129,27 @@ export class Database {
     }
   }
 
-  /** Does the work now if no lock stands in its way, else as soon as none does. Throws faults only. */
-  async patiently<Result>(work: () => Result): Promise<Result> {
-    let wait: BusyWait | undefined;
-    for (;;) {
-      try {
-        return work();
-      } catch (error) {
-        wait ??= new BusyWait();
-        if (!isBusy(error) || wait.elapsedMs >= this.busyLimitMs) throw sqliteFault(error, this.path);
-      }
-      await wait.pause();
-    }
-  }
-
-  /** The same, but nothing where a lock stands in its way. */
-  atOnce<Result>(work: () => Result): Result | undefined {
+  /**
+   * Does the work synchronously if no other connection holds a lock, otherwise as soon as the lock is released. Rejects with
+   * faults only; with `store_unavailable` if the file is still locked after `busyLimitMs`.
+   */
+  patiently<Result>(work: () => Result): MaybePromise<Result> {
     try {
       return work();
     } catch (error) {
-      if (isBusy(error)) return undefined;
-      throw sqliteFault(error, this.path);
+      return isBusy(error) ? this.#retry(work) : Promise.reject(sqliteFault(error, this.path));
+    }
+  }
+
+  async #retry<Result>(work: () => Result): Promise<Result> {
+    const wait = new BusyWait();
+    for (;;) {
+      await wait.pause();
+      try {
+        return work();
+      } catch (error) {
+        if (!isBusy(error) || wait.elapsedMs >= this.busyLimitMs) throw sqliteFault(error, this.path);
+      }
     }
   }
 

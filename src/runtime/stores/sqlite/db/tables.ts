@@ -4,6 +4,7 @@ import {
   type Clock,
   type Commit,
   type Lease,
+  type MaybePromise,
   type RunId,
   type RunRecord,
 } from "../../../../kernel/index.ts";
@@ -84,15 +85,10 @@ export class Tables {
     for (const tell of this.listeners) queueMicrotask(() => tell(runId));
   }
 
-  read<Result>(work: () => Result): Promise<Result> {
+  /** Reads synchronously if no other connection holds a lock. */
+  read<Result>(work: () => Result): MaybePromise<Result> {
     if (this.#isClosed) return Promise.reject(this.closed());
     return this.database.patiently(work);
-  }
-
-  /** The same where no lock stands in its way. */
-  readNow<Result>(work: () => Result): Result | undefined {
-    if (this.#isClosed) throw this.closed();
-    return this.database.atOnce(work);
   }
 
   write<Result>(write: Write<Result>): Promise<Result> {
@@ -122,8 +118,12 @@ export class Tables {
 
   run(runId: RunId): RunKey {
     const key = this.find(runId);
-    if (key === undefined) throw new Fault("not_found", `there is no run ${runId} in this store`);
+    if (key === undefined) throw this.missing(runId);
     return key;
+  }
+
+  missing(runId: RunId): Fault {
+    return new Fault("not_found", `there is no run ${runId} in this store`);
   }
 
   /** J3: the run, if the lease holds; as this process knows it, or else as the file says. */

@@ -54,7 +54,11 @@ export async function deleteUnnamed(tables: Tables, before: number): Promise<num
   return count;
 }
 
-function readPage(tables: Tables, { sessionId, updatedAt }: AgedSession, before: number): Promise<Page> {
+async function readPage(
+  tables: Tables,
+  { sessionId, updatedAt }: AgedSession,
+  before: number,
+): Promise<Page> {
   return tables.read(() => {
     const sessions = tables.database.all<AgedSession>(oldSessions, before, updatedAt, sessionId);
     return { sessions, found: forgottenIn(tables, sessions, before) };

@@ -75,7 +75,7 @@ test("a file locked for too long is store_unavailable, while this process goes o
   const { path, store, lease } = await setup();
   const other = connect(path);
   other.exec("BEGIN IMMEDIATE");
-  const refused = store.journal.append(lease, commit(1));
+  const refused = Promise.resolve(store.journal.append(lease, commit(1)));
   const turns = turnsDuring(refused);
   await expect(refused).rejects.toMatchObject({ code: "store_unavailable", retry: "backoff" });
   expect(await turns).toBeGreaterThan(10);
@@ -91,7 +91,7 @@ test("a write waits for a lock that is let go, alone or in a group", async () =>
   const other = connect(path);
   const writeLocked = async (...commits: Commit[]): Promise<number> => {
     other.exec("BEGIN IMMEDIATE");
-    const writing = commits.map((each, index) => store.journal.append(leases[index] as Lease, each));
+    const writing = commits.map(async (each, index) => store.journal.append(leases[index] as Lease, each));
     for (let turn = 0; turn < 20; turn++) await setImmediate();
     other.exec("ROLLBACK");
     return (await Promise.all(writing)).length;

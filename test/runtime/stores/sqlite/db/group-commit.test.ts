@@ -26,7 +26,7 @@ const first = (value: JsonValue = "x"): Commit => ({ number: 1, at: 2, steps: [s
 test("appends of many runs in one turn of the event loop share a transaction", async () => {
   const { path, store, leases } = await setup(40);
   const before = transactions(path);
-  await Promise.all(leases.map((lease) => store.journal.append(lease, first())));
+  await Promise.all(leases.map(async (lease) => store.journal.append(lease, first())));
   expect(transactions(path) - before).toBe(1);
   for (const { runId } of leases) expect((await all(store.journal.read(runId))).length).toBe(2);
 });
@@ -80,7 +80,7 @@ test("commits of one run that are not waited for are written in their order", as
     at: number,
     events: [turnStart(lease.runId, number)],
   }));
-  await Promise.all(commits.map((commit) => store.journal.append(lease, commit)));
+  await Promise.all(commits.map(async (commit) => store.journal.append(lease, commit)));
   expect((await all(store.journal.read(lease.runId, 1))).map(({ number }) => number)).toEqual([1, 2, 3]);
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: true, events: 4 });
 });

@@ -25,7 +25,7 @@ async function setup(): Promise<{ path: string; store: Store; long: Lease; short
   for (let number = 1; number < commits; number += 100) {
     const numbers = Array.from({ length: Math.min(100, commits - number) }, (_, index) => number + index);
     await Promise.all(
-      numbers.map((each) =>
+      numbers.map(async (each) =>
         store.journal.append(long, {
           number: each,
           at: each,

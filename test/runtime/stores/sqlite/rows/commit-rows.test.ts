@@ -9,7 +9,7 @@ async function setup(length: number): Promise<{ path: string; store: Store; leas
   const store = await openStore(path);
   const leases = [await ownRun(store, "a"), await ownRun(store, "b"), await ownRun(store, "c")];
   for (let number = 1; number <= length; number++) {
-    await Promise.all(leases.map((lease) => store.journal.append(lease, commitOf(lease, number))));
+    await Promise.all(leases.map(async (lease) => store.journal.append(lease, commitOf(lease, number))));
   }
   return { path, store, leases };
 }
@@ -78,7 +78,7 @@ test("processes that write little each leave no long trail to be searched", asyn
     const store = await openStore(path);
     const lease = await ownRun(store, `${round}`);
     const numbers = Array.from({ length: 100 }, (_, index) => index + 1);
-    await Promise.all(numbers.map((number) => store.journal.append(lease, { number, at: number })));
+    await Promise.all(numbers.map(async (number) => store.journal.append(lease, { number, at: number })));
     await store.close();
   }
   await (await openStore(path)).close();

@@ -1,0 +1,158 @@
+import {
+  chainStart,
+  sameCaller,
+  type ClaimOptions,
+  type Commit,
+  type Creation,
+  type JsonValue,
+  type RunRecord,
+  type SingleFlight,
+} from "../../../kernel/index.ts";
+import { memberCount } from "./codec/member-count.ts";
+import { positionAfter, type Draft } from "./commit-draft.ts";
+import type { CommitReach, Neighbours } from "./commit-effects.ts";
+import { insertCommit } from "./db/commit-row.ts";
+import { RunState, tenantText, type RunKey } from "./db/run-row.ts";
+import type { OwnedRun, Position, Tables } from "./db/tables.ts";
+import type { SqliteLeases } from "./leases.ts";
+import type { Chain } from "./rows/chain.ts";
+import type { CommitRows } from "./rows/commit-rows.ts";
+import { bodyInRow } from "./rows/large-bodies.ts";
+import type { RunList } from "./rows/run-list.ts";
+
+/** The outcome of creating a run. */
+export interface CreatedRun {
+  readonly creation: Creation;
+  /** The run, if it was claimed in the same transaction. */
+  readonly owned?: OwnedRun;
+}
+
+export interface RunCreatorOptions {
+  readonly tables: Tables;
+  readonly rows: CommitRows;
+  readonly chain: Chain;
+  readonly leases: SqliteLeases;
+  readonly list: RunList;
+  readonly reach: CommitReach;
+  readonly neighbours: Neighbours;
+}
+
+const insertRun = `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
+    ready_at, mail_count, epoch, state, owner, holder)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+
+/** Creates runs for the journal, inside its transactions. */
+export class RunCreator {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #chain: Chain;
+  readonly #leases: SqliteLeases;
+  readonly #list: RunList;
+  readonly #reach: CommitReach;
+  readonly #neighbours: Neighbours;
+
+  constructor({ tables, rows, chain, leases, list, reach, neighbours }: RunCreatorOptions) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#chain = chain;
+    this.#leases = leases;
+    this.#list = list;
+    this.#reach = reach;
+    this.#neighbours = neighbours;
+  }
+
+  /** S5: creates the run, unless its agent has an unfinished run in the session and `flight` says that this run gets the input. */
+  createNow(
+    record: RunRecord,
+    draft: Draft,
+    flight: SingleFlight | undefined,
+    claim?: ClaimOptions,
+  ): CreatedRun {
+    if (this.#tables.find(record.runId) !== undefined) return { creation: { kind: "exists" } };
+    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    if (instead !== undefined) return { creation: instead };
+    const { inbox } = draft.commit;
+    if (inbox !== undefined && !this.#neighbours.inbox.isFreeNow(inbox))
+      return { creation: { kind: "taken" } };
+    const owned = this.#insert(record, draft, claim);
+    if (owned === undefined) return { creation: { kind: "created" } };
+    const { runId, epoch, workerId } = owned;
+    return { creation: { kind: "created", lease: { runId, epoch, workerId } }, owned };
+  }
+
+  #steer(record: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+    const { mailbox } = this.#neighbours;
+    const steered = mailbox.findSubmitted(steering.id);
+    if (steered !== undefined) return { kind: "steered", runId: steered };
+    const run = this.#list.findUnfinished(record);
+    if (run === undefined) return undefined;
+    const { runId, status } = run;
+    // A run that mail has woken is pending until a worker claims it.
+    const isLeft = status === "suspended" || (status === "pending" && mailbox.hasMailNow(runId));
+    if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
+    mailbox.putNow({ ...steering, runId });
+    return { kind: "steered", runId };
+  }
+
+  #insert(record: RunRecord, draft: Draft, claim: ClaimOptions | undefined): OwnedRun | undefined {
+    const { database, holder } = this.#tables;
+    const start: Position = { number: 0, seq: 0, link: chainStart(record) };
+    const footing = this.#reach.refuse(draft, start);
+    const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
+    const workerId = claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
+    const isClaimed = workerId !== null;
+    const id = database.insert(
+      insertRun,
+      runId,
+      agentId,
+      sessionId,
+      tenantText(tenantId),
+      userId,
+      priority,
+      agentVersion,
+      createdAt,
+      this.#tables.tick(),
+      isClaimed ? 1 : 0,
+      isClaimed ? RunState.OWNED : RunState.READY,
+      workerId,
+      isClaimed ? holder : null,
+    );
+    const { body, commit } = draft;
+    const { number, at } = commit;
+    const position = positionAfter(this.#chain, start, draft);
+    const { seq, link } = position;
+    database.statement(insertCommit).run(id, number, at, seq, link, bodyInRow(body));
+    const key: RunKey = { id, runId, agentId, sessionId };
+    this.#reach.applyNow(key, draft, { footing });
+    this.#rows.addedNow(key, number, body);
+    if (!isClaimed) return undefined;
+    const text = { number, at, nextEvent: seq, body };
+    const beginning = { run: record, first: isImmutable(commit) ? commit : text };
+    return { ...key, epoch: 1, workerId, position, beginning };
+  }
+
+  /** Notifies listeners and readers after the transaction that created the run has committed. */
+  announce({ creation, owned }: CreatedRun, { runId }: RunRecord, first: Commit): void {
+    if (creation.kind === "steered") this.#tables.announce(creation.runId);
+    if (creation.kind !== "created") return;
+    if (owned === undefined) this.#tables.announce(runId);
+    else {
+      this.#tables.owned.set(runId, owned);
+      this.#neighbours.feeds.begin(owned, first);
+    }
+    this.#reach.tell(first);
+  }
+}
+
+/** Whether the first commit holds no object that the caller who submitted the run could still change. */
+function isImmutable({ steps, tasks = [] }: Commit): boolean {
+  if (steps !== undefined) return false;
+  return tasks.every(
+    (change) =>
+      change.type === "create" && isPrimitive(change.task.input) && memberCount(change.task.metadata) === 0,
+  );
+}
+
+function isPrimitive(value: JsonValue): boolean {
+  return typeof value !== "object" || value === null;
+}
