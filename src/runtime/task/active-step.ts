@@ -7,7 +7,7 @@ import {
   type StepAddress,
 } from "../../kernel/index.ts";
 import type { CallTimeout } from "../process/call-timeouts.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { InFlightCall } from "./in-flight-calls.ts";
 import type { NestedScope } from "./nested-scope.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
@@ -101,7 +101,7 @@ export class ActiveStep {
     const call = this.start();
     const flushed = runner.log.flush();
     if (flushed !== undefined) return this.#beganAfter(call, flushed);
-    return runner.isDropped ? never() : call;
+    return runner.isDropped ? pendingForever() : call;
   }
 
   async #beginAfter(wait: Promise<void>): Promise<InFlightCall> {
@@ -116,7 +116,7 @@ export class ActiveStep {
     } catch (error) {
       if (!runner.isDropped) throw error;
     }
-    if (runner.isDropped) return never();
+    if (runner.isDropped) return pendingForever();
     cancelScope.check();
     return call;
   }

@@ -1,6 +1,6 @@
 import type { CancellationError, CancellationToken, TaskId } from "../../kernel/index.ts";
 import type { SlotYielder } from "../process/async-context.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { TaskSlots } from "../process/task-slots.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import { InFlightCalls, type InFlightCall } from "./in-flight-calls.ts";
@@ -198,7 +198,7 @@ export class TaskActivity implements SlotYielder {
     } catch (error) {
       if (!isOver()) throw error;
     }
-    return never();
+    return pendingForever();
   }
 
   /** The task's code has ended. */
@@ -299,7 +299,7 @@ class TaskSlot {
 
   /** Returns `undefined` if the slot is held now, otherwise a promise of it. */
   take(): Promise<void> | undefined {
-    if (this.#isClosed) return never();
+    if (this.#isClosed) return pendingForever();
     if (!this.#isHeld && this.#request === undefined) this.#isHeld = this.#slots.tryTake();
     return this.#isHeld ? undefined : (this.#request ??= this.#requestSlot());
   }
@@ -322,7 +322,7 @@ class TaskSlot {
       this.#isHeld = !this.#isClosed;
       if (this.#isHeld) return undefined;
       this.#slots.give();
-      return never();
+      return pendingForever();
     });
   }
 }
