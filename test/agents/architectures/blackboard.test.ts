@@ -76,7 +76,7 @@ describe("a blackboard", () => {
     });
     const { events } = await runAlone(agent);
     expect(asked(modelOf("bob"))[0]).not.toContain("the key is 7");
-    expect(asked(modelOf("ada"))[1]).toContain("# What you wrote for yourself\nthe key is 7");
+    expect(asked(modelOf("ada"))[1]).toContain("# Your private notes\nthe key is 7");
     expect(JSON.stringify(notesOf(events))).not.toContain("the key is 7");
   });
 
@@ -141,7 +141,7 @@ describe("a blackboard", () => {
       bob: [entry("answer", "Four.")],
     });
     expect((await runAlone(agent)).result.output).toBe("Four.");
-    expect(asked(model)[1]).toContain("## ada, problem\nada ended as failed: bad key");
+    expect(asked(model)[1]).toContain("## ada, problem\nada ended with status failed: bad key");
   });
 
   test("B5: money that ends half way leaves the best there is", async () => {
@@ -167,7 +167,7 @@ describe("a blackboard", () => {
     expect(() => room({})).toThrow("blackboard needs at least one agent: agents has 0");
     expect(() => room({ a: [] }, { maxRounds: 0.5 })).toThrow("maxRounds of blackboard is 0.5");
     expect(() => room({ decider: [] }, { decider: worker("w", []).agent })).toThrow(
-      "blackboard has a decider and an agent of that name",
+      "blackboard has a decider and a member named \"decider\"",
     );
   });
 });

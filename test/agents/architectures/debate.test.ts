@@ -139,7 +139,7 @@ describe("a debate", () => {
     const { agent, models } = forum({ ada: ["Tea", "Tea"], bob: [{ error }], eve: ["Milk", "Tea"] });
     const { result, events } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "Tea" });
-    expect(notesOf(events)[2]?.data["why"]).toContain("bob ended as failed: bad key");
+    expect(notesOf(events)[2]?.data["why"]).toContain("bob ended with status failed: bad key");
     expect(model(models["bob"]).calls).toHaveLength(1);
   });
 
@@ -184,7 +184,7 @@ describe("a debate", () => {
     expect(() => forum({ ada: [], bob: [] }, { rounds: 0 })).toThrow("rounds of debate is 0");
     expect(() => forum({ ada: [], bob: [] }, { convergenceThreshold: -1 })).toThrow("convergenceThreshold");
     expect(() => forum({ judge: [], bob: [] }, { judge: worker("w", []).agent })).toThrow(
-      "debate has a judge and an agent of that name",
+      "debate has a judge and a member named \"judge\"",
     );
     expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("give it a model");
   });

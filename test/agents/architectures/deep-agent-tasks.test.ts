@@ -33,7 +33,7 @@ describe("a deep agent that hands tasks to others", () => {
     ]);
     expect([...resultsIn(model.calls[2])].toSorted()).toEqual(["from one", "from the other"]);
     const { description } = model.calls[0]?.tools?.find(({ name }) => name === "task") ?? {};
-    expect(description).toContain("- reads: Reads\n- writes: Writes well\n- general: you,");
+    expect(description).toContain("- reads: Reads\n- writes: Writes well\n- general: yourself,");
   });
 
   test("H4: a refused seat, a worker that failed, a file that is not there: results to react to", async () => {
@@ -60,7 +60,7 @@ describe("a deep agent that hands tasks to others", () => {
       "there is no file b.md",
       expect.stringContaining("agent must be one of reads, general"),
     ]);
-    expect((await run(2))[0]).toContain("reads ended as failed: ");
+    expect((await run(2))[0]).toContain("reads ended with status failed: ");
   });
 
   test("sets itself to a task with a fresh mind: its tools and a look at the files, and nothing said so far", async () => {
@@ -135,7 +135,7 @@ describe("a deep agent that hands tasks to others", () => {
     });
     expect(result.output).toBe("I did it myself.");
     expect(resultsIn(model.calls[1])).toEqual([
-      "it ended early: max_turns_exceeded. So far it said: Working.",
+      "general ended early: max_turns_exceeded. Its output so far: Working.",
     ]);
   });
 

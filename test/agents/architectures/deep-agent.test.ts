@@ -65,7 +65,7 @@ describe("a deep agent", () => {
     ]);
     const { result } = await runAgent({ architecture: deepAgent(), model });
     expect(resultsIn(model.calls[1])).toEqual([
-      "there is no file a.md; there are: none",
+      "there is no file a.md; existing files: none",
       "wrote a.md: 3 characters",
       "one",
       "edited a.md: 3 characters",
@@ -96,15 +96,15 @@ describe("a deep agent", () => {
       model,
     });
     expect(resultsIn(model.calls[2])).toEqual([
-      "there are 2 files, and there may be no more: write to one of them",
-      "that would be 19 characters, and a file has 10 at most: use several files",
-      "the old text is not in a.md: read it, and give the text to the letter",
-      "the old text is in a.md 2 times: give more of what is around it",
-      "that would be 19 characters, and a file has 10 at most: use several files",
-      "there is no file z.md; there are: a.md, b.md",
-      "2 things to do are too many: 1 at most",
-      "todos must be a list of { content, status }, with a content and one of the statuses pending, in_progress, completed",
-      "todos must be a list of { content, status }, with a content and one of the statuses pending, in_progress, completed",
+      "there are already 2 files, which is the maximum: write to one of them",
+      "the file would have 19 characters, and the maximum is 10: use several files",
+      "the old text does not occur in a.md: read the file and give the exact text",
+      "the old text occurs 2 times in a.md: include more of the surrounding text",
+      "the file would have 19 characters, and the maximum is 10: use several files",
+      "there is no file z.md; existing files: a.md, b.md",
+      "2 todos are too many: the maximum is 1",
+      "todos must be a list of { content, status }, each with a non-empty content and one of the statuses pending, in_progress, completed",
+      "todos must be a list of { content, status }, each with a non-empty content and one of the statuses pending, in_progress, completed",
       expect.stringContaining("path is empty"),
     ]);
     expect(result.metadata).toEqual({ files: { "a.md": "aa", "b.md": "b" } });
@@ -254,7 +254,7 @@ describe("a deep agent", () => {
     [{ maxFileCharacters: 0 }, "maxFileCharacters of deepAgent is 0"],
     [
       { subAgents: { general: new Agent({ name: "reader", model: scriptedModel([]) }) } },
-      "a sub-agent of deepAgent is named general, which is what it calls itself",
+      "deepAgent has a sub-agent named general, which is the name of the built-in sub-agent",
     ],
   ] as const)("refuses options that make no sense", ([options, message]) => {
     expect(() => deepAgent(options)).toThrow(message);

@@ -143,7 +143,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       metadata: { debate: { answers: { eve: "Deep." } } },
     });
     expect(architectureEventData(alone.events, "debate.response")[0]).toMatchObject({
-      why: "ada said nothing",
+      why: "ada gave an empty answer",
     });
     const [one, two] = [worker("one", ["Deep.", ""]), worker("two", ["Flat.", ""])];
     const both = debate({ debaters: { one: one.agent, two: two.agent } });
@@ -217,8 +217,8 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     );
     expect(result).toMatchObject({ status: "completed", output: "Nobody knows." });
     const told = JSON.stringify(model.calls.at(-1)?.messages);
-    expect(told).toContain("diver said nothing");
-    expect(told).toContain("has said nothing to forward");
+    expect(told).toContain("diver gave an empty answer");
+    expect(told).toContain("has no answer to forward");
     expect(promptOf(diver.model.calls[0] as never)).toBe("Dive.");
   });
 });

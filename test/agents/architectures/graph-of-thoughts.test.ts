@@ -181,8 +181,8 @@ describe("Graph of Thoughts", () => {
   });
 
   test.for([
-    [[], 'there is no operation: give at least { do: "generate" }'],
-    [[{ do: "score" }], "operation op_1 has nothing to work on: put one that generates before it"],
+    [[], 'the list is empty: give at least { do: "generate" }'],
+    [[{ do: "score" }], "operation op_1 has no thoughts to work on: put a generate operation before it"],
     [
       [{ do: "generate", count: 0 }],
       "count of operation op_1 of graphOfThoughts is 0: it must be an integer from 1",
@@ -192,14 +192,14 @@ describe("Graph of Thoughts", () => {
         { name: "a", do: "generate" },
         { name: "a", do: "score" },
       ],
-      "there are two operations named a",
+      "two operations are named a",
     ],
     [
       [
         { name: "a", do: "generate" },
         { do: "aggregate", from: ["b"] },
       ],
-      "operation op_2 works on b, which does not stand before it; before it are: a",
+      "operation op_2 works on b, which is not an earlier operation; earlier operations: a",
     ],
     [
       [{ do: "generate" }, { do: "refine", threshold: 2 }],
@@ -207,11 +207,11 @@ describe("Graph of Thoughts", () => {
     ],
     [
       [{ do: "dance" as "score" }],
-      'operation op_1 is to do "dance": it must be generate, score, keep_best, aggregate or refine',
+      'operation op_1 has do: "dance"; it must be generate, score, keep_best, aggregate or refine',
     ],
     [
       [{ do: "generate" }, { do: "guess" as "score" }],
-      'operation op_2 is to do "guess": it must be generate, score, keep_best, aggregate or refine',
+      'operation op_2 has do: "guess"; it must be generate, score, keep_best, aggregate or refine',
     ],
   ] as const)("refuses the operations %j", ([operations, message]) => {
     expect(() => graphOfThoughts({ operations })).toThrow(message);

@@ -101,7 +101,7 @@ describe("Reflexion", () => {
     });
     expect(result).toMatchObject({ status: "completed", output: "Paris.", turns: 7 });
     expect(promptOf(evaluator.calls[0] as never)).toContain(
-      "# Answer\nLooking.\n\n# It ended early\nmax_turns_exceeded",
+      "# Answer\nLooking.\n\n# Ended early\nmax_turns_exceeded",
     );
   });
 

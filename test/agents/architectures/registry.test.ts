@@ -36,14 +36,14 @@ test("an architecture of somebody else's is known once it is registered; built-i
   expect(result.output).toBe("Hello");
   for (const name of ["rewoo", "echo"])
     expect(() => registerArchitecture(name, () => react())).toThrow(
-      `there is an architecture ${name} already`,
+      `architecture ${name} already exists`,
     );
-  expect(() => registerArchitecture(" ", () => react())).toThrow("an architecture's name is empty");
+  expect(() => registerArchitecture(" ", () => react())).toThrow("the name of an architecture is empty");
 });
 
 test("one that must be told of its agents is not known by its name, and the name cannot be taken", () => {
   expect(() => new Agent({ name: "desk", model: scriptedModel([]), architecture: "router" })).toThrow(
-    "router has to be told of its agents: give architecture: router({ routes })",
+    "architecture router needs its agents: give architecture: router({ routes })",
   );
   expect(() => registerArchitecture("actor-critic", () => react())).toThrow("already");
 });

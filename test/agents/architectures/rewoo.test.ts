@@ -163,16 +163,16 @@ describe("ReWOO", () => {
     expect(Object.fromEntries(evidence.map(({ id, output }) => [id, output]))).toEqual({
       1: "nothing",
       2: "nothing and nothing",
-      3: "It was not called: the plan gives it args that are no object.",
-      4: "It was not called: the plan gives it args that are no object.",
+      3: "Not called: the plan has args that are not an object.",
+      4: "Not called: the plan has args that are not an object.",
       5: "c",
       6: "d",
-      7: "It was not called: the plan names no tool for it.",
-      8: "It was not called: nothing is known for {{3}}, {{7}}, {{nobody}} in its args.",
+      7: "Not called: the plan names no tool.",
+      8: "Not called: no output is known for {{3}}, {{7}}, {{nobody}} in its args.",
     });
     expect(evidence.filter(({ isError }) => isError).map(({ id }) => id)).toEqual(["3", "4", "7", "8"]);
     expect(promptOf(solver.calls[0] as never)).toContain(
-      "(failed)\nIt was not called: the plan names no tool",
+      "(failed)\nNot called: the plan names no tool",
     );
   });
 
@@ -208,7 +208,7 @@ describe("ReWOO", () => {
     expect(result.metadata["evidence"]).toContainEqual(
       expect.objectContaining({
         id: "E6",
-        output: "It was not called: nothing is known for {{E5}} in its args.",
+        output: "Not called: no output is known for {{E5}} in its args.",
       }),
     );
   });
@@ -286,11 +286,11 @@ describe("ReWOO", () => {
       {
         id: "E1",
         tool: "shout",
-        output: "It was not called: nothing is known for {{E2}} in its args.",
+        output: "Not called: no output is known for {{E2}} in its args.",
         isError: true,
       },
     ]);
-    expect(promptOf(solver.calls[0] as never)).toContain("# Planned, and not done");
+    expect(promptOf(solver.calls[0] as never)).toContain("# Planned, but not done");
     expect(() => rewoo({ maxSteps: -1 })).toThrow("maxSteps of rewoo is -1: it must be an integer from 1");
   });
 

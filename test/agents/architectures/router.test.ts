@@ -216,7 +216,7 @@ describe("a router", () => {
     const { agent } = desk(["route: billing"], {}, {}, [broken, worker("guide", [])]);
     expect((await runAlone(agent)).result.error).toMatchObject({
       code: "child_failed",
-      message: expect.stringContaining("billing ended as failed: bad key"),
+      message: expect.stringContaining("billing ended with status failed: bad key"),
     });
     const full = desk(["route: billing"]);
     const { result } = await runAlone(full.agent, "Paid?", { spawnBudget: { maxAgents: 1 } });
@@ -239,7 +239,7 @@ describe("a router", () => {
 
   test.each<[string, Partial<RouterOptions>, string]>([
     ["no routes", { routes: {} }, "router needs at least one agent: routes has 0"],
-    ["a name that is none", { routes: { "a b": worker("a", []).agent } }, "in routes of router is no name"],
+    ["a name that is none", { routes: { "a b": worker("a", []).agent } }, "in routes of router is not a valid name"],
     ["a fallback that is no route", { fallbackRoute: "garden" }, "fallbackRoute of router is garden"],
     ["a confidence beyond all", { requireConfidence: 2 }, "requireConfidence of router is 2"],
     [

@@ -132,7 +132,7 @@ describe("a supervisor", () => {
     });
     expect((await runAlone(agent)).result.output).toBe("I give up.");
     expect(resultsIn(model)).toEqual([
-      "error: poet has said nothing to forward: delegate to it first, or answer yourself",
+      "error: poet has no answer to forward: delegate to it first, or answer yourself",
       "error: there is no worker painter; there are: poet",
     ]);
   });
@@ -147,12 +147,12 @@ describe("a supervisor", () => {
       },
     );
     expect((await runAlone(agent)).result).toMatchObject({ status: "completed", output: "Sorry." });
-    expect(resultsIn(model)[0]).toContain("broken has said nothing to forward");
+    expect(resultsIn(model)[0]).toContain("broken has no answer to forward");
     const idle = worker("idle", []);
     const full = office([calling(delegate("idle", "a")), "Alone, then."], { workers: { idle: idle.agent } });
     await runAlone(full.agent, "Go.", { spawnBudget: { maxAgents: 1 } });
     expect(resultsIn(full.model)).toEqual([
-      "error: idle was not hired: every seat is taken (1 seat). Do it yourself, or try again when someone has finished",
+      "error: idle was not hired: every seat is taken (1 seat). Do it yourself, or try again when another worker has finished",
     ]);
   });
 
@@ -187,15 +187,15 @@ describe("a supervisor", () => {
       });
       await runAlone(agent);
       expect(resultsIn(model)).toEqual([
-        "error: there is a worker reader already: choose another name",
-        "a is there: delegate to it",
-        "b is there: delegate to it",
-        "error: there is a worker a already: choose another name",
-        "error: c d is no name for a worker: use 1 to 48 letters, digits, _ and -",
-        "c is there: delegate to it",
-        "d is there: delegate to it",
-        "e is there: delegate to it",
-        "error: there are 5 workers you made, which is all you may: use one of them",
+        "error: there is already a worker reader: choose another name",
+        "created worker a: delegate to it",
+        "created worker b: delegate to it",
+        "error: there is already a worker a: choose another name",
+        "error: c d is not a valid name for a worker: use 1 to 48 letters, digits, _ and -",
+        "created worker c: delegate to it",
+        "created worker d: delegate to it",
+        "created worker e: delegate to it",
+        "error: you have created 5 workers, which is the maximum: use one of them",
       ]);
     });
 
@@ -345,11 +345,11 @@ describe("a supervisor", () => {
     expect(() => supervisor({ workers: { a: agent }, maxSpawned: 0 })).toThrow(
       "maxSpawned of supervisor is 0",
     );
-    expect(() => supervisor({ workers: { a: agent }, base: inner })).toThrow("has a worker a, too");
+    expect(() => supervisor({ workers: { a: agent }, base: inner })).toThrow("both have a worker named a");
     const other = supervisor({ workers: { b: agent } });
     for (const base of [other, reflexion(other), selfRefine(other)])
       expect(() => supervisor({ workers: { a: agent }, base })).toThrow(
-        "supervisor is wrapped around a supervisor",
+        "supervisor has another supervisor as its base",
       );
   });
 });

@@ -312,7 +312,7 @@ describe("a swarm", () => {
       };
       const { result } = await runAlone(new Agent({ name: "band", architecture: swarm({ peers }) }));
       expect(result).toMatchObject({ status: "failed", error: { code: "invalid_argument" } });
-      expect(result.error?.message).toContain("inputFilter of peer bank of swarm gave");
+      expect(result.error?.message).toContain("inputFilter of peer bank of swarm returned");
       const wrong = { ...peers, bank: { agent: bank.agent, inputFilter: {} as never } };
       expect(() => swarm({ peers: wrong })).toThrow("inputFilter of peer bank of swarm is an object");
     },
@@ -320,7 +320,7 @@ describe("a swarm", () => {
 
   test("refuses what cannot be; two swarms may share an agent", async () => {
     expect(() => band({ desk: [] })).toThrow("swarm needs at least 2 agents: peers has 1");
-    expect(() => band({ a: [], b: [] }, { entry: "c" })).toThrow("entry of swarm is c, which is no peer");
+    expect(() => band({ a: [], b: [] }, { entry: "c" })).toThrow("entry of swarm is c, which is not a peer");
     expect(() => band({ a: [], b: [] }, { maxHandoffs: 0 })).toThrow("maxHandoffs of swarm is 0");
     const { runtime } = await company();
     const [a, b, c] = ["a", "b", "c"].map((name) => worker(name, []).agent) as [Agent, Agent, Agent];

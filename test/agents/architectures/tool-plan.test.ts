@@ -166,7 +166,7 @@ describe("a plan of tool calls", () => {
     const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
     expect(parseToolPlan(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toEqual([
       { id: "E1", tool: "a", args: {} },
-      { id: "E2", tool: "b", args: {}, problem: "the plan gives it args that go too deep" },
+      { id: "E2", tool: "b", args: {}, problem: "the plan has args that are nested too deeply" },
     ]);
   });
 });
