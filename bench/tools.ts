@@ -170,7 +170,7 @@ const importer = `
       ? { message: { role: "assistant", content: [{ type: "text", text: "done" }] }, stopReason: "stop", usage }
       : { message: { role: "assistant", content: [call] }, stopReason: "tool_calls", usage };
   const input = { type: "object", properties: { place: { type: "string" } }, required: ["place"] };
-  const look = tool({ name: "look", description: "Looks", input, execute: async ({ place }) => place });
+  const look = tool({ name: "look", description: "Looks", inputSchema: input, execute: async ({ place }) => place });
   const agent = new Agent({ name: "first", model: { provider: "bench", modelId: "bench", generate, stream() {} }, tools: [look] });
   const { status } = await (await runtime.submit(agent, "go")).result();
   if (status !== "completed") throw new Error(status);

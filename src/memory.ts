@@ -2,8 +2,7 @@ import { FullTextMemory, memorySchema } from "./capabilities/memory/index.ts";
 import type { Clock, IdSource, Memory } from "./kernel/index.ts";
 import { Database } from "./runtime/stores/sqlite/db/database.ts";
 import { migrate } from "./runtime/stores/sqlite/db/migrate.ts";
-import { systemClock } from "./runtime/process/system-clock.ts";
-import { uuidSource } from "./runtime/process/uuid-source.ts";
+import { systemClock, uuidSource } from "./runtime/process/system-sources.ts";
 
 export interface OpenMemoryOptions {
   /** Of the file; several processes may share it. Not a store's. */

@@ -1,10 +1,8 @@
 export { auditLog } from "./client/audit-log.ts";
-export { openRuntimeLazily as openRuntime } from "./lazy-runtime.ts";
-export type { RuntimeOptions } from "./open-runtime.ts";
 export { openStore, type OpenStoreOptions, type StoreAddress } from "./open-store.ts";
 export { getRunContext } from "./process/async-context.ts";
 export type { RunRetry } from "./process/run-retry.ts";
 export { sha256 } from "./process/sha256.ts";
-export { systemClock } from "./process/system-clock.ts";
+export { systemClock, systemRandom } from "./process/system-sources.ts";
+export type { RuntimeOptions } from "./runtime-options.ts";
 export { memoryStore, type MemoryStoreOptions } from "./stores/memory/store.ts";
-export { systemRandom } from "./process/system-random.ts";

@@ -1,7 +1,7 @@
 import { Fault, type Clock, type Hash, type InboxSettings, type Store } from "../kernel/index.ts";
 import { sha256 } from "./process/sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
-import { systemClock } from "./process/system-clock.ts";
+import { systemClock } from "./process/system-sources.ts";
 
 /** `"memory:"` or `"sqlite:PATH"`. */
 export type StoreAddress = "memory:" | `sqlite:${string}`;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ExecutionBudget, JsonValue, RunHandle, RunResult } from "../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { price } from "../crash/workload.ts";
 import { architectureCases } from "./architecture-cases/index.ts";
@@ -37,7 +38,7 @@ async function ran(
   });
   const submitted = Promise.withResolvers<RunHandle>();
   if (hold !== undefined) outside.hold = (calls) => hold(calls, () => submitted.promise, outside);
-  const runtime = await openRuntime({ prices: { find: () => price }, ...more });
+  const runtime = await createRuntime({ prices: { find: () => price }, ...more });
   const run = await runtime.submit(thinker.agent(outside), thinker.input, { budget });
   submitted.resolve(run);
   await run.result();

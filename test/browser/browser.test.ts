@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { AgentCore } from "../../src/agents/index.ts";
 import { BrowserSession, browserTools, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
 import type { ModelRequest } from "../../src/kernel/index.ts";
-import { openRuntime } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const shop = `<!doctype html><title>Shop</title><h1>Teas</h1>
@@ -84,7 +84,7 @@ test("an agent fills in a form of a real page and reads what comes of it", async
     (request) => call("browser_click", { ref: refOf(request, "button") || button }),
     (request) => (lastResult(request).includes("Thank you, Ada") ? "ordered" : lastResult(request)),
   ]);
-  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const runtime = await createRuntime({ unknownPrice: "ignore" });
   const buyer = new AgentCore({ name: "buyer", model, tools: browserTools(browser) });
   const { output } = await (await runtime.submit(buyer, "Order black tea for Ada")).result();
   await runtime.close();

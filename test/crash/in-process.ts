@@ -1,5 +1,6 @@
 import { formatRunId, type Store } from "../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import { checkCase, type CaseTrace, type Life } from "../../src/testing/crash-promises.ts";
 import {
   dyingStore,
@@ -81,7 +82,7 @@ async function doCase(thinker: ArchitectureCase, death?: Death): Promise<Case> {
     };
     const options = { store, clock, ids: sequentialIds(workerId), workerId, onError };
     const prices = { find: () => price };
-    const submitted = openRuntime({ ...options, prices, pollMs: 50, suspendAfterMs: 100 }).then((runtime) =>
+    const submitted = createRuntime({ ...options, prices, pollMs: 50, suspendAfterMs: 100 }).then((runtime) =>
       runtime.submit(agent, thinker.input, { runId }),
     );
     await (store === mortal ? Promise.race([submitted, dead.promise]) : submitted);

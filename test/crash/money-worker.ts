@@ -1,4 +1,5 @@
-import { openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { workAsTold } from "../../src/testing/worker-duty.ts";
 import { maxCostUsd, moneyAgents, moneyRun, price } from "./money-world.ts";
@@ -6,7 +7,7 @@ import { maxCostUsd, moneyAgents, moneyRun, price } from "./money-world.ts";
 /** Submits its batch, or finds it there, and works until every run of it has ended. */
 await workAsTold(async ({ file, server, data, mortal }) => {
   const { batch, runs } = data as { readonly batch: number; readonly runs: number };
-  const runtime = await openRuntime({
+  const runtime = await createRuntime({
     store: mortal(await sqliteStore({ path: file, hash: sha256, durability: "normal", watchEveryMs: 20 })),
     prices: { find: () => price },
     retry: { baseDelayMs: 1, maxDelayMs: 5, maxRetries: 3 },

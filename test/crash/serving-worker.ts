@@ -1,4 +1,5 @@
-import { openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { workAsTold } from "../../src/testing/worker-duty.ts";
 import { errandRun, porter } from "./porter.ts";
@@ -6,7 +7,7 @@ import { errandRun, porter } from "./porter.ts";
 /** Submits its runs and hosts the porter until it is told to end. */
 await workAsTold(async ({ file, server, data, mortal }) => {
   const agent = porter(server);
-  const runtime = await openRuntime({
+  const runtime = await createRuntime({
     store: mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 })),
     workerId: server.caller,
     pollMs: 10,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { workAsTold } from "../../src/testing/worker-duty.ts";
 import { price, type Workload } from "./workload.ts";
@@ -13,7 +14,7 @@ await workAsTold(async ({ file, workload: name, server, mortal }) => {
   if (agent === undefined) throw new Error(`workload ${name} has no agent`);
   const store = mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 }));
   let pin: string | undefined;
-  const runtime = await openRuntime({
+  const runtime = await createRuntime({
     store,
     ids: { next: () => pin ?? randomUUID() },
     prices: { find: () => price },

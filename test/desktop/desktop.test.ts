@@ -11,7 +11,7 @@ import {
   type DesktopWindow,
 } from "../../src/capabilities/desktop/index.ts";
 import type { ModelRequest } from "../../src/kernel/index.ts";
-import { openRuntime } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { Display, type Ended } from "./display.ts";
 
@@ -193,7 +193,7 @@ describe.skipIf("missing" in programs)("a real X server", () => {
       },
       "ordered",
     ]);
-    const runtime = await openRuntime({ unknownPrice: "ignore" });
+    const runtime = await createRuntime({ unknownPrice: "ignore" });
     const tools = desktopTools(desktop);
     const buyer = new AgentCore({ name: "buyer", model, tools, ephemeral: [desktop] });
     const run = await runtime.submit(buyer, "Order tea for Grace");

@@ -1,15 +1,20 @@
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { repository, runNode } from "../gates/run-node.ts";
 
-interface CodeBlock {
-  /** Of the opening fence, from 1. */
+/** A fenced block of a Markdown document. */
+export interface Fence {
+  /** Line number of the opening fence, from 1. */
   readonly line: number;
+  /** First word after the opening fence, such as `ts` or `sh`. Empty if there is none. */
+  readonly language: string;
+  /** File name in `title="..."` after the language. If present, the block is a file that other blocks of the document may import. */
+  readonly title: string | undefined;
   readonly code: string;
 }
 
-/** As strict as the repository, but a snippet may declare what it does not use. */
+/** Compiler options of the repository, except that a snippet may declare names that it does not use. */
 const config = {
   extends: join(repository, "tsconfig.base.json"),
   compilerOptions: {
@@ -22,48 +27,64 @@ const config = {
     skipLibCheck: true,
     types: ["node"],
   },
-  include: ["*.ts"],
+  include: ["**/*.ts"],
 };
 
-/** The blocks marked `ts` or `typescript`. A fence in a longer fence is text. */
-export function codeBlocks(markdown: string): readonly CodeBlock[] {
-  const blocks: CodeBlock[] = [];
-  let open: { readonly fence: string; readonly isCode: boolean; readonly line: number } | null = null;
+/** All fenced blocks of a document, in order. A fence inside a longer fence is text. */
+export function fences(markdown: string): readonly Fence[] {
+  const found: Fence[] = [];
+  let open: { readonly fence: string; readonly info: string; readonly line: number } | null = null;
   let code: string[] = [];
   for (const [index, text] of markdown.split(/\r?\n/u).entries()) {
     const [, fence = "", info = ""] = /^\s*(`{3,}|~{3,})\s*([^`]*)$/u.exec(text) ?? [];
     if (open === null) {
       if (fence === "") continue;
-      open = { fence, isCode: /^(?:ts|typescript)\b/u.test(info), line: index + 1 };
+      open = { fence, info, line: index + 1 };
       code = [];
     } else if (fence.startsWith(open.fence) && info === "") {
-      if (open.isCode) blocks.push({ line: open.line, code: code.join("\n") });
+      const [language = ""] = open.info.split(/\s/u);
+      const [, title] = /\btitle="([^"]+)"/u.exec(open.info) ?? [];
+      found.push({ line: open.line, language, title, code: code.join("\n") });
       open = null;
     } else code.push(text);
   }
-  return blocks;
+  return found;
 }
 
-/** Compiles every block as a module of its own that imports `reeve` as a user does. Complaints name document and line. */
+/** The blocks in TypeScript: those marked `ts` or `typescript`. */
+export function codeBlocks(markdown: string): readonly Fence[] {
+  return fences(markdown).filter(({ language }) => language === "ts" || language === "typescript");
+}
+
+/** Compiles every block as a module that imports `reeve` as a user does. Each compiler error names document and line. */
 export async function complaints(documents: Readonly<Record<string, string>>): Promise<readonly string[]> {
-  const blocks = Object.entries(documents).flatMap(([document, markdown]) =>
-    codeBlocks(markdown).map((block) => ({ document, ...block })),
+  const blocks = Object.entries(documents).flatMap(([document, markdown], folder) =>
+    codeBlocks(markdown).map((block, index) => {
+      const file = `${folder}/${block.title ?? `block-${index}.ts`}`;
+      return { document, file, ...block };
+    }),
   );
   if (blocks.length === 0) return [];
+  const documentOf = new Map(blocks.map(({ file, document }) => [file, document]));
   const folder = await mkdtemp(join(tmpdir(), "reeve-blocks-"));
   try {
     await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
     await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
-    for (const [index, { line, code }] of blocks.entries())
-      await writeFile(join(folder, `${index}.ts`), "\n".repeat(line) + code);
+    for (const { file, line, code } of blocks) {
+      await mkdir(dirname(join(folder, file)), { recursive: true });
+      await writeFile(join(folder, file), "\n".repeat(line) + code);
+    }
     const tsc = join(repository, "node_modules/typescript/bin/tsc");
     const { code, stdout } = await runNode([tsc, "-p", folder, "--pretty", "false"], folder);
     const found = stdout
       .split("\n")
       .filter((text) => text.includes("error TS"))
       .map((text) =>
-        text.replace(/^(\d+)\.ts\((\d+),\d+\)/u, (_, index, line) => `${blocks[index]?.document}:${line}`),
+        text.replace(
+          /^(.+?)\((\d+),\d+\)/u,
+          (_, file: string, line: string) => `${documentOf.get(file)}:${line}`,
+        ),
       );
     if (code !== 0 && found.length === 0) throw new Error(`the compiler failed: ${stdout}`);
     return found;

@@ -6,6 +6,7 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { expect, test } from "vitest";
 import { repository, run, runNode } from "../gates/run-node.ts";
+import { filesMatching } from "./documents.ts";
 
 type Target = string | { readonly [condition: string]: Target };
 
@@ -40,9 +41,16 @@ test("every path in exports is packed, and its types are", () => {
   expect(packed.map((file) => `./${file}`)).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 
-test("nothing but the manifest, documents and built code is packed", () => {
-  const known = /^(?:package\.json|LICENSE|\w+\.md|dist\/.+\.(?:js|js\.map|d\.ts))$/u;
+test("the tarball holds only the manifest, documents, examples and built code", () => {
+  const known =
+    /^(?:package\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.ts|dist\/.+\.(?:js|js\.map|d\.ts))$/u;
   expect(packed.filter((file) => !known.test(file))).toEqual([]);
+});
+
+test("the tarball holds the changelog, every page of docs and every example", async () => {
+  const pages = await filesMatching(["CHANGELOG.md", "docs/**/*.md", "examples/*.ts"]);
+  expect(pages.length).toBeGreaterThan(20);
+  expect(packed).toEqual(expect.arrayContaining([...pages]));
 });
 
 test("publint has no error and no warning", () => {

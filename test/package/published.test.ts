@@ -15,7 +15,7 @@ beforeAll(async () => {
   await rm(join(root, "examples/package.json"));
   await symlink(join(repository, "node_modules"), join(root, "node_modules"));
   await bundle(root);
-});
+}, 60_000);
 
 afterAll(() => rm(root, { recursive: true, force: true }));
 
@@ -37,7 +37,7 @@ describe("the package as it is published", () => {
       const kernel = await import("reeve/kernel");
       const { registerArchitecture } = await import("reeve/architectures");
       const { Agent } = await import("reeve");
-      registerArchitecture("echo", () => ({ name: "echo", thinks: false, declaredWorkers: () => ({}), async *run(session, deps, prompt) { session.output = prompt; } }));
+      registerArchitecture("echo", () => ({ name: "echo", requiresModel: false, declaredWorkers: () => ({}), async *run(session, deps, prompt) { session.output = prompt; } }));
       const { output } = await new Agent({ name: "e", architecture: "echo" }).invoke("heard");
       console.log(Fault === kernel.Fault, output);
     `;
@@ -78,7 +78,7 @@ describe("the package as it is published", () => {
 
   test("the thread that writes the log back starts, and does", async () => {
     const code = `
-      import { Checkpointer } from "./dist/runtime/stores/sqlite/checkpointer.js";
+      import { Checkpointer } from "./dist/runtime/stores/sqlite/db/checkpointer.js";
       import { DatabaseSync } from "node:sqlite";
       const path = process.argv[1];
       const database = new DatabaseSync(path);

@@ -1,49 +1,61 @@
-import { glob, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { expect, test } from "vitest";
-import { repository } from "../gates/run-node.ts";
 import { codeBlocks, complaints } from "./code-blocks.ts";
+import { readDocuments } from "./documents.ts";
 import { runModule } from "./run-offline.ts";
 
 const right = 'import { Priority } from "reeve/kernel";\n\nexport const most: Priority = Priority.CRITICAL;';
 const wrong = 'import { nothing } from "reeve";\n\nconst port: number = "80";\nconsole.log(port, nothing);';
 
+const documents = await readDocuments();
+
 test("every ts block in README.md and docs compiles", async () => {
-  expect(await complaints(await readDocuments())).toEqual([]);
+  expect(await complaints(documents)).toEqual([]);
 });
 
-const offline = Object.entries(await readDocuments()).flatMap(([document, markdown]) =>
+/** Blocks that are files of a walkthrough are run by walkthroughs.test.ts. */
+const offline = Object.entries(documents).flatMap(([document, markdown]) =>
   codeBlocks(markdown)
-    .filter(({ code }) => code.includes("scriptedModel("))
+    .filter(({ code, title }) => code.includes("scriptedModel(") && title === undefined)
     .map(({ line, code }) => ({ place: `${document}:${line}`, code })),
 );
 
-test("there are blocks that can be run without a key", () => {
+test("README.md and docs have more than ten blocks that run without a key", () => {
   expect(offline.length).toBeGreaterThan(10);
 });
 
-test.for(offline)("$place runs to its end and prints what it says", async ({ code }) => {
-  const { code: exit, stdout, stderr } = await runModule(code);
-  expect(exit === 0 || stderr).toBe(true);
-  for (const [, text] of code.matchAll(/\bprints (.+)$/gmu)) expect(stdout).toContain(`${text}\n`);
-});
+test.for(offline)(
+  "$place runs to its end and prints the text that its comments promise",
+  async ({ code }) => {
+    const { code: exit, stdout, stderr } = await runModule(code);
+    expect(exit === 0 || stderr).toBe(true);
+    for (const [, text] of code.matchAll(/\bprints (.+)$/gmu)) expect(stdout).toContain(`${text}\n`);
+  },
+);
 
-test("a wrong block is found, with its document and line, and a right one beside it is not", async () => {
-  const documents = {
+test("complaints() reports a block that does not compile with its document and line, and no block that does", async () => {
+  const markdown = {
     "right.md": `# Right\n\n\`\`\`ts\n${right}\n\`\`\`\n`,
     "wrong.md": `# Wrong\n\n\`\`\`ts\n${right}\n\`\`\`\n\n\`\`\`typescript\n${wrong}\n\`\`\`\n`,
   };
-  expect(await complaints(documents)).toEqual([
+  expect(await complaints(markdown)).toEqual([
     expect.stringMatching(/^wrong\.md:10: error TS2305: /u),
     expect.stringMatching(/^wrong\.md:12: error TS2322: /u),
   ]);
 });
 
-test("a document without a ts block has nothing to complain about", async () => {
+test("complaints() is empty for a document without a ts block", async () => {
   expect(await complaints({ "empty.md": "", "shell.md": "```sh\nnpm install reeve\n```\n" })).toEqual([]);
 });
 
-test("a block is found in a list, after a block in another language, and not inside a longer fence", () => {
+test("complaints() lets a block import a titled block of the same document only", async () => {
+  const model = '```ts title="model.ts"\nexport const name: string = "m";\n```\n';
+  const use = '```ts\nimport { name } from "./model.ts";\nconsole.log(name);\n```\n';
+  expect(await complaints({ "both.md": model + use, "alone.md": use })).toEqual([
+    expect.stringMatching(/^alone\.md:2: error TS2307: /u),
+  ]);
+});
+
+test("codeBlocks() finds a block in a list and after a block in another language, and none inside a longer fence", () => {
   const markdown = [
     "```sh\nls\n```",
     "- one\n\n  ```ts\n  one();\n  ```",
@@ -51,14 +63,7 @@ test("a block is found in a list, after a block in another language, and not ins
     "~~~ts\nthree();\n~~~",
   ];
   expect(codeBlocks(markdown.join("\n"))).toEqual([
-    { line: 6, code: "  one();" },
-    { line: 14, code: "three();" },
+    { line: 6, language: "ts", code: "  one();" },
+    { line: 14, language: "ts", code: "three();" },
   ]);
 });
-
-async function readDocuments(): Promise<Readonly<Record<string, string>>> {
-  const documents: Record<string, string> = {};
-  for await (const name of glob(["README.md", "docs/**/*.md"], { cwd: repository }))
-    documents[name] = await readFile(join(repository, name), "utf8");
-  return documents;
-}

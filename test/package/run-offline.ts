@@ -19,7 +19,8 @@ export function runModule(code: string): Promise<Finished> {
   });
 }
 
-const withoutNetwork = ["--import", import.meta.resolve("./no-network.ts")];
+/** Arguments of Node that keep the program it runs from opening connections to other machines. */
+export const withoutNetwork = ["--import", import.meta.resolve("./no-network.ts")];
 
 async function inFolder(work: (folder: string) => Promise<Finished>): Promise<Finished> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-offline-"));

@@ -10,7 +10,8 @@ import {
   type Model,
   type RunHandle,
 } from "../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256 } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { mockProviders, providerKeys, usage, type MockProviders } from "./mock-providers.ts";
 
@@ -63,7 +64,7 @@ async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
 
 test("a thousand calls through servers that drop, garble, refuse and hang up: the ledger is exact at the end (B1, B3)", async () => {
   const clock = new FakeClock();
-  const runtime = await openRuntime({
+  const runtime = await createRuntime({
     store: memoryStore({ hash: sha256 }),
     clock,
     prices: { find: () => ({ inputUsd: usdPerToken, outputUsd: usdPerToken }) },

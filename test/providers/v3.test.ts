@@ -12,7 +12,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { AgentCore } from "../../src/agents/index.ts";
 import { imageResult, tool, toModel } from "../../src/capabilities/index.ts";
 import { userMessage, type JsonObject } from "../../src/kernel/index.ts";
-import { openRuntime } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { partsOf, usage } from "./mock-providers.ts";
 
 const red =
@@ -230,7 +230,7 @@ test("an agent on a model of V3 is shown the picture that a tool took, and is ch
     inputSchema: { type: "object" },
     execute: () => imageResult(Buffer.from(red, "base64"), "image/png", { text: "taken" }),
   });
-  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const runtime = await createRuntime({ unknownPrice: "ignore" });
   const agent = new AgentCore({ name: "watcher", model: toModel(new ChatOfV3()), tools: [camera] });
   const result = await (await runtime.submit(agent, "Look through the camera")).result();
   await runtime.close();

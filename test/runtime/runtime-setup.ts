@@ -12,7 +12,8 @@ import {
   type Tool,
   type ToolResult,
 } from "../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
 
 export interface Bench {
@@ -32,7 +33,7 @@ export async function setUp(options: RuntimeOptions = {}): Promise<Bench> {
   const errors: unknown[] = [];
   let workers = 0;
   const open = (more: RuntimeOptions = {}): Promise<Runtime> =>
-    openRuntime({
+    createRuntime({
       store,
       clock,
       ids: sequentialIds(`id${++workers}`),

@@ -9,7 +9,8 @@ import type {
   SubmitOptions,
 } from "../../src/kernel/index.ts";
 import { newRun } from "../../src/runtime/journal/new-run.ts";
-import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { StoredRunHandle } from "../../src/runtime/client/run-handle.ts";
 import { dyingStore } from "../../src/testing/dying-store.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
@@ -89,7 +90,7 @@ export async function live(
   const onError = (error: unknown): void => {
     if (!dead) throw error;
   };
-  const one = await openRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one", onError });
+  const one = await createRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one", onError });
   for (const agent of agents()) one.register(agent);
   const ended = async (): Promise<boolean> => {
     if ((await readAll(real, record)).at(-1)?.type !== "run_end") return false;
@@ -106,7 +107,7 @@ export async function live(
   const atDeath = { recorded, asked: asked(), toldByThen: await readAll(real, record) };
   if (dead) {
     await real.leases.dismiss("one");
-    const two = await openRuntime({ ...common, store: real, ids: sequentialIds("b"), workerId: "two" });
+    const two = await createRuntime({ ...common, store: real, ids: sequentialIds("b"), workerId: "two" });
     for (const agent of agents()) two.register(agent);
     await drive(ended);
   }

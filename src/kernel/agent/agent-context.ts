@@ -1,9 +1,10 @@
 import type { AgentId, SessionId } from "../base/identity.ts";
 import type { Transcript } from "../messages/transcript.ts";
 
-/** All an agent's loop sees of its history: where it is kept and how it is trimmed stay behind this. */
+/** An agent's view of its history. It hides where the history is stored and how it is compacted. */
 export interface AgentContext {
+  /** Id of the agent whose history this is. */
   readonly agentId: AgentId;
-  /** The messages to send now: history of the session, compacted. */
+  /** Returns the messages to send to the model now: the history of the session after compaction. */
   getPromptWindow(sessionId: SessionId): Transcript | Promise<Transcript>;
 }

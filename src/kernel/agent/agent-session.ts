@@ -6,28 +6,41 @@ import { Transcript } from "../messages/transcript.ts";
 import { noUsage, type Usage } from "../messages/usage.ts";
 
 /**
- * The state of one invocation, shared by an agent and its architecture: the architecture writes as it iterates, the agent reads
- * the result. It is not stored; a replay builds it anew from the journal.
+ * The mutable state of one invocation. The architecture writes it while it runs; the agent reads the result from it. It
+ * is not stored: a replay rebuilds it from the journal.
  */
 export interface AgentSession {
-  /** The session it continues; a worker's is derived from its parent's. */
+  /** Id of the session that the invocation continues. The session of a worker has an id derived from its parent's. */
   readonly id: SessionId;
+  /** The system prompt of this session. */
   readonly instructions: string;
+  /** The conversation so far, without the system prompt. */
   messages: Transcript;
-  /** What the user gave besides words: said with the first prompt, by whoever says it, and then taken away. */
+  /** Images and files of the user's input. The first prompt includes them; after that the list is empty. */
   attachments: readonly UserPart[];
-  /** Of the calls in the last message, by place: those that have their result while others have none. Empty between turns. */
+  /**
+   * Results of the tool calls in the last message, by position, while a batch of calls runs. `undefined` marks a call
+   * without a result. Empty between turns.
+   */
   settled: readonly (ToolResult | undefined)[];
+  /** Number of turns that the loop has completed. */
   turns: number;
+  /** The answer so far. */
   output: string;
+  /** Usage of all model calls of this session. */
   cumulativeUsage: Usage;
+  /** Whether the architecture stopped before it had an answer. */
   interrupted: boolean;
-  /** One that begins with `max_` is a bound that was met (status `max_turns`); any other is a dead end (`failed`). */
+  /**
+   * Why the architecture stopped early; `null` if it did not. A reason that starts with `max_` is a limit and gives the
+   * run the status `max_turns`; any other reason gives the status `failed`.
+   */
   interruptionReason: string | null;
-  /** Plans, hand-offs and the like, under names of the architecture's own. */
+  /** Data of the architecture, such as plans and hand-offs, by key. */
   readonly metadata: Record<string, JsonValue>;
 }
 
+/** Creates the state of a new invocation: no output, no turns and no usage. */
 export function agentSession(
   fields: Pick<AgentSession, "id" | "instructions"> & Partial<Pick<AgentSession, "messages" | "attachments">>,
 ): AgentSession {

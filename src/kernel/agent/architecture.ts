@@ -4,25 +4,53 @@ import type { Dependencies } from "./dependencies.ts";
 import type { EmittableEvent } from "../events/emittable-event.ts";
 
 /**
- * A way to drive one invocation: ReAct, a plan, a debate. It works only through `deps`, so it is durable, budgeted, cancellable
- * and streamed without doing anything for it.
+ * A way to drive one invocation, for example ReAct, a plan or a debate. An architecture works only through `deps`,
+ * which makes it durable, budgeted, cancellable and streamed without code of its own.
  *
- * It changes `session` as it goes and yields what happens during iteration, or tells it to `deps.ctx` itself, which comes to the same;
- * the agent around it tells of start and end, and the runtime of all it does for it: such an event is refused with `invalid_argument`. E4: what it tells commits with the next step; on replay, what was committed is not told
- * again.
+ * It changes `session` while it runs and emits events: it yields them or passes them to `deps.ctx.emitEvent`; both have
+ * the same effect. The agent emits the start and the end of the invocation, and the runtime emits the events of its own
+ * work; an architecture that emits one of these fails with `invalid_argument`. E4: an emitted event commits with the
+ * next step. A replay does not emit it again.
+ *
+ * @example
+ * ```ts
+ * import { Agent, type Architecture } from "reeve";
+ * import { messageText, userMessage } from "reeve/kernel";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * // Calls the model once and returns its text.
+ * const single: Architecture = {
+ *   name: "single",
+ *   declaredWorkers: () => ({}),
+ *   async *run(session, deps, prompt) {
+ *     session.messages = session.messages.append(userMessage(prompt));
+ *     const reply = await deps.ctx.llm({ transcript: session.messages, instructions: session.instructions });
+ *     session.messages = session.messages.append(reply.message);
+ *     session.output = messageText(reply.message);
+ *     yield { type: "architecture_event", data: { architecture: "single", name: "answered", data: {} } };
+ *   },
+ * };
+ *
+ * const agent = new Agent({ name: "clerk", model: scriptedModel(["42"]), architecture: single });
+ * ```
  */
 export interface Architecture {
+  /** Name of the architecture, as it appears in `agent_start`. */
   readonly name: string;
-  /** `false`: all it does is set others to work, and its agent needs no model. */
+  /** Whether the agent needs a model. `false` for an architecture that only runs other agents. Default: `true`. */
   readonly requiresModel?: boolean;
   /**
-   * `false`: the architecture's answer never follows a requested schema. Only a model of the agent can then convert it; a request for
-   * structured output without such a model is refused before any call is paid. Default: `true`.
+   * Whether the architecture's answer follows a requested schema. If `false`, a model of the agent converts the answer;
+   * a request for structured output from an agent without a model is refused before any call is paid. Default: `true`.
    */
   readonly supportsStructuredOutput?: boolean;
-  /** The architecture it is wrapped around. */
+  /** The architecture that this one wraps, if any. */
   readonly base?: Architecture;
+  /**
+   * Runs one invocation with the user's input as `prompt`. The runtime may call `run` again after a crash; completed
+   * steps then return their recorded values.
+   */
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent>;
-  /** The agents it composes, by role; empty for a single one. */
+  /** Returns the agents that the architecture may spawn, by role. Empty for an architecture with a single agent. */
   declaredWorkers(): Readonly<Record<string, HostedAgent>>;
 }

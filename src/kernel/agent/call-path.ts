@@ -8,37 +8,44 @@ import type { RunFacts } from "../run/run-facts.ts";
 import type { ToolGate } from "./tool-gate.ts";
 
 /**
- * What stands around an agent's calls. Composed by the agent from what is configured, and again when that changes (F1): what is
- * absent is not there to be skipped.
+ * The layers around an agent's model calls and tool calls. F1: the agent composes them from its configuration, and
+ * again when the configuration changes. An absent layer costs nothing per call.
  */
 export interface CallPath {
-  /** Around each model call: inside are the reservation, the call itself and its retries. */
+  /** Middleware around each model call. The reservation, the call and its retries run inside it. */
   readonly chat?: ChatMiddleware;
-  /** Around each tool's body, behind the gate. */
+  /** Middleware around each tool body. It runs after the gate has allowed the call. */
   readonly function?: FunctionMiddleware;
+  /** The gate that every tool call must pass. */
   readonly gate?: ToolGate;
+  /** The observer that receives the agent's events. */
   readonly observer?: EventObserver;
 }
 
-/** What an observer is told of the task an event belongs to. */
+/** The task that an observed event belongs to. */
 export interface ObservedTask {
+  /** User, session and run of the task. */
   readonly facts: RunFacts;
-  /** What the task was started with. */
+  /** The input that the task was started with. */
   readonly input: JsonValue;
+  /** The runtime's clock. */
   readonly clock: Clock;
-  /** Into the run's log, what code may tell (`ctx.emitEvent`); once the run has ended, to whoever hears of the runtime's errors (S4). */
+  /**
+   * Writes an event to the run's log, with the restrictions of `ctx.emitEvent`. After the run has ended, the event goes
+   * to the runtime's error listener instead (S4).
+   */
   emitEvent(event: EmittableEvent): void;
 }
 
 /**
- * Sees an agent's events once they are durable, in the process that wrote them: at most once each, never on a replay, because a
- * replay writes none.
+ * Receives an agent's events after they are durable, in the process that wrote them. It receives each event at most
+ * once and none during a replay, because a replay writes no events.
  */
 export interface EventObserver {
-  /** Whether events of this type are anything to it, now; absent: all are. Those that are not are not shown (F1). */
+  /** F1: whether the observer wants events of this type at the moment. If absent, the observer receives all events. */
   watches?(type: EventType): boolean;
-  /** Returns at once and does not throw. */
+  /** Receives one event. It must return synchronously and must not throw. */
   observe(event: Event, task: ObservedTask): void;
-  /** Everything observed so far of the run has been dealt with. Its result is not given out before. */
+  /** Resolves when all events of the run observed so far have been processed. `RunHandle.result` waits for it. */
   settled(runId: RunId): Promise<void>;
 }

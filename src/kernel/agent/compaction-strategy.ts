@@ -1,24 +1,29 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 
-/** What a window is to come to, where whoever asks knows. */
+/** The size that a compacted history must not exceed. */
 export interface CompactionGoal {
+  /** Maximum number of tokens of the compacted history. */
   readonly maxTokens: number;
 }
 
 /**
- * Turns a full history into a window that fits.
+ * Shortens a history so that it fits a model's context window.
  *
- * - S3 It never changes what is stored and never separates a tool call from its result.
- * - The leading system messages stay, the order stays, and the array it is given is not changed.
- * - It fails by changing nothing: an empty or failed summary returns the history as it was.
- * - Where there is nothing to do it returns the very array it was given.
+ * - S3: it never changes stored messages and never separates a tool call from its result.
+ * - It keeps the leading system messages and the order of messages, and does not change the array it receives.
+ * - If it fails, for example because a summary is empty, it returns the history unchanged.
+ * - If there is nothing to shorten, it returns the same array that it received.
  */
 export interface CompactionStrategy {
-  /** A strategy with limits of its own may leave the goal to those after it. */
+  /**
+   * Returns the shortened history. A strategy with limits of its own may ignore `goal` and leave it to later
+   * strategies.
+   */
   compact(rawHistory: readonly ChatMessage[], goal?: CompactionGoal): Promise<readonly ChatMessage[]>;
   /**
-   * Whether `compact` may come to something else. Goes by the history alone, so that a replay comes to the same. J4: compacting is a step of
-   * the run; without this method one is recorded before every model call.
+   * Whether `compact` may return a different history. The answer must depend on the arguments only, so that a replay
+   * gets the same answer. J4: each call of `compact` is a journaled step; without this method, every model call is
+   * preceded by such a step.
    */
   isDue?(rawHistory: readonly ChatMessage[], goal?: CompactionGoal): boolean;
 }

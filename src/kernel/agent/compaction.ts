@@ -4,44 +4,57 @@ import type { RunContext } from "./run-context.ts";
 import type { SessionEntry } from "../sessions/session-entry.ts";
 import type { Transcript } from "../messages/transcript.ts";
 
+/** A session path to compact. */
 export interface CompactionRequest {
-  /** The visible path, root first. */
+  /** The visible entries of the session path, root first. */
   readonly path: readonly SessionEntry[];
+  /** Additional instructions for the summary. */
   readonly instructions?: string;
 }
 
-/** What a `compaction` entry is made of. */
+/** The content of a `compaction` entry of a session. */
 export interface CompactionResult {
+  /** Summary that replaces all entries before `firstKeptEntryId`. */
   readonly summary: string;
+  /** Id of the first entry that the model still sees. */
   readonly firstKeptEntryId: string;
 }
 
-/** When and how a session is compacted. S3: at durable points only, and stored entries are never touched. */
+/**
+ * Decides when a session is compacted, and how. S3: compaction runs only at durable points and never changes stored
+ * entries.
+ */
 export interface Compaction {
+  /** Whether a session with this context usage must be compacted. */
   shouldCompact(usage: ContextUsage): boolean;
-  /** `null`: there is nothing to compact, or no summary was to be had; nothing changes then. */
+  /**
+   * Compacts a session path. Returns `null`, without any change, if there is nothing to compact or no summary could be
+   * made.
+   */
   compact(request: CompactionRequest): Promise<CompactionResult | null>;
 }
 
-/** What `ctx.compact` is asked to do, between turns (S3). */
+/** S3: what `ctx.compact` does between two turns. */
 export interface CompactionStep {
+  /** The transcript to compact. */
   readonly transcript: Transcript;
-  /** What the transcript takes up of the model's window now. */
+  /** Number of tokens of the model's context window that the transcript occupies now. */
   readonly contextTokens: number;
-  /** A person asked for it. */
+  /** Whether a person requested the compaction. Default: `false`. */
   readonly manual?: boolean;
   /**
-   * Gives the messages that stand for all of these; all of them again when there is nothing to be had. Runs once. Model calls go through
-   * the `ctx` it is handed, whose steps are scoped under the compaction.
+   * Returns the messages that replace the given ones, or the given ones if nothing could be shortened. Runs once per
+   * compaction. Model calls must use the `ctx` argument, whose steps are scoped under the compaction.
    */
   readonly compact: (messages: readonly ChatMessage[], ctx: RunContext) => Promise<readonly ChatMessage[]>;
 }
 
+/** The result of `ctx.compact`. */
 export interface CompactedTranscript {
-  /** J4: a new chain; the transcript that was handed in when nothing changed. */
+  /** J4: the compacted transcript, which starts a new digest chain. If nothing changed, the transcript passed in. */
   readonly transcript: Transcript;
-  /** Under which the entry that says so belongs in the session; `null` when nothing changed. */
+  /** Id for the `compaction` entry of the session. `null` if nothing changed. */
   readonly entryId: string | null;
-  /** What it takes up now, by the measure of `contextTokens`. */
+  /** Number of tokens that `transcript` occupies, in the same measure as `CompactionStep.contextTokens`. */
   readonly tokens: number;
 }

@@ -21,80 +21,117 @@ import type { ToolCall } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
 
-/** F1: true where a layer is not configured and so is not in the call path. Set by the agent, anew for each invocation. */
+/**
+ * F1: flags that tell which layers are not configured and therefore not in the call path. The agent sets them for each
+ * invocation.
+ */
 export interface FastFlags {
+  /** Whether the agent has no audit log. */
   readonly fastAudit: boolean;
+  /** Whether the agent has no telemetry. */
   readonly fastTelemetry: boolean;
+  /** Whether the agent has no permissions. */
   readonly fastPermissions: boolean;
+  /** Whether the agent has neither hooks nor an event observer. */
   readonly fastHooks: boolean;
+  /** Whether the task has no limit on tokens, cost and turns. */
   readonly fastBudget: boolean;
 }
 
-/** Everything an architecture may use, for one invocation. Read-only. What is not configured is `null`. */
+/**
+ * Everything that an architecture may use during one invocation. Read-only. A part that is not configured is `null`.
+ */
 export interface Dependencies extends FastFlags {
-  /** The seed's `runtime`: everything durable is done through it. */
+  /** The run context of the task. Everything durable goes through it. */
   readonly ctx: RunContext;
-  /** Which of the agent's models `model` is: `main` unless scoped. */
+  /** The role whose model is `model`. `main`, except in a scope made by `scopeForWorker`. */
   readonly role: string;
-  /** A journaled front of `ctx.llm`: it cannot be paid for twice. */
+  /** The agent's model, called through `ctx.llm`: a recorded answer is not paid again. */
   readonly model: Model;
-  /** A journaled front of `ctx.tool`: it cannot go round the gate. */
+  /** The agent's tools, called through `ctx.tool`: every call passes the gate. */
   readonly tools: ToolHost;
-  /** The only way to what was said: a session of this invocation, as its model is to see it. */
+  /** The only access to the history: the prompt window of a session of this invocation. */
   readonly history: AgentContext;
+  /** The agent's long-term memory. */
   readonly memory: Memory | null;
+  /** The budget of the task and its current use. */
   readonly budget: Budget;
+  /** The permissions of the agent. */
   readonly permissions: Permissions | null;
+  /** The hooks of the agent's tool gate. */
   readonly hooks: HookRegistry | null;
+  /** The agent's telemetry. */
   readonly telemetry: Telemetry | null;
+  /** The audit log of the runtime. */
   readonly auditLog: AuditLog | null;
+  /**
+   * Maximum number of turns of this loop: the agent's `maxTurns` option. A loop that reaches it ends with status
+   * `max_turns`. Spawned agents have loops and limits of their own. `budget.maxTurns` is a different limit: it counts
+   * the model calls of the whole task and all its descendants, and exceeding it is `budget_exhausted` (B6).
+   */
   readonly maxTurns: number;
-  /** Someone reads along: keep events prompt rather than batched. */
+  /** Whether a reader streams the run. If `true`, emit events promptly instead of in batches. */
   readonly streaming: boolean;
+  /** User, session and run of the invocation. */
   readonly context: RunFacts;
-  /** Live state to show before each turn. */
+  /** Sources of live state that the model sees before each turn. */
   readonly ephemeral: readonly EphemeralSource[];
-  /** How many of the inputs that wait are heard at a time; `null` in a worker's scope: who drives the invocation listens. */
+  /**
+   * How many waiting steering inputs one drain takes. `null` in the scope of a worker, because only the invocation's
+   * main loop reads steering.
+   */
   readonly steering: DrainMode | null;
+  /** How many waiting follow-ups one drain takes. `null` in the scope of a worker, as for `steering`. */
   readonly followUps: DrainMode | null;
-  /** What the answer is to be; `null`: text, as all work on the way to it is. */
+  /** Required format of the final answer. `null` means text. Intermediate work is always text. */
   readonly outputFormat: ResponseFormat | null;
 
-  /** An empty session in a role of its own, with an id derived from the parent's, so that none sees another's messages. */
+  /**
+   * Creates an empty session for a role. Its id is derived from the parent's, so no session sees another's messages.
+   */
   freshSession(role: string, instructions: string): AgentSession;
   /**
-   * For work in a role, on the way to the answer: it asks that role's model, hears nobody and owes no format. In a branch of
-   * `ctx.parallel`, or in a tool's body, give the `ctx` from there: it has the agent's own tools, and no extra ones but those it is given
-   * there (J7: who goes by the results of a loop's tools would on replay not be told of calls inside a body).
+   * Returns dependencies for intermediate work in a role. They use the model of that role, read no steering or
+   * follow-ups and require no output format.
+   *
+   * In a branch of `ctx.parallel` or in a tool's body, pass the `ctx` of that place. The result then has the agent's
+   * own tools but none of the extra tools of this scope. J7: on replay, calls inside a recorded body do not run, so
+   * their results would not reach the listeners of `withExtraTools`.
    */
   scopeForWorker(role: string, ctx?: RunContext): Dependencies;
   /**
-   * Tools beside the agent's own, told of after them. Of several of one name the first that was brought, by the outermost, is the only one;
-   * the agent's own come last. J7: on replay a body runs again only if it had no result, so what an architecture goes
-   * by it takes from `onResult`, which is told of every result: in whatever session the call was made, those of one turn in their order,
-   * and before a sequential call after it begins.
+   * Returns dependencies with additional tools, listed after the agent's own. If several tools have the same name, the
+   * tool that was added first wins, and an added tool wins over the agent's own.
+   *
+   * J7: on replay, the body of a recorded call does not run. An architecture must therefore take its decisions from
+   * `onResult`, which receives every result of the added tools, from the journal as well. The results of one turn
+   * arrive in the order of their calls, and before a later sequential call starts.
    */
   withExtraTools(tools: readonly Tool[], onResult?: ExtraToolListener): Dependencies;
+  /** Returns dependencies whose loop has another maximum number of turns. */
   withMaxTurns(maxTurns: number): Dependencies;
-  /** What is wrong with a value by a schema; nothing when it fits. */
+  /**
+   * Validates a value against a schema. Returns one message per problem; an empty array means that the value is valid.
+   */
   problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]>;
-  /** Hires one of the declared workers. */
+  /** Spawns one of the agents that the architecture declares in `declaredWorkers`. */
   spawnChild(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
 }
 
-/** What came of a call of an extra tool. */
+/** Receives the result of a call of a tool that `Dependencies.withExtraTools` added. */
 export type ExtraToolListener = (result: ToolResult, call: ToolCall) => void;
 
-/** What a worker is told: a text, or more than that. */
+/** The input of a spawned worker: a text, or a brief with more than text. */
 export type WorkerInput = string | WorkerBrief;
 
+/** The input of a spawned worker with attachments, instructions, history or an output schema. */
 export interface WorkerBrief {
-  /** With images and files where there are some. */
+  /** The task of the worker: a text, or content parts with images and files. */
   readonly prompt: string | readonly UserPart[];
-  /** Beside its own instructions. */
+  /** Instructions in addition to the worker's own. */
   readonly instructions?: string;
-  /** What was said before, in place of its own history. */
+  /** Messages that replace the worker's own history. */
   readonly history?: readonly ChatMessage[];
-  /** Its answer is to be JSON that fits. */
+  /** JSON Schema that the worker's answer must match. If absent, the answer is text. */
   readonly output?: JsonSchema;
 }

@@ -1,28 +1,33 @@
 import type { RunId } from "../base/identity.ts";
 import type { Lease, Rest } from "../stores/lease.ts";
 
-/** How a host left a run. */
+/** How a host left a run that it drove. */
 export interface DriveResult {
+  /** State in which the run is left: ended, or suspended until mail arrives or a time is reached. */
   readonly rest: Rest;
-  /** It was released with its last commit (`Journal.appendAndRelease`). */
+  /** Whether the lease was released together with the last commit (`Journal.appendAndRelease`). */
   readonly isReleased: boolean;
 }
 
-/** What an engine drives: given a lease, it works on the run until it rests, or until `lease_lost`. */
+/** Drives runs on behalf of an engine. */
 export interface RunHost {
+  /** Works on the run of this lease until the run is idle or ended, or until the lease is lost (`lease_lost`). */
   drive(lease: Lease): Promise<DriveResult>;
 }
 
 /**
- * Who owns a run and when it wakes; nothing else. Journal, ledger and events are the store's.
+ * Decides which worker owns a run and when the run wakes up. Journal, ledger and events belong to the store.
  *
- * - G1 A run is driven by at most one host at a time; the lease's epoch fences whoever came before.
- * - G2 A run that is new, has mail or whose time has come is driven, however many processes die meanwhile.
- * - G3 `stop` waits for what is being driven to rest, and drives nothing new.
+ * - G1: at most one host drives a run at a time. The lease's epoch fences earlier owners.
+ * - G2: a run that is new, has mail or has reached its wake-up time is driven, even if any number of processes die
+ *   meanwhile.
+ * - G3: `stop` waits until the runs being driven are idle or ended, and drives no other run.
  */
 export interface Engine {
+  /** Starts to claim runs and passes each of them to the host. */
   start(host: RunHost): Promise<void>;
-  /** There is a new run, or new mail for one. Lost wakes are found without it, later. */
+  /** Tells the engine that a run is new or has new mail. The engine finds a run later even if this call is lost. */
   wake(runId: RunId): void;
+  /** Stops claiming runs and waits for the runs being driven (G3). */
   stop(): Promise<void>;
 }

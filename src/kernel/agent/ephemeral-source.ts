@@ -1,8 +1,15 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 
-/** Live state for one model call, such as an open browser's tabs: sent after the transcript, never kept (J4). */
+/**
+ * Live state for one model call, such as the tabs of an open browser. It is sent after the transcript and never stored
+ * (J4).
+ */
 export interface EphemeralSource {
+  /** Name of the source, as it appears in error events. */
   readonly name: string;
-  /** Nothing when there is nothing to show. What it throws is recorded, and the call goes on without it (S4). */
+  /**
+   * Returns the messages to send with the next model call, or an empty array. An error is recorded, and the call
+   * continues without the messages (S4).
+   */
   messages(): Promise<readonly ChatMessage[]>;
 }

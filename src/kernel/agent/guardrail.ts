@@ -11,41 +11,70 @@ import type { ToolResult } from "../messages/tool-result.ts";
 
 type Verdict = GuardrailDecision | Promise<GuardrailDecision>;
 
-/** Where a guardrail stands when it looks. */
+/** The invocation that a guardrail checks. */
 export interface GuardrailContext {
+  /** Id of the agent. */
   readonly agentId: AgentId;
+  /** Id of the task. */
   readonly taskId: TaskId;
+  /** User, session and run of the task. */
   readonly facts: RunFacts;
-  /** For steps of its own. A judge's model call is reserved, paid and journaled like any other. */
+  /**
+   * Run context for steps of the guardrail, for example a model call that judges the text. Such a call is reserved,
+   * paid and journaled.
+   */
   readonly ctx: RunContext;
 }
 
-/** The same at a call of a tool. */
+/** The tool call that a guardrail checks. */
 export interface GuardedCall extends GuardrailContext {
+  /** The tool that the model called. */
   readonly tool: Tool;
   /**
-   * The invocation's calls that have settled, oldest first, those from the journal as well: what is decided from them is the same
-   * after a restart, which a count of one's own would not be.
+   * The settled calls of this invocation, oldest first, including calls from the journal. A decision based on this list
+   * is the same after a restart; a counter in memory would start again at zero.
    */
   readonly history: readonly SettledCall[];
 }
 
 /**
- * A watcher with a say, at the stages it has a method for. One instance serves every run of its agent, side by side: what it decides
- * depends on what it is given.
+ * Checks the input, tool calls, tool results or output of an agent and may block them. A guardrail implements a method
+ * for each stage that it checks. One instance serves all runs of its agent concurrently, so its decisions must depend
+ * on its arguments only.
+ *
+ * @example
+ * ```ts
+ * import { Agent, type Guardrail } from "reeve";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const noDeletes: Guardrail = {
+ *   name: "no-deletes",
+ *   beforeCall: ({ toolName }) =>
+ *     toolName.startsWith("delete_")
+ *       ? { decision: "block", reason: "Deleting is not allowed." }
+ *       : { decision: "allow" },
+ * };
+ *
+ * const agent = new Agent({ name: "clerk", model: scriptedModel(["Done."]), guardrails: [noDeletes] });
+ * ```
  */
 export interface Guardrail {
+  /** Name of the guardrail, as it appears in `guardrail_decision`. */
   readonly name: string;
   /**
-   * Models it calls through `ctx.llm`, by role; its agent takes them in. `main` stands for the agent's own, asked in a role of the
-   * guardrail's: what layers do to the agent's answers is not for its verdicts.
+   * Models that the guardrail calls through `ctx.llm`, by role. The agent adds these roles to its own models. The value
+   * `"main"` means the agent's main model, called under the guardrail's role, so that middleware for the agent's
+   * answers does not apply to verdicts.
    */
   readonly models?: Readonly<Record<string, Model | "main">>;
-  /** At the start of every invocation (the seed's "turn"), and again when a run is taken over. */
+  /** Called at the start of every invocation, and again when another worker takes over the run. */
   onTurnStart?(facts: RunFacts): void;
+  /** Checks the input of an invocation before the first model call. */
   onInput?(input: JsonValue, context: GuardrailContext): Verdict;
+  /** Checks a tool call before it is executed. */
   beforeCall?(call: ToolCall, context: GuardedCall): Verdict;
-  /** Of every call that was made, failed ones as well. */
+  /** Checks the result of an executed tool call before the model receives it. Called for failed calls as well. */
   afterCall?(call: ToolCall, result: ToolResult, context: GuardedCall): Verdict;
+  /** Checks the final output of an invocation. */
   onOutput?(output: string, context: GuardrailContext): Verdict;
 }

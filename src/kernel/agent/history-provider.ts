@@ -1,21 +1,30 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 
+/** Identifies one history: an agent's messages in one session. */
 export interface HistoryKey {
+  /** Id of the agent. */
   readonly agentId: AgentId;
+  /** Id of the session. */
   readonly sessionId: SessionId;
 }
 
 /**
- * Where an agent's raw messages are read from and kept, for `AgentContext`: usually a view of `Sessions`, or an application's own
- * table. Worker sessions have keys of their own (`sessionWithin`), so none sees another's.
+ * Stores the raw messages of agents for `AgentContext`. Usually a view of `Sessions`, or a table of the application.
+ * Sessions of workers have separate ids (`sessionWithin`), so no agent reads the history of another.
  */
 export interface HistoryProvider {
+  /** Returns all messages of a history, oldest first. */
   read(key: HistoryKey): Promise<readonly ChatMessage[]>;
-  /** Idempotent by run: messages of a run replace what that run had appended, so a replay does not double them. */
+  /**
+   * Appends the messages of a run. Messages that the same run appended before are replaced, so a replay adds no
+   * duplicates.
+   */
   append(key: HistoryKey, runId: RunId, messages: readonly ChatMessage[]): Promise<void>;
+  /** Returns the number of messages of a history. */
   count(key: HistoryKey): Promise<number>;
-  /** Retention RUN: what one run left behind. */
+  /** Deletes all messages that a run appended. Called when a run with `HistoryRetention.RUN` ends. */
   clearRun(runId: RunId): Promise<void>;
+  /** Deletes all messages of a history. */
   clear(key: HistoryKey): Promise<void>;
 }

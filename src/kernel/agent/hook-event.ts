@@ -5,25 +5,35 @@ import type { RunStatus } from "../run/run-result.ts";
 import type { StopReason } from "../messages/stop-reason.ts";
 import type { Usage } from "../messages/usage.ts";
 
-/** The moments a hook can watch. Hooks see; they cannot change, stop or break anything (middleware can). */
+/** The moments that a hook can observe. A hook cannot change, stop or fail a run; middleware can. */
 export const HookEvent = Object.freeze({
-  /** Once per task, however often it is resumed (trap R13): it is over the first time it ends. */
+  /** A task starts. Sent once per task, however often the task is resumed (trap R13). */
   RUN_START: "run_start",
+  /** A task ends. Sent once per task, when it ends for the first time. */
   RUN_END: "run_end",
-  /** Around one turn. */
+  /** A turn starts. */
   STEP_START: "step_start",
+  /** A turn ends. */
   STEP_END: "step_end",
+  /** A model call starts. */
   LLM_START: "llm_start",
+  /** A model call has been answered. */
   LLM_END: "llm_end",
+  /** A tool call starts. */
   TOOL_START: "tool_start",
+  /** A tool call has a result. */
   TOOL_END: "tool_end",
-  /** A guardrail or middleware stopped the task; told with its end. */
+  /** A guardrail or middleware stopped the task. Sent when the task ends. */
   GUARDRAIL_TRIP: "guardrail_trip",
+  /** A task passes work to a sub-agent. */
   HANDOFF: "handoff",
+  /** A flow or workflow starts. */
   FLOW_START: "flow_start",
+  /** A flow or workflow ends. */
   FLOW_END: "flow_end",
 });
 
+/** One of the moments that a hook can observe. */
 export type HookEvent = (typeof HookEvent)[keyof typeof HookEvent];
 
 interface Base {
@@ -32,16 +42,20 @@ interface Base {
   readonly runId: RunId;
   readonly taskId: TaskId;
   readonly sessionId: SessionId;
-  /** Epoch milliseconds. */
+  /** Time of the moment, in epoch milliseconds. */
   readonly at: number;
 }
 
+/** The data that a hook receives, by moment. */
 export interface HookPayloads {
   run_start: Base & { input: JsonValue };
   run_end: Base & { status: RunStatus; usage: Usage; error?: { code: string; message: string } };
+  /** `step` is the number of the turn. */
   step_start: Base & { step: number };
+  /** `step` is the number of the turn. */
   step_end: Base & { step: number };
   llm_start: Base & { provider: string; modelId: string; attempt: number };
+  /** `stopReason` is `null` if the provider reported none. */
   llm_end: Base & {
     provider: string;
     modelId: string;
@@ -50,6 +64,7 @@ export interface HookPayloads {
     durationMs: number;
   };
   tool_start: Base & { toolName: string; callId: string; input: JsonValue };
+  /** The status `denied` means that the call was not executed. */
   tool_end: Base & {
     toolName: string;
     callId: string;
@@ -57,17 +72,20 @@ export interface HookPayloads {
     durationMs: number;
   };
   guardrail_trip: Base & { guardrail: string; reason: string };
+  /** `task` is the text that the sub-agent receives. `childTaskId` is `null` if no child was spawned. */
   handoff: Base & { target: AgentId; childTaskId: TaskId | null; task: string };
   flow_start: Base & { flow: string };
   flow_end: Base & { flow: string; status: RunStatus };
 }
 
+/** The frozen data that a hook receives at this moment. */
 export type HookPayload<Name extends HookEvent> = DeepReadonly<HookPayloads[Name]>;
 
-/** Sync or async; what it returns is ignored, what it throws is recorded and goes no further (S4). */
+/** A hook. Its return value is ignored. S4: an error that it throws is recorded and has no other effect. */
 export type HookCallback<Name extends HookEvent> = (payload: HookPayload<Name>) => void | Promise<void>;
 
-/** Where callbacks are registered; one per agent. The `HookManager` implements it. */
+/** Registers hooks. Each agent has one; `HookManager` implements it. */
 export interface Hooks {
+  /** Registers a callback for a moment. Returns a function that removes the callback. */
   on<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void;
 }

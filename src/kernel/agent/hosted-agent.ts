@@ -10,38 +10,67 @@ import type { SpawnBudget } from "../limits/spawn-budget.ts";
 import type { Tool } from "./tool.ts";
 
 /**
- * What a worker hosts. `run` is called for an input, or when a message has arrived, and again from the top after a crash: everything it does to the
- * world goes through `ctx`, and what it decides depends on nothing else. Each activation is a task of its own.
+ * An agent that a worker can host. The runtime calls `run` for a submitted input or for inbox messages, and again from
+ * the start after a crash. `run` must therefore do all work through `ctx` and must base its decisions on nothing else:
+ * completed steps then return their recorded values. Each call for a new input is a new task.
+ *
+ * @example
+ * ```ts
+ * import { formatAgentId, openRuntime, type HostedAgent } from "reeve";
+ *
+ * const greeter: HostedAgent = {
+ *   id: formatAgentId({ name: "greeter" }),
+ *   async run(ctx) {
+ *     const day = new Date(await ctx.now()).toISOString().slice(0, 10); // recorded: a replay sees the same time
+ *     return `Hello, it is ${day}.`;
+ *   },
+ * };
+ *
+ * const runtime = await openRuntime({ store: "memory:" });
+ * const run = await runtime.submit(greeter, null);
+ * const { output } = await run.result();
+ * await runtime.close();
+ * ```
  */
 export interface HostedAgent {
+  /** Address of the agent. Messages to this id reach the agent's inbox. */
   readonly id: AgentId;
-  /** J9: change it when the order or meaning of steps changes. */
+  /** J9: version of the agent's code. Change it when the order or the meaning of steps changes. */
   readonly version?: string;
-  /** What `ctx.llm` calls, by role; `main` when none is named, and for a role that has none of its own. */
+  /** Models that `ctx.llm` calls, by role. A request without a role, or with a role that has no model, uses `main`. */
   readonly models?: Readonly<Record<string, Model>>;
-  /** What `ctx.tool` may call. */
+  /** Tools that `ctx.tool` may call. */
   readonly tools?: readonly Tool[];
-  /** Agents it may spawn; registered with it. */
+  /** Agents that this agent may spawn. They are registered together with it. */
   readonly subAgents?: readonly HostedAgent[];
+  /**
+   * Budget of each task of this agent, including all descendants of the task (B6). If absent, the task has no limit of
+   * its own.
+   */
   readonly budget?: Partial<ExecutionBudget>;
-  /** Of runs it is the root of, unless their submission says otherwise. */
+  /** Spawn budget of runs whose root is this agent. Options of the submission take precedence. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**
-   * `each`, unless told: every message starts a run of its own, in the name of whoever sent it, side by side with those of other
-   * senders. `together`: one run at a time has all that wait.
+   * How inbox messages start runs. `each` starts one run per message, in the name of its sender; runs for different
+   * senders run concurrently. `together` starts one run at a time with all waiting messages. Default: `each`.
    */
   readonly inbox?: InboxMode;
-  /** Read anew at each call, so that a change of configuration takes effect at the next one (F1). */
+  /**
+   * Layers around the agent's calls. F1: read again at each call, so a configuration change takes effect at the next
+   * call.
+   */
   readonly callPath?: CallPath;
   /**
-   * What an input is in a conversation. S2: it is committed to the session with the submission, pending until the invocation is closed.
-   * Absent, or `undefined` for an input: nothing is kept of it there.
+   * Converts an input to the user's message in the session. S2: the message commits with the submission and stays
+   * pending until the invocation is closed. If the method is absent or returns `undefined`, the session does not store
+   * the input.
    */
   messageOf?(input: JsonValue): UserMessage | undefined;
+  /** Runs one task. The returned value is the task's output; `undefined` becomes `null`. */
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
 }
 
-/** Whom an agent asks in a role. */
+/** Returns the model that an agent uses for a role: the model of that role, else the `main` model, else `undefined`. */
 export function modelFor({ models }: Pick<HostedAgent, "models">, role: string): Model | undefined {
   return models?.[role] ?? models?.["main"];
 }

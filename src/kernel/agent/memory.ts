@@ -1,56 +1,78 @@
 import type { JsonObject } from "../base/json-value.ts";
 
-/** Whose memory: a hard wall. `userId` `null` is a bucket of its own, never everyone's; so is no `agentId`. */
+/**
+ * Identifies one memory. A memory is isolated from all others: neither `userId: null` nor an absent `agentId` is a
+ * wildcard.
+ */
 export interface MemoryScope {
+  /** Id of the user. `null` selects the memory of runs without a user. */
   readonly userId: string | null;
+  /** Id of the agent. If absent, selects the memory that is not tied to an agent. */
   readonly agentId?: string;
 }
 
-/** A named text that stands in every prompt. */
+/** A named text that every prompt includes. */
 export interface MemoryBlock {
+  /** Name of the block, unique in its scope. */
   readonly name: string;
+  /** Text of the block. */
   readonly text: string;
 }
 
+/** Something that happened, as text. */
 export interface Episode {
+  /** Id of the episode. */
   readonly id: string;
+  /** What happened. */
   readonly text: string;
-  /** Epoch milliseconds. */
+  /** Time at which the episode was stored, in epoch milliseconds. */
   readonly at: number;
+  /** Additional data of the caller. */
   readonly metadata?: JsonObject;
 }
 
 /**
- * True from `validFrom` until, and not at, `validUntil`; superseded facts are closed, not deleted. `recordedAt` is when it was learnt, which
- * may be long after. Times in epoch milliseconds.
+ * A statement that is valid from `validFrom` (inclusive) to `validUntil` (exclusive). A newer statement closes a fact
+ * instead of deleting it. All times are in epoch milliseconds.
  */
 export interface Fact {
+  /** Id of the fact. */
   readonly id: string;
+  /** What the statement is about. */
   readonly subject: string;
+  /** The property or relation. */
   readonly predicate: string;
+  /** The value of the property, or the other side of the relation. */
   readonly object: string;
+  /** Start of validity. */
   readonly validFrom: number;
+  /** End of validity. `null` while the fact is valid. */
   readonly validUntil: number | null;
+  /** Time at which the fact was stored. May be long after `validFrom`. */
   readonly recordedAt: number;
 }
 
+/** What `Memory.recall` searches for. */
 export interface RecallQuery {
-  /** Words to look for, as a person would write them. Empty: the latest. */
+  /** Search text in natural language. An empty text returns the latest episodes and facts. */
   readonly text: string;
-  /** Of each kind; 10 unless told. */
+  /** Maximum number of results of each kind. Default: 10. */
   readonly limit?: number;
-  /** Facts as they stood then; absent: now. */
+  /** Returns the facts that were valid at this time, in epoch milliseconds. Default: now. */
   readonly asOf?: number;
 }
 
+/** What `Memory.recall` found, best match first. */
 export interface Recall {
+  /** Matching episodes. */
   readonly episodes: readonly Episode[];
+  /** Matching facts. */
   readonly facts: readonly Fact[];
 }
 
-/** `id`: writing it again under the same id writes nothing; a tool hands in its idempotency key (J6). */
+/** Something to remember. A second write with the same `id` changes nothing; a tool passes its idempotency key (J6). */
 export type MemoryWrite =
-  /** An empty text takes the block away. */
+  /** Stores or replaces a block. An empty text deletes the block. */
   | { readonly type: "block"; readonly block: MemoryBlock }
   | { readonly type: "episode"; readonly text: string; readonly metadata?: JsonObject; readonly id?: string }
   | {
@@ -62,21 +84,27 @@ export type MemoryWrite =
 /**
  * What an agent remembers across sessions. Every implementation passes `memoryContract`, which checks:
  *
- * - Y1 Nothing of one scope is ever seen, changed or forgotten from another.
- * - Y2 A block stands under its name until it is written anew.
- * - Y3 At any moment at most one fact of a subject and predicate is valid: a new one closes the one that stood, and one that is learnt
- *   late ends where the next begins. What was believed at a time can be asked for ever after.
- * - Y4 Recall finds words whatever their case and accents, the closest match first; no text is an error in it.
- * - Y5 What is forgotten is gone, from recall, from the export and from the file.
+ * - Y1: data of one scope is never visible, changed or deleted through another scope.
+ * - Y2: a block keeps its text until it is written again.
+ * - Y3: at any time at most one fact per subject and predicate is valid. A new fact closes the valid one; a fact with
+ *   an earlier `validFrom` ends where the next one starts. The facts that were valid at any past time stay readable.
+ * - Y4: recall ignores case and accents, returns the closest match first, and accepts every text.
+ * - Y5: forgotten data is removed from recall, from the export and from the file.
  */
 export interface Memory {
+  /** Returns all blocks of a scope. */
   blocks(scope: MemoryScope): Promise<readonly MemoryBlock[]>;
+  /** Searches the episodes and facts of a scope. */
   recall(scope: MemoryScope, query: RecallQuery): Promise<Recall>;
-  /** The id of what stands there now; of a block, its name. */
+  /** Stores a block, episode or fact. Returns the id of the stored item; for a block, its name. */
   remember(scope: MemoryScope, write: MemoryWrite): Promise<string>;
-  /** Deletes what has these ids (of a block, its name), or all of the scope; says how many. */
+  /**
+   * Deletes the items with these ids (for blocks, names), or everything in the scope. Returns the number of deleted
+   * items.
+   */
   forget(scope: MemoryScope, query?: { readonly ids: readonly string[] }): Promise<number>;
-  /** Everything, closed facts as well, each with its `type`. */
+  /** Returns everything in the scope, including closed facts. Each item has a `type`. */
   export(scope: MemoryScope): AsyncIterable<JsonObject>;
+  /** Releases the resources of the memory. */
   close(): Promise<void>;
 }

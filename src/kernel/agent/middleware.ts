@@ -9,92 +9,148 @@ import type { Tool } from "./tool.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
 
 /**
- * One layer of the onion around an agent's run, a model call or a tool call.
+ * One layer around an agent's run, a model call or a tool call.
  *
- * - M1 Work before, `await next()`, work after. Not calling `next` answers in its place: `context.result` must be set.
- * - M2 `next` may be called again once the earlier call has settled (retry, fallback). While one is open, or after `process`
- *   returned, it is `middleware_misuse`.
- * - M3 Throw `MiddlewareTermination` to stop the run as `guardrail_tripped`.
- * - M4 What a layer replaces of a request or of arguments holds further in. Around it stands what stood before, so that a call made
- *   again from there starts as the first one did.
- * - J7 What stands in `context.result` at the end is what the caller gets and the journal keeps. On replay nothing here runs; the
- *   layers around a whole run are the exception, since the run inside them is what replays.
+ * - M1: a layer works before `await next()` and after it. A layer that does not call `next` answers in its place and
+ *   must set `context.result`.
+ * - M2: a layer may call `next` again after the earlier call has settled, for example to retry. Calling `next` while an
+ *   earlier call is in flight, or after `process` has returned, is `middleware_misuse`.
+ * - M3: a layer that throws `MiddlewareTermination` stops the run with status `guardrail_tripped`.
+ * - M4: a request or arguments that a layer replaces apply to the layers inside it only. The layers around it still see
+ *   the original, so that their retry starts from the same values as the first attempt.
+ * - J7: the final `context.result` is what the caller receives and the journal records. On replay of a recorded call no
+ *   layer runs. Layers around a whole run do run again, because the run inside them is what replays.
+ *
+ * @example
+ * ```ts
+ * import { Agent, type ChatMiddleware } from "reeve";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const coldAnswers: ChatMiddleware = {
+ *   async process(context, next) {
+ *     context.request = { ...context.request, temperature: 0 };
+ *     await next();
+ *   },
+ * };
+ *
+ * const agent = new Agent({
+ *   name: "clerk",
+ *   model: scriptedModel(["Done."]),
+ *   middleware: [{ name: "cold-answers", chat: coldAnswers }],
+ * });
+ * ```
  */
 export interface Middleware<Context> {
+  /** Handles one run or call. `next` runs the layers inside and finally the run or call itself. */
   process(context: Context, next: () => Promise<void>): Promise<void>;
 }
 
-/** A bare function will do where a layer needs no name or state. */
+/** A layer as a plain function, for layers without a name or state. */
 export type MiddlewareFunction<Context> = Middleware<Context>["process"];
 
 interface ContextBase {
+  /** Name of the agent. */
   readonly agentName: string;
+  /** Id of the agent. */
   readonly agentId: AgentId;
+  /** Id of the run. */
   readonly runId: RunId;
+  /** Id of the task. */
   readonly taskId: TaskId;
+  /** Id of the session. */
   readonly sessionId: SessionId;
+  /** Id of the tenant. `null` for a run without a tenant. */
   readonly tenantId: string | null;
+  /** User, session and run of the task. */
   readonly facts: RunFacts;
+  /** Aborted when the call or the task is cancelled. */
   readonly signal: CancelSignal;
-  /** For layers to leave each other notes; not stored. */
+  /** Values that layers pass to each other. Not stored. */
   readonly metadata: Record<string, unknown>;
-  /** Into the run's log, with the record of the call: what code may tell (`ctx.emitEvent`). */
+  /** Writes an event to the run's log, in the commit that records the call. Has the restrictions of `ctx.emitEvent`. */
   emitEvent(event: EmittableEvent): void;
-  /** Waits for something that is no work: around a call the worker's slot is others' meanwhile, and a stop ends the wait. */
+  /**
+   * Waits for a promise without occupying the worker's slot: other tasks run meanwhile. Around a model or tool call, a
+   * cancel ends the wait.
+   */
   waitFor<Value>(wait: Promise<Value>): Promise<Value>;
 }
 
-/** Around one `agent.run()`. */
+/** What a layer around one task of an agent receives. */
 export interface AgentRunContext extends ContextBase {
-  /** The agent that hired it; `null` at the root. */
+  /** Id of the agent that spawned the task. `null` for the root. */
   readonly parentId: AgentId | null;
-  /** Its task: of one agent there may be several. */
+  /** Id of the task that spawned this one. One agent may have several tasks in a run. `null` for the root. */
   readonly parentTaskId: TaskId | null;
+  /** Input of the task. */
   readonly input: JsonValue;
+  /** Result of the task. Set after `next`, or by a layer that answers itself (M1). */
   result?: Pick<RunResult<JsonValue>, "output" | "status" | "interruptionReason">;
-  /** Called once when this process is done with the task: it ended, or was let go of while it waits, and `next` never settles. */
+  /**
+   * Registers a callback that is called once when this process stops working on the task: the task has ended, or it was
+   * dropped while it waits. In the second case `next` never settles.
+   */
   onLeave(callback: () => void): void;
 }
 
-/** Around one call of the model. `model` and `request` may be replaced before `next`; `model` then is the one that answered. */
+/** What a layer around one model call receives. */
 export interface ChatContext extends ContextBase {
+  /** The system prompt of the request. */
   readonly systemInstructions: string;
+  /** The role whose model is called. */
   readonly role: string;
+  /** The model to call. A layer may replace it before `next`. After `next`, the model that answered. */
   model: Model;
+  /** The request to send. A layer may replace it before `next`. */
   request: ModelRequest;
+  /** Whether readers see the answer while it streams. */
   readonly streaming: boolean;
-  /** What watchers are shown of a streamed answer passes through these, first to last; the answer itself is `result`. */
+  /** Filters for the streamed text that readers see, applied in order. They do not change `result`. */
   readonly filters: DeltaFilter[];
+  /** The complete answer. Set after `next`, or by a layer that answers itself (M1). */
   result?: ModelResponse;
 }
 
-/** Around one call of a tool. `arguments` may be replaced before `next`; they are read by the tool's schema again. */
+/** What a layer around one tool call receives. */
 export interface FunctionContext extends ContextBase {
+  /** Name of the tool. */
   readonly functionName: string;
+  /** The tool to call. */
   readonly tool: Tool;
+  /** Id that the provider gave the call. */
   readonly callId: string;
+  /** J6: key that is the same on every attempt of this call. */
   readonly idempotencyKey: string;
+  /**
+   * Arguments of the call. A layer may replace them before `next`; they are then validated against the tool's schema
+   * again.
+   */
   arguments: JsonObject;
-  /** What watchers are shown of its progress passes through these, first to last. */
+  /** Filters for the progress updates that readers see, applied in order. */
   readonly filters: UpdateFilter[];
+  /** Result of the call. Set after `next`, or by a layer that answers itself (M1). */
   result?: ToolResult;
 }
 
-/** A piece of a streamed answer. */
+/** A streamed piece of an answer. */
 export type StreamedDelta = Exclude<ModelStreamPart, { readonly type: "finish" }>;
 
-/** Lets through, changes or holds back what watchers see while an answer streams. New for each call of the model. */
+/** Passes, changes or holds back the pieces of an answer that readers see. Each model call needs a new instance. */
 export interface DeltaFilter {
-  /** Before each attempt at the answer: what was held back of an earlier one is void, as is what was shown (E2). */
+  /** Called before each attempt of the call. Pieces held back from an earlier attempt must be dropped (E2). */
   begin?(): void;
+  /** Returns the pieces to send now. */
   push(delta: StreamedDelta): readonly StreamedDelta[];
-  /** The answer is complete: what was held back. */
+  /** Called when the answer is complete. Returns the pieces that were held back. */
   flush(): readonly StreamedDelta[];
 }
 
-/** Changes what watchers see of a tool's progress. */
+/** Changes a progress update of a tool before readers see it. */
 export type UpdateFilter = (update: JsonValue) => JsonValue;
 
+/** A layer around each task of an agent. */
 export type AgentMiddleware = Middleware<AgentRunContext>;
+/** A layer around each model call of an agent. */
 export type ChatMiddleware = Middleware<ChatContext>;
+/** A layer around each tool call of an agent. */
 export type FunctionMiddleware = Middleware<FunctionContext>;

@@ -1,15 +1,22 @@
 import type { SessionId } from "../base/identity.ts";
 
+/** What a system prompt is built for. */
 export interface PromptQuery {
-  /** `null`: the terminal. Prompts are cached by channel. */
+  /** Channel that the input came from. `null` means the terminal. Prompts are cached by channel. */
   readonly channel: string | null;
+  /** Id of the session. `null` if the invocation has no session. */
   readonly sessionId: SessionId | null;
+  /** Names of the tools that the agent has. */
   readonly toolNames: readonly string[];
 }
 
-/** Where an agent's system prompt comes from: files, profiles, skills, memory. Byte-identical for the same query until `reload`. */
+/**
+ * Builds an agent's system prompt from files, profiles, skills and memory. The same query returns the same bytes until
+ * `reload`.
+ */
 export interface PromptSource {
+  /** Builds the system prompt. `fromCache` tells whether the text was built by an earlier call. */
   build(query: PromptQuery): Promise<{ readonly text: string; readonly fromCache: boolean }>;
-  /** Forgets what is cached and reads the files again. */
+  /** Clears the cache and reads the files again. */
   reload(): Promise<void>;
 }

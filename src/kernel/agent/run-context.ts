@@ -26,222 +26,454 @@ import type { ToolResult } from "../messages/tool-result.ts";
 import type { Transcript } from "../messages/transcript.ts";
 import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 
-/** J4: the digest covers `transcript` and `role`; the rest is sent and not journaled. */
+/**
+ * The request of `ctx.llm`. J4: the step's digest covers `transcript` and `role`. All other fields are sent to the
+ * model but are not part of the digest, so they may change between a run and its replay.
+ */
 export interface LlmRequest extends Omit<ModelRequest, "messages"> {
+  /** The conversation, without the system prompt. */
   readonly transcript: Transcript;
+  /** The system prompt. */
   readonly instructions?: string;
-  /** Live state for this call only, after the transcript: asked for when the model is, never on a replay, and never kept. */
+  /**
+   * Sources of live state for this call only. Their messages follow the transcript. They are read when the model is
+   * called, never on replay, and are not stored.
+   */
   readonly ephemeral?: readonly EphemeralSource[];
-  /** Which of the agent's models; absent: the main one. */
+  /** The role whose model is called. Default: `main`. */
   readonly role?: string;
 }
 
+/** Options of `ctx.spawn`. */
 export interface SpawnOptions {
+  /** Priority of the child (H3). Default: `Priority.NORMAL`. */
   readonly priority?: Priority;
   /**
-   * H4: `refuse` unless told. `wait`: it is hired, and begins once a seat frees; refused only where none can, since all who have one wait
-   * for it. For code that has nothing else to do about a refusal; a model has.
+   * H4: what happens if no seat is free. `refuse` returns the outcome `refused`. `wait` creates the child as `pending`;
+   * it starts when a seat frees. Even with `wait` the child is refused if no seat can free because all holders wait for
+   * it. Use `wait` in code that cannot react to a refusal. Default: `refuse`.
    */
   readonly onFull?: "refuse" | "wait";
-  /** Tightened by the parent's (B6). */
+  /**
+   * Budget of the child and its descendants, tightened by the parent's (B6). If absent, only the parent's budget
+   * applies.
+   */
   readonly budget?: Partial<ExecutionBudget>;
-  /** RUN unless told. */
+  /** How long the child's history is kept. Default: `HistoryRetention.RUN`. */
   readonly retention?: HistoryRetention;
   /**
-   * As what its employer hires it, where it is to remember: each role has a session of its own, and each user has one in it. Absent: all
-   * it does in the run's session under its own name is one conversation, of each user.
+   * Role in which the parent spawns the child, for a child that keeps history. Each role has a separate session per
+   * user. If absent, all tasks of the child's agent in the run's session share one conversation per user.
    */
   readonly role?: string;
-  /** `cancel` unless told. */
+  /** What happens to the child if the parent ends first. Default: `cancel`. */
   readonly onParentEnd?: OnParentEnd;
+  /** H5: what the child does when it is preempted. Default: `suspend`. */
   readonly onPause?: OnPause;
-  /** The tools it may call. It is still told of all, so that the provider's cache of the prompt holds. */
+  /**
+   * Names of the tools that the child may call. The child's model still sees all tools, so that the provider's prompt
+   * cache stays valid. If absent, the child may call all tools of its agent.
+   */
   readonly tools?: readonly string[];
 }
 
+/** Identifies a spawned task. */
 export interface TaskHandle {
+  /** Id of the task. */
   readonly taskId: TaskId;
+  /** Id of the agent that runs the task. */
   readonly agentId: AgentId;
 }
 
-/** H4: a refused seat is a value, which a model can react to. */
+/**
+ * The outcome of `ctx.spawn`. H4: a refused seat is a value that a model can react to; `holders` lists the tasks with
+ * seats.
+ */
 export type SpawnOutcome =
   | { readonly kind: "spawned"; readonly handle: TaskHandle }
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] };
 
-/** What is to be said of a task, however it ends. */
+/** What a task reports about itself with `ctx.report`. The runtime uses it when the task ends, for any reason. */
 export interface TaskReport {
-  /** What there is of an answer so far, or who says it when asked: kept when the task is stopped or fails (B5). */
+  /**
+   * B5: the partial output, or a function that returns it. Becomes the task's output if the task is cancelled or fails.
+   */
   readonly output?: JsonValue | (() => string | undefined);
-  /** A return then counts as this, not as an answer. */
+  /** Marks a return of the task's code as an early end with this status instead of `completed`. */
   readonly interruption?: Interruption;
   /**
-   * S1: written in the commit that ends the task, unless it failed, when the invocation stays hidden and resumable, or its history is not to
-   * be kept.
+   * S1: session changes to write in the commit that ends the task. Not written if the task failed, because the
+   * invocation then stays hidden and resumable, or if its history is not retained.
    */
   readonly sessions?: readonly SessionChange[];
-  /** What else it wants known: plans, scores, whom it hands over to. */
+  /** Additional data for the task's outcome, such as plans, scores and hand-off targets. */
   readonly metadata?: JsonObject;
   /**
-   * Called if the task's code ignores a stop and is given up where it stands: the last that it can report and tell, at once. Nothing else
-   * of the code runs on then.
+   * Called if the task's code ignores a cancel and the runtime abandons it. The callback must run synchronously and is
+   * the last opportunity to call `ctx.report` and `ctx.emitEvent`. No other code of the task runs afterwards.
    */
   readonly abandoned?: (stop: CancellationError) => void;
 }
 
-/** `timed_out`: the target is alive; never a failure of it. */
+/**
+ * The outcome of `ctx.ask`. `timed_out` means that the target did not answer in time; the target itself has not failed.
+ * `partial` is the partial output of a paused target and `null` after a timeout.
+ */
 export type AskOutcome =
   | { readonly kind: "replied"; readonly body: JsonValue }
   | { readonly kind: "timed_out" | "target_paused"; readonly partial: JsonValue }
   | { readonly kind: "target_failed" | "target_cancelled"; readonly failure: Failure | null };
 
-/** What the body of a `step` is given. */
+/** What the body of `ctx.step` receives. */
 export interface StepContext {
-  /** The same on every attempt (J6). */
+  /** J6: key that is the same on every attempt of this step. Pass it to services that detect repeated requests. */
   readonly idempotencyKey: string;
+  /** Aborted when the step is cancelled. */
   readonly signal: CancelSignal;
-  /** For a body that itself takes journaled steps, scoped under this one (J7): on a hit none of them runs. */
+  /**
+   * Run context for steps inside the body, scoped under this step. J7: if this step is in the journal, none of them
+   * runs.
+   */
   readonly ctx: RunContext;
 }
 
+/** Options of `ctx.tools`. */
 export interface ToolsOptions {
-  /** Tools beside the agent's own, found first. They pass the same gate. */
+  /** Tools in addition to the agent's own. On equal names they take precedence. They pass the same gate. */
   readonly extra?: readonly Tool[];
   /**
-   * For each call that has its result, by its place, as soon as it has: what was done is known to the calls that come after it, and also
-   * when a stop ends the rest.
+   * Called with each result and the position of its call as soon as the result is available. Results thus reach the
+   * caller before later calls of the batch start, and even if a cancel ends the rest of the batch.
    */
   readonly onResult?: (result: ToolResult, index: number) => void;
 }
 
+/** One branch of `ctx.parallel` or `ctx.race`. It must use the `ctx` it receives, which has a scope of its own (J2). */
 export type Branch<Value> = (ctx: RunContext) => Promise<Value>;
+/** The results of `ctx.parallel`, by branch name. */
 export type BranchResults<Branches extends Readonly<Record<string, Branch<unknown>>>> = {
   readonly [Name in keyof Branches]: Awaited<ReturnType<Branches[Name]>>;
 };
 
+/** Options of `ctx.parallel`. */
 export interface ParallelOptions {
-  /** The first fault gives the other branches up: they are never answered again, and what they have open is told to stop. */
+  /**
+   * Whether the first fault abandons the other branches: their calls never settle, and their calls in flight are
+   * cancelled. Default: `false`.
+   */
   readonly stopOnFault?: boolean;
 }
 
 /**
- * What a task does its work through. Every call that takes time is a step of the journal: recorded once, returned from the record
- * ever after (J1), recorded also when it fails (J5).
+ * The interface through which a task does its work (`ctx`). Its asynchronous methods are journaled steps: each runs
+ * once, its result or fault is recorded (J5), and after a crash the same call returns the record instead of running
+ * again (J1). `resource` is the exception.
  *
- * J2: in one scope at most one journaled call is open; a second is `journal_ambiguous`. Do several things at once with
- * `parallel`, `tools`, `joinAll` or `race`.
+ * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel`,
+ * `tools`, `joinAll` or `race` for concurrent work.
  */
 export interface RunContext {
+  // The task.
+
+  /** Run id, cancellation, deadline, trace and tenant of the task. */
   readonly meta: RunMeta;
+  /** User, session, run and metadata of the task. */
   readonly facts: RunFacts;
+  /** Id of this task. */
   readonly taskId: TaskId;
+  /** Id of the agent that runs this task. */
   readonly agentId: AgentId;
-  /** Aborted by a stop, and when the task is let go of here: its owner lost the run, closed, or put it to sleep. */
-  readonly signal: CancelSignal;
-  /** The run's seats and money, to look at. */
-  readonly snapshot: RunSnapshot;
-  /** Someone reads its text as it is written (E2). */
-  readonly streaming: boolean;
-  /** What the task was started with; `null` for one that messages started. */
+  /** The input that the task was started with. `null` for a task that inbox messages started. */
   readonly input: JsonValue;
+  /** Whether a reader streams the text of this task while it is written (E2). */
+  readonly streaming: boolean;
+  /**
+   * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
+   * suspends the run.
+   */
+  readonly signal: CancelSignal;
+  /** Current seats and ledger of the run. Read-only. */
+  readonly snapshot: RunSnapshot;
+
+  // Model and tools.
 
   /**
-   * How an invocation begins: `plan` runs once, and what it comes to is frozen (J4). Instructions, tools and history are stored once
-   * and referred to by hash, or by the leaf of their path; whoever replays goes by them, not by what they have become.
+   * Starts an invocation. Calls `plan` once and freezes its result (J4): input, instructions, tools and history. A
+   * replay uses the frozen values, not the current ones. Contents are stored once and referenced by hash; a history is
+   * referenced by the leaf of its session path.
    */
   turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn>;
-  /** One turn's model call. Reserves before, retries by kind of error inside, settles after (B1, B3, J5). */
-  llm(request: LlmRequest): Promise<LlmReply>;
-  /** Through the gate: hooks, guardrails, permissions, a person's approval (J7). A tool that fails is a result. */
-  tool(call: ToolCall): Promise<ToolResult>;
-  /** Side by side, as the tools' concurrency allows; results in the order of the calls. */
-  tools(calls: readonly ToolCall[], options?: ToolsOptions): Promise<readonly ToolResult[]>;
-
   /**
-   * What was said to the run since the last time, in the order of arrival; `one` unless told. Consumed with the record of the drain, so
-   * by one drain only; a replay drains the same (J4). Only the root is spoken to: elsewhere it is empty. Nothing waits for it, and it
-   * ends no wait: a task that waits hears of it at its next drain.
+   * Calls the model. The step reserves the upper bound of the cost before the call (B1), retries inside the step by
+   * kind of error (J5) and settles the cost afterwards (B3). Each call counts as one turn of `budget.maxTurns`.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   * import { messageText, Transcript, userMessage } from "reeve/kernel";
+   *
+   * async function summarize(ctx: RunContext, text: string): Promise<string> {
+   *   const { message } = await ctx.llm({
+   *     instructions: "Summarise the text in one sentence.",
+   *     transcript: Transcript.of([userMessage(text)]),
+   *   });
+   *   return messageText(message);
+   * }
+   * ```
    */
-  steering(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
-  /** The same, of what is to be done once there is nothing else to do. */
-  followUps(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
-
+  llm(request: LlmRequest): Promise<LlmReply>;
   /**
-   * Makes a long transcript short, once: what it came to is recorded, and a new chain begins (J4). S3: a call stays with its result;
-   * what is stored of the session is not touched.
+   * Calls a tool of the agent. The call passes the gate: hooks, extensions, guardrails, permissions and a person's
+   * approval (J7). A tool that fails gives a result with `isError`, not a fault.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function search(ctx: RunContext, query: string): Promise<boolean> {
+   *   const { isError } = await ctx.tool({ callId: "search-1", toolName: "search", input: { query } });
+   *   return !isError;
+   * }
+   * ```
+   */
+  tool(call: ToolCall): Promise<ToolResult>;
+  /**
+   * Calls several tools, concurrently where their `concurrency` allows it. Returns the results in the order of the
+   * calls.
+   */
+  tools(calls: readonly ToolCall[], options?: ToolsOptions): Promise<readonly ToolResult[]>;
+  /**
+   * Shortens a transcript once and records the result, which starts a new digest chain (J4). S3: a tool call stays
+   * together with its result, and stored session entries do not change.
    */
   compact(step: CompactionStep): Promise<CompactedTranscript>;
+  /**
+   * Returns steering input that arrived since the last drain, oldest first: one input, or all with `mode: "all"`.
+   * Default: `one`. The input is consumed in the commit that records the drain, so each input is returned by one drain
+   * only, and a replay returns the same (J4). Never waits, and steering never ends another wait. Only the root task
+   * receives steering; other tasks get an empty array.
+   */
+  steering(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
+  /** Returns follow-up input, like `steering`. Call it when the task would otherwise end. */
+  followUps(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
 
-  /** Hires an agent for a task of its own; does not wait for it. H6: not checked again on replay. */
+  // Effects and values.
+
+  /**
+   * Runs an effect and records its result. J6: the body runs at least once, its result is recorded exactly once. `name`
+   * and `options.input` identify the step: a replay with other values fails with `journal_mismatch` (J4).
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * declare function chargeCard(cents: number, options: { key: string }): Promise<string>;
+   *
+   * async function charge(ctx: RunContext, cents: number): Promise<string> {
+   *   return ctx.step("charge", ({ idempotencyKey }) => chargeCard(cents, { key: idempotencyKey }), {
+   *     input: { cents },
+   *   });
+   * }
+   * ```
+   */
+  step<Value extends JsonValue>(
+    name: string,
+    body: (step: StepContext) => Promise<Value>,
+    options?: { readonly input?: JsonValue },
+  ): Promise<Value>;
+  /** Returns the current time in epoch milliseconds. Recorded: a replay returns the same time. */
+  now(): Promise<number>;
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive). Recorded: a replay returns the same number. */
+  random(): Promise<number>;
+  /** Returns a new unique id. Recorded: a replay returns the same id. */
+  uuid(): Promise<string>;
+  /**
+   * Opens something that cannot be journaled, such as a connection. Not a step: `close` is called when the task ends or
+   * is dropped, and a replay calls `open` again.
+   */
+  resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
+
+  // Children.
+
+  /**
+   * Spawns an agent as a child task and returns without waiting for it. H6: the headcount is not checked again on
+   * replay.
+   *
+   * @example
+   * ```ts
+   * import type { AgentId, RunContext } from "reeve";
+   *
+   * async function delegate(ctx: RunContext, researcher: AgentId, question: string): Promise<string> {
+   *   const spawned = await ctx.spawn(researcher, question, { budget: { maxCostUsd: 0.1 } });
+   *   if (spawned.kind === "refused") return `No seat is free: ${spawned.reason}`;
+   *   const { status, output } = await ctx.join(spawned.handle);
+   *   return status === "completed" ? String(output) : `The research ended as ${status}.`;
+   * }
+   * ```
+   */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;
   /**
-   * A stop that the child was told of, too, ends it when it has ended the child as well, and then says what that had to show
-   * (`CancellationError.childOutput`). Any other ends it at once.
+   * Waits until a child has ended and returns its outcome. A failed child is an outcome, not a fault.
+   *
+   * If a cancel reaches both this task and the child, `join` throws after the child has ended, and
+   * `CancellationError.childOutput` holds the child's output. Any other cancel of this task makes `join` throw at once.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   * import type { TaskHandle } from "reeve/kernel";
+   *
+   * async function outputOf(ctx: RunContext, child: TaskHandle): Promise<string> {
+   *   const { status, output, failure } = await ctx.join(child);
+   *   if (status === "completed") return String(output);
+   *   return failure?.message ?? status;
+   * }
+   * ```
    */
   join(handle: TaskHandle): Promise<TaskOutcome>;
-  /** A stop ends it at once, and has nobody's words: to hear each, `join` them in branches. */
+  /**
+   * Waits until all children have ended. Returns their outcomes in the order of the handles. A cancel of this task
+   * makes `joinAll` throw at once, without the children's outputs; to get each output, `join` the children in branches
+   * of `parallel`.
+   */
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]>;
-  /** C1: the task and everything below it. */
+  /** C1: cancels a task and all its descendants. Does not wait for their end. */
   cancel(handle: TaskHandle, reason: string): Promise<void>;
 
-  /** Waits for all, then throws the first fault in the order of declaration; with `stopOnFault` it waits for nobody after a fault. */
+  // Branches.
+
+  /**
+   * Runs branches concurrently, each in a scope of its own, and waits for all of them. If branches fail, it then throws
+   * the fault of the first failed branch in declaration order. With `stopOnFault` it throws the first fault without
+   * waiting for the other branches.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * declare function fetchText(url: string): Promise<string>;
+   *
+   * async function compare(ctx: RunContext): Promise<boolean> {
+   *   const { left, right } = await ctx.parallel({
+   *     left: (branch) => branch.step("fetch", () => fetchText("https://example.com/a")),
+   *     right: (branch) => branch.step("fetch", () => fetchText("https://example.com/b")),
+   *   });
+   *   return left === right;
+   * }
+   * ```
+   */
   parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
     branches: Branches,
     options?: ParallelOptions,
   ): Promise<BranchResults<Branches>>;
-  /** The first to settle wins; the winner is journaled and the others are cancelled. */
+  /**
+   * Runs branches concurrently. The first branch to settle wins; the winner is recorded and the other branches are
+   * cancelled.
+   */
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
 
+  // Messages.
+
   /**
-   * Sends and waits; on a spawned handle, waits only. H5: a timed-out ask of a child cancels it; its time is the child's, which stands
-   * still while the child is paused or waits for a person.
+   * Sends `body` to an agent's inbox and waits for the reply. With a `TaskHandle` it sends nothing and waits for that
+   * child's output.
+   *
+   * H5: a timeout cancels the child. The timeout of a child follows the child's clock, which stops while the child is
+   * paused or waits for a person.
+   *
+   * @example
+   * ```ts
+   * import type { AgentId, RunContext } from "reeve";
+   *
+   * async function consult(ctx: RunContext, expert: AgentId, question: string): Promise<string> {
+   *   const answer = await ctx.ask(expert, question, { timeoutMs: 60_000 });
+   *   return answer.kind === "replied" ? String(answer.body) : `No answer: ${answer.kind}`;
+   * }
+   * ```
    */
   ask(
     target: AgentId | TaskHandle,
     body: JsonValue,
     options?: { readonly timeoutMs?: number },
   ): Promise<AskOutcome>;
+  /** Answers a message that was sent with `ask`. */
   reply(message: Message, body: JsonValue): Promise<void>;
+  /** Sends a message to an agent's inbox without waiting for an answer. */
   send(target: AgentId, body: JsonValue): Promise<void>;
-  /** To everyone who follows the topic. */
+  /** Sends a message to every agent that follows the topic. */
   emit(topic: TopicId, body: JsonValue): Promise<void>;
+  /** Makes this agent a follower of the topic. */
   follow(topic: TopicId): Promise<void>;
+  /** Ends this agent's following of the topic. */
   unfollow(topic: TopicId): Promise<void>;
 
-  /** Epoch milliseconds. Holds over restarts. */
+  // Waits.
+
+  /**
+   * Waits until a time, in epoch milliseconds. The wait survives restarts, and the run may be dropped from memory
+   * meanwhile.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function waitOneDay(ctx: RunContext): Promise<void> {
+   *   await ctx.sleepUntil((await ctx.now()) + 24 * 60 * 60 * 1000);
+   * }
+   * ```
+   */
   sleepUntil(atMs: number): Promise<void>;
-  /** What `resolve`s the name; one that came early is kept, each is consumed once. */
+  /**
+   * Waits for a signal sent with `RunHandle.signal` and returns its value, or `undefined` after the timeout. A signal
+   * that arrives early is kept. Each signal is consumed by one wait.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function isPaid(ctx: RunContext): Promise<boolean> {
+   *   const payment = await ctx.waitForSignal("payment", { timeoutMs: 3_600_000 });
+   *   return payment !== undefined;
+   * }
+   * ```
+   */
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
   /**
-   * Asks a person, as the gate does for a tool that wants a yes: durably, answered by `RunHandle.approve`, with the task's clock
-   * standing still. What `approved` means is the asker's to say; its `input`, if any, is the answer.
+   * Asks a person and waits durably until `RunHandle.approve` answers. The task's clock stops meanwhile (H5). The
+   * caller defines what `approved` means; `input` of the decision, if present, is the answer.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function mayPublish(ctx: RunContext, draft: string): Promise<boolean> {
+   *   const { decision } = await ctx.approval({
+   *     toolName: "publish",
+   *     callId: "publish-1",
+   *     input: { draft },
+   *     reason: "Publishing needs an editor's approval.",
+   *   });
+   *   return decision === "approved";
+   * }
+   * ```
    */
   approval(question: PersonQuestion): Promise<ApprovalDecision>;
 
-  /** Something that cannot be journaled, such as a connection: closed when the task is dropped, opened again on replay. */
-  resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
-  /** Any effect of your own. J6: at least once; its result exactly once. */
-  step<Value extends JsonValue>(
-    name: string,
-    body: (step: StepContext) => Promise<Value>,
-    options?: { readonly input?: JsonValue },
-  ): Promise<Value>;
-  now(): Promise<number>;
-  random(): Promise<number>;
-  uuid(): Promise<string>;
+  // Log and life of the task.
 
-  /** Says what is to be said of this task should it end now; the last word on each point stands. */
+  /** Sets what the runtime uses when the task ends. A later report replaces the fields that it contains. */
   report(report: TaskReport): void;
   /**
-   * Puts an event into the run's log with the next step of this scope; told once, however often it is replayed (E4). One that is the
-   * runtime's to tell is refused with `invalid_argument`. `turn`: of the invocation whose start or end is told.
+   * Writes an event to the run's log, in the commit of the next step of this scope. A replay does not write it again
+   * (E4). Throws `invalid_argument` for an event that only the runtime may emit.
    */
   emitEvent(event: EmittableEvent): void;
+  /** Like the other overload; also accepts the events that start and end the invocation of `turn`. */
   emitEvent(event: EmittableEvent | TurnEvent, turn: Turn): void;
-  /** C2: throws once cancelled or past the deadline, but not while recorded steps remain in this scope. */
+  /** C2: throws if the task is cancelled or past its deadline. Passes while recorded steps remain in this scope. */
   check(): void;
-  /** J8: ends this task's journal and goes on in a new one that starts from `state`. */
+  /** J8: ends this task's journal and restarts the task's code with an empty journal and `state` as its input. */
   continueAsNew(state: JsonValue): Promise<never>;
 }

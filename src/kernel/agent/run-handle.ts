@@ -9,38 +9,80 @@ import type { Priority } from "../limits/priority.ts";
 import type { RunResult } from "../run/run-result.ts";
 import type { RunSnapshot } from "../limits/run-snapshot.ts";
 
-/** A submitted run, from any process. Every order is a mail to its owner: durable when the promise resolves. */
+/**
+ * A submitted run. A handle works in any process that has opened the store. Every command is a mailbox message to the
+ * run's owner and is durable when its promise resolves; the owner applies it later.
+ *
+ * @example
+ * ```ts
+ * import { Agent, openRuntime } from "reeve";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const agent = new Agent({ name: "clerk", model: scriptedModel(["Done."]) });
+ * const runtime = await openRuntime({ store: "memory:" });
+ *
+ * const run = await runtime.submit(agent, "File the report");
+ * for await (const event of run.events()) console.log(event.type);
+ * const { status, output, costUsd } = await run.result();
+ * await runtime.close();
+ * ```
+ */
 export interface RunHandle {
+  /** Id of the run. */
   readonly runId: RunId;
+  /** Id of the session that the run belongs to. */
   readonly sessionId: SessionId;
-  /** Of its root. */
+  /** Id of the agent of the root task. */
   readonly agentId: AgentId;
-  /** The same run, for orders in this name; it stands in the events they cause. */
+  /** Returns a handle of the same run whose commands carry this name. The events that they cause contain the name. */
   as(by: string): RunHandle;
-  /** To its end; of one that ended and has orders to go on it shows more only once they are obeyed. C3: leaving the loop leaves the run alone. */
+  /**
+   * Reads the run's events and deltas until the run ends. If an ended run has a pending `resume` or `topUp`, further
+   * events appear only after the owner has applied that command. C3: leaving the loop does not affect the run.
+   */
   events(options?: TailOptions): AsyncIterable<Event | Delta>;
-  /** Of an agent of your own, `output` is what its `run` returned. */
+  /**
+   * Resolves with the result when the run has ended. For a custom `HostedAgent`, `output` is the value that its `run`
+   * returned.
+   */
   result(): Promise<RunResult<JsonValue>>;
-  /** Seats and money as they stand in the store now, whoever drives the run. Costs O(commits of the run). */
+  /**
+   * Reads the current seats and ledger from the store, whichever worker drives the run. Costs O(commits of the run).
+   */
   snapshot(): Promise<RunSnapshot>;
+  /** C1: cancels the run with all its tasks. Default reason: `cancelled`. */
   cancel(reason?: string): Promise<void>;
+  /** Pauses the run: its tasks finish their calls in flight and start no other until `resume`. */
   pause(): Promise<void>;
+  /**
+   * Continues a paused run. Restarts a run that ended without completing, from its journal: recorded calls are not
+   * repeated (J5).
+   */
   resume(): Promise<void>;
+  /** Raises the budget of a task and restarts a run that ended with `budget_exhausted` (J5). Default task: the root. */
   topUp(add: Partial<TopUp>, taskId?: string): Promise<void>;
+  /** H8: changes the priority of a task. */
   reprioritize(taskId: string, priority: Priority): Promise<void>;
   /**
-   * For the turn that comes next. What the run waits for now it goes on waiting for. S5: what it has not heard when it completes, or is told
-   * after that, starts the next run of its agent in the session.
+   * Sends steering: input that the agent reads before its next turn. It does not end a wait of the run. S5: steering
+   * that the run has not read when it completes, or that arrives later, starts the next run of the agent in the
+   * session.
    */
   steer(input: JsonValue): Promise<void>;
-  /** For when the run would otherwise be done; else as `steer`. */
+  /**
+   * Sends a follow-up: input that the agent reads when it would otherwise end. If the run has ended, the same applies
+   * as for `steer`.
+   */
   followUp(input: JsonValue): Promise<void>;
-  /** Resolves a `waitForSignal` of a task; of the root unless told. */
+  /** Resolves a `ctx.waitForSignal` of a task with a value. Default value: `null`. Default task: the root. */
   signal(name: string, value?: JsonValue, taskId?: string): Promise<void>;
+  /** Answers an approval request. The id is in the event `approval_request`. */
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
   /**
-   * A new run that shares everything up to the event `at` (its seq), in a session of its own that is this run's as it was there: it sees nothing
-   * that was said since, and says nothing in this run's. Forking again there under the same `runId` is forking once.
+   * Creates a run that shares all events up to and including `at` (an event's `seq`) with this run. The fork has a
+   * separate session: a copy of this run's session at that event. Later messages of this run are not visible to the
+   * fork, and its messages are not visible here. Forking again at the same event with the same `runId` returns the same
+   * fork.
    */
   fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle>;
 }

@@ -9,59 +9,82 @@ import type { RunHandle } from "./run-handle.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
 
-/** How an input is to be run. */
+/** Options of `Runtime.submit`. */
 export interface SubmitOptions {
-  /** Any text that is a session id (`parseSessionId`). Absent: a new session (S5). */
+  /** Id of the session, in the form that `parseSessionId` accepts. If absent, the run gets a new session (S5). */
   readonly sessionId?: string;
-  /** Orders given through the handle are in this name, unless told otherwise (`as`). */
+  /** Id of the user. Commands through the returned handle carry this name; `RunHandle.as` changes it. */
   readonly userId?: string;
+  /** Id of the tenant. */
   readonly tenantId?: string;
-  /** Where the input came from; picks the prompt's variant. */
+  /** Name of the channel that the input came from. Selects the variant of the prompt. */
   readonly channel?: string;
+  /** Data of the caller. Available as `facts.metadata` inside the run. */
   readonly metadata?: JsonObject;
-  /** Tightens the agent's own. */
+  /**
+   * Budget of the whole run; tightens the agent's own (B6). Its `maxTurns` counts the model calls of all tasks of the
+   * run. The `maxTurns` option of an agent counts only the turns of that agent's loop.
+   */
   readonly budget?: Partial<ExecutionBudget>;
+  /** Spawn budget of the run. Overrides the agent's own. */
   readonly spawnBudget?: Partial<SpawnBudget>;
+  /** Priority of the root task. Default: `Priority.NORMAL`. */
   readonly priority?: Priority;
-  /** PERMANENT unless told. */
+  /** How long the run's history is kept. Default: `HistoryRetention.PERMANENT`. */
   readonly retention?: HistoryRetention;
-  /** Send text as it is written (E2). */
+  /** Whether readers receive text while it is written (E2). Default: `false`. */
   readonly streaming?: boolean;
   /**
-   * S5: what becomes of the input while the agent is at work in the session: `agent_busy`, unless told; or steering for its next turn.
-   * A run that is suspended there takes it as steering either way; one of another user or tenant never does.
+   * S5: what happens to the input while the agent runs in the session. `refuse` throws `agent_busy`. `steer` sends the
+   * input as steering for the next turn. A suspended run takes the input as steering in both cases. A run of another
+   * user or tenant never takes it. Default: `refuse`.
    */
   readonly whenBusy?: "refuse" | "steer";
-  /** `run_` and letters, digits, _ or -. Submitting again under the same id is submitting once. */
+  /**
+   * Id of the run: `run_` followed by letters, digits, `_` or `-`. Submitting again with the same id has no further
+   * effect.
+   */
   readonly runId?: string;
 }
 
-/** Where agents are hosted and runs are started. Handed to `agents`, which knows no runtime of its own. */
+/** Hosts agents and starts runs. `openRuntime` creates one. */
 export interface Runtime {
-  /** What its deadlines go by. */
+  /** The clock that deadlines use. */
   readonly clock: Clock;
-  /** With the agents it is made of. Runs of an agent are driven only where it is registered. */
+  /** Registers an agent and its sub-agents. A runtime drives only runs of registered agents. */
   register(agent: HostedAgent): void;
   /**
-   * Durable when the promise resolves. S5: the run that is unfinished in the session, if the input became steering for it; `agent_busy`
-   * if it could not, naming that run and what it waits for.
+   * Starts a run. The run is durable when the promise resolves. S5: if the input became steering for an unfinished run
+   * of the session, returns that run. Throws `agent_busy`, with that run and what it waits for, if the session is busy
+   * and cannot take the input.
    */
   submit(agent: HostedAgent, input: JsonValue, options?: SubmitOptions): Promise<RunHandle>;
-  /** A run of this store, whoever drives it. */
+  /** Returns a run of this store, whichever worker drives it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;
-  /** Runs of this store, the newest first, whoever drives them. */
+  /** Returns runs of this store, newest first, whichever workers drive them. */
   list(query?: RunQuery): Promise<RunPage>;
-  /** Messages that are not tried any more, since run after run that had them failed; of all agents, unless told. */
+  /**
+   * Returns the dead letters of an agent, or of all agents: messages that are not retried because every run for them
+   * failed.
+   */
   deadLetters(agentId?: string): Promise<readonly Delivery[]>;
-  /** Dead letters of an agent are tried again, as if they came now: all of them, unless told. How many. */
+  /**
+   * Delivers dead letters of an agent again, as if they had just arrived. Default: all of them. Returns their number.
+   */
   redeliver(agentId: string, messageIds?: readonly string[]): Promise<number>;
-  /** Deletes runs that ended before this time (epoch milliseconds), with all they hold; their sessions stay. How many. */
+  /**
+   * Deletes runs that ended before this time (epoch milliseconds), with all their data except sessions. Returns their
+   * number.
+   */
   collect(options: { readonly endedBefore: number }): Promise<number>;
-  /** With the sessions of the workers in it. Nothing where there is none; `agent_busy` while a run is under way in it. Its runs stay until they are collected. */
+  /**
+   * Deletes a session and the sessions of workers within it. Does nothing if the session does not exist. Throws
+   * `agent_busy` while a run is in progress in it. The session's runs stay until they are collected.
+   */
   deleteSession(sessionId: string): Promise<void>;
   /**
-   * Lets what is being driven come to rest, then lets go of the store. Whoever waits for a run through this runtime then, or asks anything
-   * of it or its handles later, gets `closed`.
+   * Stops claiming runs, lets calls in flight settle, releases the runs and closes the store. Later calls on this
+   * runtime or its handles, and calls that still wait, fail with `closed`.
    */
   close(): Promise<void>;
 }

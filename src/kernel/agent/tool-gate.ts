@@ -8,40 +8,52 @@ import type { ToolCall } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
 
-/** A call this task has made, with what the model was given for it. */
+/** A tool call with the result that the model received. */
 export interface SettledCall {
+  /** The call. */
   readonly call: ToolCall;
+  /** The result that the model received. */
   readonly result: ToolResult;
 }
 
-/** A call at the gate: the tool exists, the task may call it, its arguments have been read. */
+/** A tool call at the gate. The tool exists, the task may call it, and the arguments are parsed. */
 export interface GatedCall {
+  /** The call. */
   readonly call: ToolCall;
+  /** The called tool. */
   readonly tool: Tool;
-  /** The tool's own word on this very call. */
+  /** Whether the tool requires a person's approval for this call (`Tool.needsApproval`). */
   readonly needsApproval: boolean;
+  /** Id of the calling agent. */
   readonly agentId: AgentId;
+  /** Id of the calling task. */
   readonly taskId: TaskId;
+  /** Id of the tenant. `null` for a run without a tenant. */
   readonly tenantId: string | null;
+  /** User, session and run of the task. */
   readonly facts: RunFacts;
   /**
-   * The task's calls that have settled, oldest first, those from the journal as well: what a gate decides from them survives a
-   * restart, which a count of its own would not. Calls of the same batch are not in it, nor those inside an earlier tool or step.
+   * The settled calls of the task, oldest first, including calls from the journal. A decision based on this list
+   * survives a restart; a counter in memory does not. The list excludes calls of the same batch and calls inside the
+   * body of another tool or step.
    */
   readonly history: readonly SettledCall[];
-  /** For steps of the gate's own, scoped under this call: journaled, and paid where they cost. */
+  /** Run context for steps of the gate, scoped under this call. They are journaled and charged like any step. */
   readonly ctx: RunContext;
-  /** Into the run's log, with the record of the call: what code may tell (`ctx.emitEvent`). */
+  /** Writes an event to the run's log, in the commit that records the call. Has the restrictions of `ctx.emitEvent`. */
   readonly emitEvent: (event: EmittableEvent) => void;
 }
 
-/** Puts a question to somebody in this process. What it throws is a deny. */
+/** Asks a person in this process to decide on a call. An error that it throws counts as a denial. */
 export type ApprovalHandler = (
   request: ApprovalRequest,
   facts: RunFacts,
 ) => ApprovalDecision | Promise<ApprovalDecision>;
 
-/** What becomes of a call. `input`: go on with these arguments instead. */
+/**
+ * The gate's decision on a call. `by` names the part that decided. `input`, if present, replaces the arguments of the
+ * call.
+ */
 export type GateVerdict =
   | { readonly decision: "allow"; readonly input?: JsonValue }
   | { readonly decision: "deny"; readonly by: string; readonly reason: string }
@@ -50,23 +62,30 @@ export type GateVerdict =
       readonly by: string;
       readonly reason: string;
       readonly input?: JsonValue;
-      /** Absent: the task waits, durably, until somebody decides. */
+      /** Asks a person in this process. If absent, the task waits durably for `RunHandle.approve`. */
       readonly answer?: ApprovalHandler;
     };
 
 /**
- * What every tool call of every architecture passes: hooks, extensions, guardrails, permissions, in one place.
+ * The gate that every tool call of every architecture passes. It combines hooks, extensions, guardrails and
+ * permissions.
  *
- * - A verdict that asks is journaled before anyone is asked, and the answer is bound to the arguments it names (J7).
- * - The tool's own `needsApproval` is the gate's to honour.
- * - Arguments that a person edited pass `before` once more; only a deny counts then.
- * - A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Anything else that is thrown is a deny: a gate fails closed.
- * - On a recorded call neither method runs.
+ * - J7: the decision to ask is journaled before a person is asked, and the answer is bound to the arguments in the
+ *   request.
+ * - The gate must honour the tool's own `needsApproval`.
+ * - Arguments that a person edited pass `before` again. Only a denial has an effect then.
+ * - A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Any other error of the gate denies the
+ *   call.
+ * - For a recorded call neither `before` nor `after` runs.
  */
 export interface ToolGate {
+  /** Decides on a call before it is executed. */
   before(call: GatedCall): Promise<GateVerdict>;
-  /** What the model is given in place of `result`; also of a call that failed, but of none that was refused. */
+  /**
+   * Returns the result that the model receives. Called for every executed call, failed or not, but not for a denied
+   * call.
+   */
   after(call: GatedCall, result: ToolResult): Promise<ToolResult>;
-  /** A person approved and wants not to be asked again. May come twice for one call. */
+  /** Called when a person approves with `remember: true`. May be called twice for one call. */
   remember?(call: GatedCall, decision: ApprovalDecision): Promise<void>;
 }

@@ -6,57 +6,91 @@ import type { RunFacts } from "../run/run-facts.ts";
 import type { RunMeta } from "../run/run-meta.ts";
 import type { JsonSchema } from "../base/schema.ts";
 
-/** What may go wrong when a tool is called by mistake. `critical` wants a person unless policy says otherwise. */
+/**
+ * How much damage a mistaken call can do. A `critical` call needs a person's approval unless the permissions allow it.
+ */
 export type ToolRisk = "safe" | "high" | "critical";
 
 /**
- * How calls of one turn run beside each other. A `sequential` call stands at its place: it begins when those before it have settled, and
- * those after it begin when it has; nothing runs beside it. The others run side by side (trap O5).
+ * How the calls of one turn run relative to each other. `parallel` calls run concurrently. A `sequential` call starts
+ * when all calls before it have settled, and the calls after it start when it has settled (trap O5).
  */
 export type ToolConcurrency = "parallel" | "sequential";
 
-/** What a tool's body is given besides its input. */
+/** What a tool's body receives in addition to its input. */
 export interface ToolContext {
+  /** Run id, cancellation, deadline, trace and tenant of the task. */
   readonly meta: RunMeta;
+  /** User, session, run and metadata of the task. */
   readonly facts: RunFacts;
-  /** As `RunContext.signal`; also when the call takes too long. What the body does after it is not recorded. */
+  /**
+   * Aborted like `RunContext.signal`, and when the call times out. What the body does after an abort is not recorded.
+   */
   readonly signal: CancelSignal;
-  /** The same on every attempt of this call (J6): hand it to services that can tell a repeat. */
+  /** J6: key that is the same on every attempt of this call. Pass it to services that detect repeated requests. */
   readonly idempotencyKey: string;
+  /** Id that the provider gave the call. */
   readonly callId: string;
-  /** Shown to watchers; not kept, and the model does not see it. */
+  /** Sends a progress update to readers of the run. Updates are not stored, and the model does not see them. */
   readonly progress: (update: JsonValue) => void;
-  /** For a body that itself takes journaled steps, scoped under this call (J7). */
+  /** J7: run context for journaled steps inside the body, scoped under this call. */
   readonly ctx: RunContext;
 }
 
 /**
- * A tool as the runtime sees it: schema checked and results shaped. Made by `tool()`.
+ * A tool as the runtime sees it: with validated input and formatted results. `tool()` creates one.
  *
- * - T1 `parse` throws `invalid_argument` with a message the model can act on; what it returns is what `execute` gets.
- * - T2 A body that throws is a result with `isError`, not a fault of the run, unless it throws a cancellation, an exhausted
- *   budget or a termination.
- * - T3 `coerce` changes only what does not fit, and only where nothing is lost by it. Gate, person and body see what it returns, so
- *   that a rule about arguments judges those that are used.
+ * - T1: `parse` throws `invalid_argument` with a message that the model can act on. `execute` receives what `parse`
+ *   returns.
+ * - T2: an error that the body throws becomes a result with `isError`; it is not a fault of the run. Exceptions are a
+ *   cancellation, an exhausted budget and a termination.
+ * - T3: `coerce` changes only values that do not match the schema, and only without loss. The gate, an approving person
+ *   and the body see the coerced arguments, so that a rule judges the arguments that are used.
+ *
+ * @example
+ * ```ts
+ * import { tool, type Tool } from "reeve";
+ * import { z } from "zod";
+ *
+ * const weather: Tool<{ city: string }> = tool({
+ *   name: "weather",
+ *   description: "Return the current weather of a city",
+ *   inputSchema: z.object({ city: z.string() }),
+ *   execute: async ({ city }) => `It is sunny in ${city}.`,
+ * });
+ * ```
  */
 export interface Tool<Input = unknown> {
+  /** Name by which the model calls the tool. */
   readonly name: string;
+  /** Text by which the model decides when to call the tool. */
   readonly description: string;
+  /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
+  /** How much damage a mistaken call can do. */
   readonly risk: ToolRisk;
-  /** It may change or delete what it touches. Unknown counts as true. */
+  /** Whether the tool may change or delete data. Use `true` if that is unknown. */
   readonly destructive: boolean;
-  /** It edits files, which a person can look at and take back: what the mode `acceptEdits` lets through. */
+  /**
+   * Whether the tool only edits files, whose changes a person can review and undo. The mode `acceptEdits` allows such
+   * calls.
+   */
   readonly edits: boolean;
+  /** How calls of the tool run relative to other calls of the same turn. */
   readonly concurrency: ToolConcurrency;
-  /** `null`: none. A tool that suspends has none. */
+  /** Maximum duration of a call, in milliseconds. `null` means unlimited. A tool with `suspends` has no timeout. */
   readonly timeoutMs: number | null;
-  /** Its body waits durably, for a person or another agent: no timeout, no open call while it waits. */
+  /**
+   * Whether the body waits durably, for a person or another agent. Such a call has no timeout and is not in flight
+   * while it waits.
+   */
   readonly suspends: boolean;
-  /** Whether this very call needs a person's yes, beside what the permissions say. */
+  /** Whether this call needs a person's approval, independent of the permissions. */
   needsApproval(input: Input): boolean | Promise<boolean>;
-  /** T3. Absent: the arguments are taken as the model gave them. */
+  /** T3: converts arguments to match the schema. If absent, the arguments are used as the model sent them. */
   coerce?(input: JsonValue): JsonValue;
+  /** T1: validates the arguments and returns the input of `execute`. */
   parse(input: JsonValue): Input | Promise<Input>;
+  /** Executes one call. */
   execute(input: Input, context: ToolContext): Promise<ToolResult>;
 }

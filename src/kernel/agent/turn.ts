@@ -5,44 +5,55 @@ import type { ToolSpec } from "../messages/model.ts";
 import type { SessionEntry } from "../sessions/session-entry.ts";
 import type { Transcript } from "../messages/transcript.ts";
 
-/** What an invocation finds when it begins. */
+/** What `ctx.turn` passes to its `plan` function when an invocation starts. */
 export interface TurnOpening {
-  /** As it came in. */
+  /** The input as it was submitted. */
   readonly input: JsonValue;
-  /** Where the run's input came from; `null`: nobody said. */
+  /** Channel that the run's input came from. `null` if the submission named none. */
   readonly channel: string | null;
-  /** What keeps the task's history; `null`: nothing does. */
+  /** Id of the session that stores the task's history. `null` if the task has no history. */
   readonly sessionId: SessionId | null;
-  /** The visible path, root first: what was said before this invocation. */
+  /** The visible session entries before this invocation, root first. */
   readonly path: readonly SessionEntry[];
 }
 
-/** What an invocation is to go by until it ends, whatever happens to prompt files, tools and the session meanwhile. */
+/** What an invocation uses from start to end, even if prompt files, tools or the session change meanwhile. */
 export interface TurnPlan {
-  /** After whoever may transform it. */
+  /** The input after all transformations. */
   readonly input: JsonValue;
+  /** The system prompt. */
   readonly instructions: string;
-  /** The instructions were not built for this invocation. */
+  /** Whether the system prompt was built for an earlier invocation. Default: `false`. */
   readonly fromCache?: boolean;
-  /** What the model is told of, in this order. */
+  /** The tools that the model sees, in this order. */
   readonly tools: readonly ToolSpec[];
-  /** In place of what the path says; kept whole, where a path is kept by its leaf. */
+  /**
+   * Messages that replace the history of the session path. They are stored in full; a session path is stored by its
+   * leaf.
+   */
   readonly history?: readonly ChatMessage[];
 }
 
-/** J4: a plan as it was frozen. */
+/** J4: the frozen plan of an invocation. */
 export interface Turn {
+  /** The input after all transformations. */
   readonly input: JsonValue;
+  /** The system prompt. */
   readonly instructions: string;
+  /** Hash of `instructions`. */
   readonly instructionsHash: string;
+  /** The tools that the model sees, in this order. */
   readonly tools: readonly ToolSpec[];
-  /** What was said before, as the model is to see it; a chain of its own, to append to. */
+  /** The history as the model sees it. A separate digest chain that the invocation appends to. */
   readonly history: Transcript;
+  /** Id of the session that stores the task's history. `null` if the task has no history. */
   readonly sessionId: SessionId | null;
-  /** The entry that what is said now comes after; `null` for the first words of a session. */
+  /** Id of the entry that the first message of this invocation follows. `null` for the first message of a session. */
   readonly leafId: string | null;
-  /** Epoch milliseconds. */
+  /** Time at which the invocation started, in epoch milliseconds. */
   readonly at: number;
-  /** How often its task had ended, stopped by somebody, and was resumed: what is said at each end is told apart by it. */
+  /**
+   * How often the task was resumed after a stop. Distinguishes the session entries that each end of the task writes.
+   */
   readonly resumeCount: number;
 }

@@ -3,8 +3,9 @@ import type { RunId, TaskId } from "../base/identity.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
 /**
- * Consecutive messages that one task appends to a session. Each message is one entry, and each entry's parent is the entry before
- * it. F1: entries are built only when read, because most conversations are written more often than they are read.
+ * Consecutive messages that one task appends to a session. Each message is one entry, and each entry's parent is the
+ * entry before it. F1: entries are built only when read, because most conversations are written more often than they
+ * are read.
  */
 export interface MessageBatch {
   /** Id of the run that wrote the messages. */
@@ -24,14 +25,18 @@ export interface MessageBatch {
 }
 
 /**
- * Returns the stem for messages that a task writes when it is stopped. The task may write different messages at the same positions
- * after a resume, so each stop has a separate stem (S1). `resumed` is the number of times the task had been resumed before the stop.
+ * Returns the stem for messages that a task writes when it is stopped. The task may write different messages at the
+ * same positions after a resume, so each stop has a separate stem (S1). `resumed` is the number of times the task had
+ * been resumed before the stop.
  */
 export function stoppedStem(stem: string, resumed: number): string {
   return `${stem}/stopped-${resumed}`;
 }
 
-/** Returns the stem that the same task uses when it ends without being stopped: removes the suffix that `stoppedStem` adds. */
+/**
+ * Returns the stem that the same task uses when it ends without being stopped: removes the suffix that `stoppedStem`
+ * adds.
+ */
 export function baseStem(stem: string): string {
   return stem.replace(/\/stopped-\d+$/u, "");
 }

@@ -8,18 +8,22 @@ import type { SessionChange } from "./sessions.ts";
 
 type Say = Extract<SessionChange, { readonly type: "say" }>;
 
-/** Whether the batch directly continues this leaf: the leaf is the batch's parent, or an entry that the same task wrote before. */
+/**
+ * Whether the batch directly continues this leaf: the leaf is the batch's parent, or an entry that the same task wrote
+ * before.
+ */
 export function continuesFrom({ parentId, stem }: MessageBatch, leafId: string | null): boolean {
   return leafId === parentId || (leafId !== null && leafId.startsWith(`${baseStem(stem)}/`));
 }
 
 /**
- * N3: moves a batch after the current leaf when the conversation has continued without the task that writes the batch, for example
- * because its run was stopped and later resumed. Nothing between the batch's old parent and the leaf is left on another branch.
+ * N3: moves a batch after the current leaf when the conversation has continued without the task that writes the batch,
+ * for example because its run was stopped and later resumed. Nothing between the batch's old parent and the leaf is
+ * left on another branch.
  *
- * If the path to the leaf contains what the task wrote before, the result repeats only the user's question and the tool calls whose
- * results are in the new messages. Otherwise it repeats everything that the task wrote. `entries` are the visible entries of the
- * session.
+ * If the path to the leaf contains what the task wrote before, the result repeats only the user's question and the tool
+ * calls whose results are in the new messages. Otherwise it repeats everything that the task wrote. `entries` are the
+ * visible entries of the session.
  */
 export function rebaseBatch(
   entries: readonly SessionEntry[],
@@ -51,7 +55,10 @@ export function rebaseBatch(
   return repeated.length === 0 ? [addedChange] : [{ ...change, batch: repeatedBatch }, addedChange];
 }
 
-/** Returns the ids of the entries that already hold the first messages of the batch, written by the same task, stopped or not. */
+/**
+ * Returns the ids of the entries that already hold the first messages of the batch, written by the same task, stopped
+ * or not.
+ */
 function storedIdsOf(batch: MessageBatch, entries: readonly SessionEntry[]): readonly string[] {
   const stem = baseStem(batch.stem);
   const byNumber = new Map<number, SessionEntry[]>();
@@ -92,9 +99,9 @@ function openingMessages(
 }
 
 /**
- * Splits the messages of a task whose earlier messages are already on the path: the messages to repeat, and the messages to add
- * after them. Repeats the question, and the last assistant message if the added messages start with the results of its tool calls.
- * Repeated calls get new ids, so no call and no result is left without its counterpart.
+ * Splits the messages of a task whose earlier messages are already on the path: the messages to repeat, and the
+ * messages to add after them. Repeats the question, and the last assistant message if the added messages start with the
+ * results of its tool calls. Repeated calls get new ids, so no call and no result is left without its counterpart.
  */
 function repeatOpenCalls(
   before: readonly ChatMessage[],
@@ -136,8 +143,8 @@ function callIdsIn(path: readonly SessionEntry[]): Set<string> {
 const callIdCharacters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /**
- * Returns an unused call id with the same length and the same kinds of characters, and adds it to `takenIds`. Some providers accept
- * only ids of one form.
+ * Returns an unused call id with the same length and the same kinds of characters, and adds it to `takenIds`. Some
+ * providers accept only ids of one form.
  */
 function freeCallId(callId: string, takenIds: Set<string>): string {
   let free = callId;

@@ -19,8 +19,8 @@ export interface SessionContext {
 }
 
 /**
- * Returns what the model sees of a path. S3: the newest compaction hides all entries before its first kept entry; the hidden entries
- * stay stored.
+ * Returns what the model sees of a path. S3: the newest compaction hides all entries before its first kept entry; the
+ * hidden entries stay stored.
  */
 export function sessionContext(path: readonly SessionEntry[]): SessionContext {
   const place = path.findLastIndex(({ type }) => type === "compaction");

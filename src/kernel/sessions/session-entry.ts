@@ -4,8 +4,9 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { Usage } from "../messages/usage.ts";
 
 /**
- * How far an entry is from being part of the conversation. S1, S2: a user's entry is `pending` from the submission on; what an
- * invocation adds stays `hidden` until it is closed; only `visible` entries are history. No orphan tool call is ever visible.
+ * How far an entry is from being part of the conversation. S1, S2: a user's entry is `pending` from the submission on;
+ * what an invocation adds stays `hidden` until it is closed; only `visible` entries are history. No orphan tool call is
+ * ever visible.
  */
 export type EntryVisibility = "pending" | "hidden" | "visible";
 
@@ -21,7 +22,9 @@ interface EntryBase {
   readonly taskId: TaskId | null;
 }
 
-/** One node of a session's tree. The conversation is the path from the leaf to the root. Stored entries never change. */
+/**
+ * One node of a session's tree. The conversation is the path from the leaf to the root. Stored entries never change.
+ */
 export type SessionEntry =
   | (EntryBase & { readonly type: "message"; readonly message: ChatMessage; readonly usage?: Usage })
   /** Before `firstKeptEntryId`, the summary stands in for the path. */

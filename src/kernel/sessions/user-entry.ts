@@ -11,7 +11,10 @@ export interface UserEntryFields {
   readonly message: UserMessage;
 }
 
-/** S2: what the user said to start a run, under the session's leaf. Its id is the run's, so that whoever writes it again writes nothing. */
+/**
+ * S2: what the user said to start a run, under the session's leaf. Its id is the run's, so that whoever writes it again
+ * writes nothing.
+ */
 export function userEntry(
   { sessionId, agentId, runId, at, message }: UserEntryFields,
   visibility: "pending" | "visible",

@@ -10,7 +10,7 @@ import {
   type LogVerdict,
   type Store,
 } from "../../kernel/index.ts";
-import { unnamed } from "../process/anonymous-user.ts";
+import { anonymousUser } from "../process/worker-context.ts";
 
 /** Of one text, unless asked for in full. */
 const maxChars = 500;
@@ -58,7 +58,7 @@ function auditEntry(event: Event, full: boolean): AuditEntry {
     seq,
     at,
     taskId,
-    actor: by === undefined ? agentId : (by(event) ?? unnamed),
+    actor: by === undefined ? agentId : (by(event) ?? anonymousUser),
     fromOutside: by !== undefined,
     action: type,
     details: full ? details : (shortened(details) as JsonObject),

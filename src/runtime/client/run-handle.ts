@@ -30,10 +30,9 @@ import {
   type UnknownPrice,
 } from "../../kernel/index.ts";
 import { forkRun } from "./fork-run.ts";
-import { slotFreeTail } from "./slot-free-tail.ts";
-import { currentTask } from "../process/async-context.ts";
+import { currentTask, type SlotYielder } from "../process/async-context.ts";
 import { RunState } from "../journal/run-state.ts";
-import { unnamed } from "../process/anonymous-user.ts";
+import { anonymousUser } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import { signalWait } from "../journal/wait-names.ts";
 
@@ -98,7 +97,7 @@ export class StoredRunHandle implements RunHandle {
   }
 
   result(): Promise<RunResult<JsonValue>> {
-    return currentTask()?.outsideUnlessStopped(this.#result()) ?? this.#result();
+    return currentTask()?.yieldSlotUnlessCancelled(this.#result()) ?? this.#result();
   }
 
   #tail(options: TailOptions): AsyncIterable<Event | Delta> {
@@ -204,7 +203,7 @@ export class StoredRunHandle implements RunHandle {
   }
 
   async fork({ at, runId }: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {
-    const { store, clock, ids, record, by = unnamed, life } = this.#options;
+    const { store, clock, ids, record, by = anonymousUser, life } = this.#options;
     life?.check();
     const given = runId === undefined ? {} : { runId };
     const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...given });
@@ -249,7 +248,7 @@ export class StoredRunHandle implements RunHandle {
     }
   }
 
-  async #order(body: MailBody, claimed = unnamed): Promise<void> {
+  async #order(body: MailBody, claimed = anonymousUser): Promise<void> {
     // The name the handle was made for counts before one that a caller writes into an order.
     const { store, clock, ids, by = claimed, life } = this.#options;
     life?.check();
@@ -257,4 +256,20 @@ export class StoredRunHandle implements RunHandle {
     assertJson(told, `the ${body.type.replace("_", " ")} of ${this.runId}`);
     await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
   }
+}
+
+type EventStream = AsyncIterable<Event | Delta>;
+
+/** A tail as the code of a task reads it, which has no slot while it waits; the tail itself for everyone else. */
+function slotFreeTail(tail: EventStream): EventStream {
+  const task = currentTask();
+  return task === undefined ? tail : { [Symbol.asyncIterator]: () => readBy(task, tail) };
+}
+
+function readBy(task: SlotYielder, tail: EventStream): AsyncIterator<Event | Delta> {
+  const events = tail[Symbol.asyncIterator]();
+  return {
+    next: () => task.yieldSlotWhile(events.next()),
+    return: async () => (await events.return?.()) ?? { value: undefined, done: true },
+  };
 }

@@ -17,37 +17,35 @@ import {
   type TaskRecord,
 } from "../../kernel/index.ts";
 import { type NewRun, newRun } from "../journal/new-run.ts";
-import type { WorkerContext, RunTaker } from "../process/worker-context.ts";
-import { unnamed } from "../process/anonymous-user.ts";
+import { anonymousUser, type RunClaimer, type WorkerContext } from "../process/worker-context.ts";
 import { RunState } from "../journal/run-state.ts";
-import { callOfApproval } from "../journal/wait-names.ts";
-import { asksPerson, isCall, mailOfSubmission } from "../journal/wait-names.ts";
+import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal/wait-names.ts";
 
 /**
  * Starts a run, or finds the one that stands under its id, or hands the input to the one that is unfinished in the session (S5). What
  * becomes of it is decided in the store, with the commit.
  */
 export function submitRun(
-  owner: WorkerContext,
-  taker: RunTaker,
+  worker: WorkerContext,
+  claimer: RunClaimer,
   agent: HostedAgent,
   input: JsonValue,
   options: SubmitOptions,
 ): RunRecord | Promise<RunRecord> {
-  const run = newRun(owner, agent, input, options);
+  const run = newRun(worker, agent, input, options);
   const flight = flightOf(run.record, input, options);
-  const creation = owner.store.journal.createNow?.(run.record, run.first, flight);
-  return creation?.kind === "created" ? run.record : standingRun(owner, taker, run, flight, creation);
+  const creation = worker.store.journal.createNow?.(run.record, run.first, flight);
+  return creation?.kind === "created" ? run.record : standingRun(worker, claimer, run, flight, creation);
 }
 
 /** Where there is room for the run here, it is claimed along with it. */
 async function createRun(
   { store: { journal } }: WorkerContext,
-  taker: RunTaker,
+  claimer: RunClaimer,
   { record, first }: NewRun,
   flight: SingleFlight | undefined,
 ): Promise<Creation> {
-  const offer = journal.createAndClaim === undefined ? undefined : taker.offer();
+  const offer = journal.createAndClaim === undefined ? undefined : claimer.reserveClaim();
   if (journal.createAndClaim === undefined || offer === undefined)
     return journal.create(record, first, flight);
   let lease: Lease | undefined;
@@ -56,33 +54,33 @@ async function createRun(
     if (creation.kind === "created") ({ lease } = creation);
     return creation;
   } finally {
-    taker.take(lease);
+    claimer.completeClaim(lease);
   }
 }
 
 /** The run that comes of it, after whatever else is in the way. `creation`: what it came to so far. */
 async function standingRun(
-  owner: WorkerContext,
-  taker: RunTaker,
+  worker: WorkerContext,
+  claimer: RunClaimer,
   run: NewRun,
   given: SingleFlight | undefined,
   creation?: Creation,
 ): Promise<RunRecord> {
   const { record } = run;
-  const { journal } = owner.store;
+  const { journal } = worker.store;
   let flight = given;
   for (let came = creation; ; came = undefined) {
-    came ??= await createRun(owner, taker, run, flight);
+    came ??= await createRun(worker, claimer, run, flight);
     if (came.kind === "created") return record;
     if (came.kind !== "busy") {
       const runId = came.kind === "steered" ? came.runId : record.runId;
       const standing = await journal.find(runId);
-      if (standing !== undefined && came.kind === "exists") await refuseOther(owner, standing, run);
+      if (standing !== undefined && came.kind === "exists") await refuseOther(worker, standing, run);
       if (standing !== undefined) return standing;
       // It was deleted in between: there is nothing in the way any more.
       continue;
     }
-    const { waits, names } = await waitsOf(owner, came.run);
+    const { waits, names } = await waitsOf(worker, came.run);
     // All it does is wait, though its worker has not let go of it yet: it is as good as suspended. Unless it is another user's.
     if (!waits || flight === undefined || flight.always) throw busy(came.run, names, record);
     flight = { ...flight, always: true };
@@ -133,7 +131,7 @@ function flightOf(
   if (given !== sessionId) return undefined;
   const body = { type: "steer", input } as const;
   return {
-    steering: { id: mailOfSubmission(runId), from: userId ?? unnamed, at, body },
+    steering: { id: mailOfSubmission(runId), from: userId ?? anonymousUser, at, body },
     always: whenBusy === "steer",
   };
 }
@@ -181,5 +179,15 @@ function busy(run: RunSummary, waitsFor: readonly string[], submitted: RunRecord
     "agent_busy",
     `${agentId} is in ${runId} in session ${sessionId}: ${status}${reason}. ${advice}`,
     { details: { runId, agentId, sessionId, status, waitsFor } },
+  );
+}
+
+/** Fault of `deleteSession` for a session in which a run is unfinished. */
+export function sessionBusy({ runId, agentId, sessionId, status, endedAt }: RunSummary): Fault {
+  const standing = endedAt === null ? status : `${status}, with orders that it has not read yet`;
+  return new Fault(
+    "agent_busy",
+    `${agentId} is in ${runId} in session ${sessionId}: ${standing}. Wait for its end or cancel it, then delete the session`,
+    { details: { runId, agentId, sessionId, status } },
   );
 }

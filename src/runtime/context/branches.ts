@@ -1,8 +1,8 @@
-import { openStep } from "../task/active-step.ts";
+import { openStep, type ActiveStep } from "../task/active-step.ts";
 import type { Branch, StepAddress } from "../../kernel/index.ts";
 import type { NestedContext } from "../task/lazy-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
-import type { CancellationScope } from "../task/cancellation-scope.ts";
+import { CancellationScope } from "../task/cancellation-scope.ts";
 import { toldAddress } from "../journal/wait-names.ts";
 
 interface Branches {
@@ -10,7 +10,7 @@ interface Branches {
   /** One for each, in the order of declaration. */
   readonly contexts: readonly NestedContext[];
   /** Of all of them. */
-  readonly strand: CancellationScope;
+  readonly cancelScope: CancellationScope;
   readonly stopOnFault: boolean;
 }
 
@@ -18,28 +18,59 @@ interface Branches {
 export async function runBranches(
   steps: StepExecutor,
   address: StepAddress,
-  { branches, contexts, strand, stopOnFault }: Branches,
+  { branches, contexts, cancelScope, stopOnFault }: Branches,
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
   // Else what was told before them would come after what they tell.
-  const told = steps.takeTold();
-  if (told.length > 0) openStep(steps.runner, toldAddress(address), steps.strand, told);
+  const told = steps.takeEvents();
+  if (told.length > 0) openStep(steps.runner, toldAddress(address), steps.cancelScope, told);
   const running = Object.values(branches).map(async (branch, index) => {
     const ctx = contexts[index] as NestedContext;
     try {
       return await branch(ctx);
     } finally {
-      for (const draft of ctx.takeTold()) steps.tell(draft);
+      for (const draft of ctx.takeEvents()) steps.emit(draft);
     }
   });
-  if (stopOnFault) await unlessFault(strand, running);
+  if (stopOnFault) await unlessFault(cancelScope, running);
   return Promise.allSettled(running);
 }
 
-async function unlessFault(strand: CancellationScope, running: readonly Promise<unknown>[]): Promise<void> {
+async function unlessFault(
+  cancelScope: CancellationScope,
+  running: readonly Promise<unknown>[],
+): Promise<void> {
   try {
     await Promise.all(running);
   } catch (error) {
-    strand.abandon("another branch failed");
+    cancelScope.abandon("another branch failed");
     throw error;
+  }
+}
+
+export interface RaceResult<Value> {
+  /** Name of the branch that settled first. */
+  readonly winner: string;
+  readonly value: Value;
+}
+
+/** Runs branches concurrently until the first one settles, and abandons the others: their calls are cancelled and never settle. */
+export async function raceBranches<Value>(
+  step: ActiveStep,
+  branches: Readonly<Record<string, Branch<Value>>>,
+  contextOf: (name: string, cancelScope: CancellationScope) => NestedContext,
+): Promise<RaceResult<Value>> {
+  const entrants = Object.entries(branches).map(([name, branch]) => {
+    const cancelScope = new CancellationScope(step.cancelScope);
+    const ctx = contextOf(name, cancelScope);
+    const run = async (): Promise<RaceResult<Value>> => ({ winner: name, value: await branch(ctx) });
+    return { name, cancelScope, ctx, result: run() };
+  });
+  try {
+    const first = await Promise.race(entrants.map(({ result }) => result));
+    const winner = entrants.find(({ name }) => name === first.winner);
+    for (const draft of winner?.ctx.takeEvents() ?? []) step.emit(draft);
+    return first;
+  } finally {
+    for (const { cancelScope } of entrants) cancelScope.abandon("another branch of the race was first");
   }
 }

@@ -12,7 +12,7 @@ export async function withChildOutput(
   child: TaskId,
   stop: CancellationError,
   runner: TaskRunner,
-  strand: CancellationScope,
+  cancelScope: CancellationScope,
 ): Promise<CancellationError> {
   const { cancelled, outcome: known } = runner.state.task(child);
   if (cancelled === null && known === null) return stop;
@@ -22,7 +22,7 @@ export async function withChildOutput(
   call.body = { abandon: () => (call.body = { abandon: () => left.resolve(undefined) }) };
   const outcome = await Promise.race([runner.host.whenEnded(child), left.promise]);
   runner.endCall(call);
-  if (runner.isDropped || strand.isAbandoned) return never();
+  if (runner.isDropped || cancelScope.isAbandoned) return never();
   if (outcome === undefined) return stop;
   const { reason, status, cause } = stop;
   const { output: childOutput } = outcome;

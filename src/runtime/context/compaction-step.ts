@@ -46,7 +46,7 @@ export async function compactTranscript(
       const ctx = scoped(step);
       const messages = transcript.slice();
       const window = await compact(messages, ctx);
-      for (const draft of ctx.takeTold()) open.emit(draft);
+      for (const draft of ctx.takeEvents()) open.emit(draft);
       const pieces = piecesOf(messages, window);
       if (isWhole(pieces, messages.length)) return null;
       requirePairs(window);

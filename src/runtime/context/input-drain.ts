@@ -13,7 +13,7 @@ export function drainInput(
   const step = { address: steps.next(), kind: "drain", name: queue, digest: mode } as const;
   // In the breath of the record: two branches that drain at once share nothing.
   return steps.poll<JsonValue>(step, () => {
-    const waiting = state.resolutions(taskId, queueWait(queue));
+    const waiting = state.resolutions.all(taskId, queueWait(queue));
     return waiting.length === 0 ? none : waiting.slice(0, most[mode]).map(({ value }) => value);
   });
 }

@@ -52,7 +52,7 @@ export class MessageSteps {
       const { runId, taskId, wait } = replyTo;
       const id = `reply ${this.#steps.idempotencyKey(address)}`;
       const value = { kind: "replied", body };
-      const at = runner.owner.clock.now();
+      const at = runner.worker.clock.now();
       return () =>
         runner.log.add({
           mail: [{ id, runId, from: runner.agentId, at, body: { type: "resolve", taskId, wait, value } }],
@@ -70,7 +70,7 @@ export class MessageSteps {
     const { runner } = this.#steps;
     return this.send("emit", topic, body, async ({ address }) => {
       parseTopicId(topic);
-      const followers = await runner.owner.store.topics.followers(topic);
+      const followers = await runner.worker.store.topics.followers(topic);
       return () =>
         runner.log.add({ inbox: followers.map((follower) => this.#delivery(address, follower, body)) });
     });
@@ -96,17 +96,17 @@ export class MessageSteps {
   /** When `ms` will have passed of a task's time, its own unless told, which stands still while it is paused (H5). Journaled. */
   async dueIn(ms: number, task: TaskState = this.#steps.runner.task): Promise<Due> {
     if (Number.isNaN(ms)) throw new Fault("invalid_argument", "timeoutMs is NaN: it must be milliseconds");
-    const { owner } = this.#steps.runner;
+    const { worker } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
-    const from = await this.#steps.runSync(step, () => owner.clock.now() - task.pausedMs);
-    return () => (task.pausedSince === null ? from + ms + task.pausedMs : null);
+    const from = await this.#steps.runSync(step, () => worker.clock.now() - task.clock.stoppedMs);
+    return () => (task.clock.isStopped ? null : from + ms + task.clock.stoppedMs);
   }
 
   async cameFor(name: string, due: Due | undefined): Promise<JsonValue | undefined> {
-    const { runner, strand } = this.#steps;
+    const { runner, cancelScope } = this.#steps;
     const wait = runner.host.waits.wait(runner.taskId, name, due);
     try {
-      return await runner.waitFor(strand, wait.came, { name, due });
+      return await runner.waitFor(cancelScope, wait.came, { name, due });
     } catch (error) {
       wait.leave();
       throw error;
@@ -135,14 +135,14 @@ export class MessageSteps {
     { taskId }: TaskHandle,
     due: Due | undefined,
   ): Promise<AskOutcome | (() => AskOutcome)> {
-    const { runner, strand } = this.#steps;
+    const { runner, cancelScope } = this.#steps;
     const { host } = runner;
     const timer =
       due === undefined ? undefined : host.waits.wait(runner.taskId, `timeout ${address}`, due, taskId);
     try {
       const ended = host.whenEnded(taskId);
       const first = timer === undefined ? ended : Promise.race([ended, timer.came]);
-      const outcome = (await runner.waitFor(strand, first, { name: joinWait([taskId]), due })) as
+      const outcome = (await runner.waitFor(cancelScope, first, { name: joinWait([taskId]), due })) as
         | TaskOutcome
         | undefined;
       if (outcome !== undefined) return answerOf(outcome);
@@ -165,7 +165,7 @@ export class MessageSteps {
     const id = `${this.#steps.idempotencyKey(address)} ${to}`;
     const { runId, userId, metadata } = runner.facts;
     const sender = { runId, userId, tenantId: runner.host.tenantId, metadata };
-    const sentAt = runner.owner.clock.now();
+    const sentAt = runner.worker.clock.now();
     const message: Message = { id, from: runner.agentId, to, body, sentAt, sender };
     return { type: "deliver", message: replyTo === undefined ? message : { ...message, replyTo } };
   }

@@ -16,8 +16,8 @@ import { TaskInboxView } from "./task-inbox.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { joinWait } from "../journal/wait-names.ts";
 
-/** What a task's code came to. E4: what it told since its last step is told with that, not before. */
-export type CodeOutcome = { readonly told: readonly EventDraft[] } & (
+/** Outcome of a task's code. E4: `events` were emitted after its last step and commit together with its end. */
+export type CodeOutcome = { readonly events: readonly EventDraft[] } & (
   | {
       readonly kind: "ended";
       readonly outcome: TaskOutcome;
@@ -32,7 +32,7 @@ export type CodeOutcome = { readonly told: readonly EventDraft[] } & (
 
 /** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
 export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
-  const { agent, strand, state, host, taskId } = runner;
+  const { agent, cancelScope, state, host, taskId } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
   try {
     const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
@@ -42,11 +42,11 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
     const children = childrenOf(state, taskId, "wait");
     if (children.length > 0) {
       const ended = Promise.all(children.map((each) => host.whenEnded(each)));
-      await runner.waitFor(strand, ended, { name: joinWait(children) });
+      await runner.waitFor(cancelScope, ended, { name: joinWait(children) });
     }
-    return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, told: ctx.takeTold() };
+    return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, events: ctx.takeEvents() };
   } catch (error) {
-    return fateOfError(runner, error, ctx.takeTold());
+    return outcomeOfError(runner, error, ctx.takeEvents());
   }
 }
 
@@ -65,19 +65,19 @@ function outcomeOf(runner: TaskRunner, output: JsonValue): TaskOutcome {
   return reported(runner, interruption === undefined ? completed : { ...completed, interruption });
 }
 
-function fateOfError(runner: TaskRunner, error: unknown, told: readonly EventDraft[]): CodeOutcome {
-  if (error instanceof ContinueAsNew) return { kind: "continues", input: error.state, told };
+function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly EventDraft[]): CodeOutcome {
+  if (error instanceof ContinueAsNew) return { kind: "continues", input: error.state, events };
   const fault = Fault.from(error);
   const stop = fault instanceof CancellationError ? fault : runner.stop;
   if (stop !== undefined) {
     const outcome = reported(runner, cancelledOutcome(stop, runner.output));
-    return { kind: "ended", outcome, endedOn: [], told };
+    return { kind: "ended", outcome, endedOn: [], events };
   }
   const endedOn = runner.originsOf(error);
   if (endedOn.length === 0 && !isFinalFault(fault) && !isProgrammingError(error))
-    return { kind: "crashed", fault, told };
+    return { kind: "crashed", fault, events };
   const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
-  return { kind: "ended", outcome, endedOn, told };
+  return { kind: "ended", outcome, endedOn, events };
 }
 
 /** With what else the task wants known, however it ended. */

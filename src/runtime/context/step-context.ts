@@ -9,7 +9,7 @@ export interface RunningStepOptions {
   /** That of the code around it. */
   readonly around: CancellationScope;
   readonly call: InFlightCall;
-  readonly inside: (strand: CancellationScope) => NestedContext;
+  readonly inside: (cancelScope: CancellationScope) => NestedContext;
 }
 
 /** What a step's body is given. */
@@ -17,8 +17,8 @@ export class StepBodyContext extends AbandonableCall implements StepContext {
   readonly idempotencyKey: string;
   readonly #around: CancellationScope;
   readonly #call: InFlightCall;
-  readonly #inside: (strand: CancellationScope) => NestedContext;
-  #strand: CancellationScope | undefined;
+  readonly #inside: (cancelScope: CancellationScope) => NestedContext;
+  #cancelScope: CancellationScope | undefined;
 
   constructor({ idempotencyKey, around, call, inside }: RunningStepOptions) {
     super();
@@ -32,11 +32,11 @@ export class StepBodyContext extends AbandonableCall implements StepContext {
     return this.#around.signal;
   }
 
-  override get strand(): CancellationScope {
-    return (this.#strand ??= new CancellationScope(this.#around, this.#call));
+  override get cancelScope(): CancellationScope {
+    return (this.#cancelScope ??= new CancellationScope(this.#around, this.#call));
   }
 
   protected override make(): NestedContext {
-    return this.#inside(this.strand);
+    return this.#inside(this.cancelScope);
   }
 }

@@ -43,7 +43,7 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../../kernel/index.ts";
-import { runBranches } from "./branches.ts";
+import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
@@ -82,13 +82,17 @@ export class TaskContext implements RunContext {
   constructor(
     runner: TaskRunner,
     scope: StepScope | number,
-    strand: CancellationScope = runner.strand,
+    cancelScope: CancellationScope = runner.cancelScope,
     around?: CallHistory,
   ) {
     this.#history = new CallHistory(around);
     this.#runner = runner;
     this.#starts = new MessageStarts(runner);
-    this.#steps = new StepExecutor(runner, typeof scope === "number" ? journalScope(scope) : scope, strand);
+    this.#steps = new StepExecutor(
+      runner,
+      typeof scope === "number" ? journalScope(scope) : scope,
+      cancelScope,
+    );
   }
 
   get #messages(): MessageSteps {
@@ -124,7 +128,7 @@ export class TaskContext implements RunContext {
   }
 
   get signal(): AbortSignal {
-    return this.#steps.strand.signal;
+    return this.#steps.cancelScope.signal;
   }
 
   /** J10: refused here, since at the end of the task nobody could be told. */
@@ -137,11 +141,11 @@ export class TaskContext implements RunContext {
   emitEvent(draft: EventDraft, turn?: Turn): void {
     assertEmittable(draft, isTurnOf(this.#runner, turn));
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
-    this.#steps.tell(draft);
+    this.#steps.emit(draft);
   }
 
-  takeTold(): readonly EventDraft[] {
-    return this.#steps.takeTold();
+  takeEvents(): readonly EventDraft[] {
+    return this.#steps.takeEvents();
   }
 
   check(): void {
@@ -203,7 +207,9 @@ export class TaskContext implements RunContext {
   }
 
   compact(step: CompactionStep): Promise<CompactedTranscript> {
-    return compactTranscript(this.#steps, step, ({ address }) => this.#inside(address, this.#steps.strand));
+    return compactTranscript(this.#steps, step, ({ address }) =>
+      this.#inside(address, this.#steps.cancelScope),
+    );
   }
 
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
@@ -219,7 +225,7 @@ export class TaskContext implements RunContext {
       return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.host.whenEnded(taskId));
     } catch (error) {
       if (!(error instanceof CancellationError)) throw error;
-      throw await withChildOutput(taskId, error, this.#runner, this.#steps.strand);
+      throw await withChildOutput(taskId, error, this.#runner, this.#steps.cancelScope);
     }
   }
 
@@ -243,40 +249,29 @@ export class TaskContext implements RunContext {
     const address = this.#steps.next();
     return this.#steps.exclusive("parallel", async () => {
       const names = Object.keys(branches);
-      const strand = stopOnFault ? new CancellationScope(this.#steps.strand) : this.#steps.strand;
-      const contexts = names.map((name) => this.#inside(branchScope(address, name), strand));
-      const settled = await runBranches(this.#steps, address, { branches, contexts, strand, stopOnFault });
+      const cancelScope = stopOnFault
+        ? new CancellationScope(this.#steps.cancelScope)
+        : this.#steps.cancelScope;
+      const contexts = names.map((name) => this.#inside(branchScope(address, name), cancelScope));
+      const settled = await runBranches(this.#steps, address, {
+        branches,
+        contexts,
+        cancelScope,
+        stopOnFault,
+      });
       for (const ctx of contexts) this.#history.join(ctx.#history);
       const values = this.#valuesOf(settled);
       return Object.fromEntries(names.map((name, index) => [name, values[index]])) as BranchResults<Branches>;
     });
   }
 
-  /** The losers are given up: their calls never settle, and what they have open is told to stop. */
-  race<Value>(
-    branches: Readonly<Record<string, Branch<Value>>>,
-  ): Promise<{ readonly winner: string; readonly value: Value }> {
-    const { strand } = this.#steps;
+  race<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
     const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
-    return this.#steps.run<{ winner: string; value: Value }>(step, async (open) => {
-      const entrants = Object.entries(branches).map(([name, branch]) => {
-        const own = new CancellationScope(strand);
-        const ctx = this.#inside(branchScope(step.address, name), own);
-        const run = async (): Promise<{ winner: string; value: Value }> => ({
-          winner: name,
-          value: await branch(ctx),
-        });
-        return { name, own, ctx, result: run() };
-      });
-      try {
-        const first = await Promise.race(entrants.map(({ result }) => result));
-        const winner = entrants.find(({ name }) => name === first.winner);
-        for (const draft of winner?.ctx.takeTold() ?? []) open.emit(draft);
-        return first;
-      } finally {
-        for (const { own } of entrants) own.abandon("another branch of the race was first");
-      }
-    });
+    return this.#steps.run<RaceResult<Value>>(step, (open) =>
+      raceBranches(open, branches, (name, cancelScope) =>
+        this.#inside(branchScope(step.address, name), cancelScope),
+      ),
+    );
   }
 
   ask(
@@ -329,7 +324,7 @@ export class TaskContext implements RunContext {
     const value = await open();
     if (this.#runner.isDropped) await close(value);
     else this.#runner.onDrop(() => close(value));
-    return this.#runner.whileAlive(Promise.resolve(value), this.#steps.strand);
+    return this.#runner.whileAlive(Promise.resolve(value), this.#steps.cancelScope);
   }
 
   step<Value extends JsonValue>(
@@ -342,25 +337,25 @@ export class TaskContext implements RunContext {
       assertJson(input, `the input of step ${name}`);
       const call = await open.begin();
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      const inside = (strand: CancellationScope): TaskContext => this.#inside(step.address, strand);
-      const running = new StepBodyContext({ idempotencyKey, around: open.strand, call, inside });
+      const inside = (cancelScope: CancellationScope): TaskContext => this.#inside(step.address, cancelScope);
+      const running = new StepBodyContext({ idempotencyKey, around: open.cancelScope, call, inside });
       call.body = running;
-      const value = await running.unlessLeft(Promise.resolve(body(running)));
-      for (const draft of running.takeTold()) open.emit(draft);
+      const value = await running.unlessAbandoned(Promise.resolve(body(running)));
+      for (const draft of running.takeEvents()) open.emit(draft);
       return value;
     });
   }
 
   now(): Promise<number> {
-    return this.#value("now", () => this.#runner.owner.clock.now());
+    return this.#value("now", () => this.#runner.worker.clock.now());
   }
 
   random(): Promise<number> {
-    return this.#value("random", () => this.#runner.owner.random.next());
+    return this.#value("random", () => this.#runner.worker.random.next());
   }
 
   uuid(): Promise<string> {
-    return this.#value("uuid", () => this.#runner.owner.ids.next());
+    return this.#value("uuid", () => this.#runner.worker.ids.next());
   }
 
   /** For the inbox: which messages a drain gave is journaled, so that a replay drains the same. */
@@ -372,7 +367,7 @@ export class TaskContext implements RunContext {
   continueAsNew(state: JsonValue): Promise<never> {
     return this.#steps.exclusive("continueAsNew", async () => {
       assertJson(state, "the state to continue from");
-      await this.#runner.seated(this.#steps.strand);
+      await this.#runner.seated(this.#steps.cancelScope);
       await this.#runner.log.flush();
       throw new ContinueAsNew(state);
     });
@@ -414,7 +409,7 @@ export class TaskContext implements RunContext {
     return (this.#calling ??= {
       steps: this.#steps,
       history: this.#history,
-      inside: (scope, strand) => this.#inside(scope, strand),
+      inside: (scope, cancelScope) => this.#inside(scope, cancelScope),
     });
   }
 
@@ -428,8 +423,8 @@ export class TaskContext implements RunContext {
     return results;
   }
 
-  #inside(scope: StepScope, strand: CancellationScope): TaskContext {
-    return new TaskContext(this.#runner, scope, strand, this.#history);
+  #inside(scope: StepScope, cancelScope: CancellationScope): TaskContext {
+    return new TaskContext(this.#runner, scope, cancelScope, this.#history);
   }
 
   /** J2: the first fault in the order of declaration. J5: all that came with it are voided with it. */
@@ -446,7 +441,9 @@ export class TaskContext implements RunContext {
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
     const step = this.#steps.identify("wait", name, null);
-    return this.#steps.run<Value>(step, ({ strand }) => this.#runner.waitFor(strand, work(), { name }));
+    return this.#steps.run<Value>(step, ({ cancelScope }) =>
+      this.#runner.waitFor(cancelScope, work(), { name }),
+    );
   }
 
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {

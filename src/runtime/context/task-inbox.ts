@@ -14,14 +14,14 @@ export class TaskInboxView implements TaskInbox {
   }
 
   drain(): Promise<readonly Message[]> {
-    const { agent, agentId, facts, log, owner, task, host } = this.#runner;
+    const { agent, agentId, facts, log, worker, task, host } = this.#runner;
     const { runId } = facts;
     const { inbox: mode = "each" } = agent;
     return this.#ctx.drain(async (open) => {
       // What an earlier drain gave may not be written yet.
       const limit = task.drained.length + batch;
-      const query = { mode, now: owner.clock.now(), runId, limit };
-      const { deliveries: waiting } = await owner.store.inbox.next(agentId, query);
+      const query = { mode, now: worker.clock.now(), runId, limit };
+      const { deliveries: waiting } = await worker.store.inbox.next(agentId, query);
       host.deliveries.note(waiting);
       // In the breath of the record: two branches that drain at once share nothing.
       return () => {

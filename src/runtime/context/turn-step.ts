@@ -1,4 +1,4 @@
-import type { TurnRecord } from "../journal/turn-record.ts";
+import type { TurnRecord } from "../journal/content-table.ts";
 import {
   Fault,
   HistoryRetention,
@@ -107,7 +107,7 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
 /** In the breath of the record: what a record before it holds by then is named and not held again. J1, J10: sealed. */
 function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
   const { runner } = open;
-  const { contentNames, clock } = runner.owner;
+  const { contentHashes, clock } = runner.worker;
   // What goes with a task of this run that keeps no words is nothing to rely on for one that does.
   const lasting = !isErasedAtEnd(runner);
   let contents: Record<string, JsonValue> | undefined;
@@ -117,10 +117,10 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
   };
   const { input, instructions, tools, fromCache = false } = plan;
   sealJson(input, "the input of a turn");
-  const instructionsHash = hold(contentNames.ofText(instructions), instructions);
-  const toolsHash = hold(contentNames.ofJson(tools, "the tools of a turn"), tools);
+  const instructionsHash = hold(contentHashes.ofText(instructions), instructions);
+  const toolsHash = hold(contentHashes.ofJson(tools, "the tools of a turn"), tools);
   const historyHash =
-    plan.history && hold(contentNames.ofJson(plan.history, "the history of a turn"), plan.history);
+    plan.history && hold(contentHashes.ofJson(plan.history, "the history of a turn"), plan.history);
   const { channel } = runner.task.record;
   open.emit({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
   open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
@@ -205,11 +205,11 @@ function readHistory(
 }
 
 function readEntries(
-  { owner }: TaskRunner,
+  { worker }: TaskRunner,
   sessionId: SessionId | null,
 ): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
   if (sessionId === null) return none;
-  const { sessions } = owner.store;
+  const { sessions } = worker.store;
   const placed = sessions.readNow?.(sessionId);
   return placed === undefined ? sessions.read(sessionId).then(entriesOf) : entriesOf(placed);
 }
@@ -222,12 +222,12 @@ function entriesOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
  * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
  * it did for another employer, in another role, or for another user or tenant.
  */
-function historySession({ task, host, facts, agentId, owner }: TaskRunner): SessionId | null {
+function historySession({ task, host, facts, agentId, worker }: TaskRunner): SessionId | null {
   const { parentId, supervision, role, userId } = task.record;
   if (parentId === null) return facts.sessionId;
   if (supervision.retention !== HistoryRetention.PERMANENT) return null;
   const place = role === undefined ? [agentId] : [supervision.parentId, role];
-  const whose = owner.hash(JSON.stringify([place, host.tenantId, userId]));
+  const whose = worker.hash(JSON.stringify([place, host.tenantId, userId]));
   return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
 }
 

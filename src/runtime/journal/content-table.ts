@@ -1,26 +1,45 @@
-import type { JsonValue } from "../../kernel/index.ts";
+import type { JsonValue, SessionId } from "../../kernel/index.ts";
 
-interface Held {
+/** The record of a `turn` step. Large contents are named by hash, and the first record of the run that names a content holds it (J4). */
+export interface TurnRecord {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly input: JsonValue;
+  /** Hash of the instructions. */
+  readonly instructions: string;
+  /** Hash of the tool list. */
+  readonly tools: string;
+  readonly sessionId: SessionId | null;
+  /** Id of the session entry after which the turn starts. */
+  readonly leafId: string | null;
+  /** Hash of the history. If absent, the history is the session's path to the leaf. */
+  readonly history?: string;
+  /** Contents that no earlier record of the run holds, by hash. */
+  readonly contents?: Readonly<Record<string, JsonValue>>;
+}
+
+interface HeldContent {
   readonly content: JsonValue;
-  /** In a record that retention will not erase: others may go by it. */
+  /** The record that holds the content is not erased by retention. */
   readonly lasts: boolean;
 }
 
-/** What records of a run name by hash, and one of them holds (J4). */
+/** J4: the contents that records of a run name by hash. */
 export class ContentTable {
-  #held: Map<string, Held> | undefined;
+  #contents: Map<string, HeldContent> | undefined;
 
-  find(name: string): JsonValue | undefined {
-    return this.#held?.get(name)?.content;
+  find(hash: string): JsonValue | undefined {
+    return this.#contents?.get(hash)?.content;
   }
 
-  has(name: string, { lasting }: { readonly lasting: boolean }): boolean {
-    const held = this.#held?.get(name);
+  /** With `lasting`, only a record that retention does not erase counts. */
+  has(hash: string, { lasting }: { readonly lasting: boolean }): boolean {
+    const held = this.#contents?.get(hash);
     return held !== undefined && (held.lasts || !lasting);
   }
 
-  hold(name: string, content: JsonValue, lasts: boolean): void {
-    const known = this.#held?.get(name);
-    (this.#held ??= new Map()).set(name, { content, lasts: lasts || known?.lasts === true });
+  hold(hash: string, content: JsonValue, lasts: boolean): void {
+    const known = this.#contents?.get(hash);
+    (this.#contents ??= new Map()).set(hash, { content, lasts: lasts || known?.lasts === true });
   }
 }

@@ -24,12 +24,12 @@ import {
 
 /** A run of `agent` with everything its first commit holds: the root task, its seat, its purse and what the user said (S2). */
 export function newRun(
-  owner: Pick<WorkerContext, "clock" | "ids" | "warnAt">,
+  worker: Pick<WorkerContext, "clock" | "ids" | "warnAt">,
   agent: HostedAgent,
   input: JsonValue,
   options: SubmitOptions & { readonly messages?: readonly Message[] },
 ): NewRun {
-  const { clock, ids } = owner;
+  const { clock, ids } = worker;
   const { id: agentId } = agent;
   const { metadata = nothing, messages = none, userId = null, channel } = options;
   assertJson(input, `the input of ${agentId}`);
@@ -70,7 +70,7 @@ export function newRun(
     at,
     events: [start],
     tasks: [{ type: "create", task: channel === undefined ? task : { ...task, channel } }],
-    ledger: [openAccountCommand(owner, { taskId, parentId: null, budget, priority })],
+    ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
   const message = root.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
   const said = message && [userEntry({ sessionId, agentId, runId, at, message }, "pending")];

@@ -20,17 +20,17 @@ import {
 import type { IdleFlusher, FlushableLog } from "../process/idle-flusher.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 
-/** What may be added to the next commit. */
+/** What `RunLog.add` can put into the next commit. */
 export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headcount" | "ledger">;
 
-/** A commit in the making. Its lists grow in place: a step adds to it several times. */
+/** The next commit. Its lists grow in place, because a step adds to them several times. */
 type Draft = {
   -readonly [Key in keyof Commit]?: Commit[Key] extends readonly (infer Item)[] | undefined
     ? Item[] | undefined
     : Commit[Key];
 };
 
-/** With room for what most commits have: members that come one by one cost more than all at once. */
+/** Declares the members that most commits have, so that adding them later does not change the object's hidden class (`npm run bench -- loop`, row "turn in memory"). */
 function newDraft(): Draft {
   return { number: 0, at: 0, opens: undefined, steps: undefined, events: undefined, ledger: undefined };
 }
@@ -40,55 +40,66 @@ export interface RunLogOptions {
   readonly lease: Lease;
   readonly state: RunState;
   readonly clock: Clock;
-  readonly idleWrites: IdleFlusher;
+  readonly idleFlusher: IdleFlusher;
   readonly observers: LogObservers;
-  readonly writer: LogWriter;
+  readonly owner: LogOwner;
 }
 
 export interface LogObservers {
-  /** These are durable, and were not before. */
+  /** Receives events once, after the commit that makes them durable. */
   show(events: readonly Event[]): void;
 }
 
-export interface LogWriter {
-  /** The run cannot be written to any more: the lease is lost, or the store fails. */
-  broken(fault: Fault): void;
+export interface LogOwner {
+  /** A write failed: the lease is lost, or the store fails. No further write is attempted. */
+  onWriteFailure(fault: Fault): void;
 }
 
 /**
- * The one way an owner writes. What is added changes the state at once and goes into the next commit; `flush` makes it durable. One
- * commit per step comes out of that: a record waits for the next effect, whose reservation rides with it (B3).
+ * The only way by which the owner of a run writes. An addition changes the run's state immediately and goes into the next commit, which
+ * `flush` makes durable. This gives one commit per step: a record waits for the next effect and shares a commit with its reservation (B3).
+ *
+ * States, and the methods that move between them:
+ * - clean: nothing is added since the last commit. Every addition moves to dirty.
+ * - dirty: the next commit has content. `flush` and `flushAndRelease` move to writing; so does `IdleFlusher` after a turn of the event
+ *   loop without a flush.
+ * - writing: a commit is on its way to the store. Additions go into the commit after it. The end of the write moves to clean or dirty.
+ * - broken: a write failed. `flush` rejects with that fault, and nothing is written any more.
+ * - closed: the run is released. `flush` rejects with `lease_lost`.
  */
 export class RunLog implements FlushableLog {
   readonly lease: Lease;
   readonly #store: Store;
   readonly #state: RunState;
   readonly #clock: Clock;
-  readonly #idleWrites: IdleFlusher;
+  readonly #idleFlusher: IdleFlusher;
   readonly #observers: LogObservers;
-  readonly #writer: LogWriter;
+  readonly #owner: LogOwner;
   #draft = newDraft();
-  /** The events of the next commit, at the front; behind them may be some of earlier ones: a list that grows each time holds more than it needs. */
-  readonly #told: Event[] = [];
-  #toldCount = 0;
-  /** When the last of it was added; 0 where that is not known. */
+  /**
+   * The first `#eventCount` elements are the events of the next commit. The list is reused: a commit gets a copy of exact size, while a list
+   * that grew by `push` would keep its spare capacity in memory.
+   */
+  readonly #events: Event[] = [];
+  #eventCount = 0;
+  /** Time of the latest addition to the next commit, in epoch milliseconds. 0 if no addition had a time. */
   #addedAt = 0;
   #submissions: Submission[] | undefined;
   #dirty = false;
   #writing: Promise<void> | undefined;
-  /** The commit that was being made when it was last looked whether one is left to be written by itself. */
+  /** The commit that `IdleFlusher` writes if no flush has written it by the next turn of the event loop. */
   #watched: Draft | undefined;
   #broken: Fault | undefined;
   #isClosed = false;
 
-  constructor({ store, lease, state, clock, idleWrites, observers, writer }: RunLogOptions) {
+  constructor({ store, lease, state, clock, idleFlusher, observers, owner }: RunLogOptions) {
     this.lease = lease;
     this.#store = store;
     this.#state = state;
     this.#clock = clock;
-    this.#idleWrites = idleWrites;
+    this.#idleFlusher = idleFlusher;
     this.#observers = observers;
-    this.#writer = writer;
+    this.#owner = owner;
   }
 
   add(addition: Addition, at = this.#clock.now()): void {
@@ -97,7 +108,7 @@ export class RunLog implements FlushableLog {
     for (const key in addition) this.#put(key as keyof Addition, addition[key as keyof Addition]);
   }
 
-  /** A step has begun. */
+  /** Records that a step has begun. */
   open(opening: StepOpening, at: number, task: TaskState): void {
     if (at > this.#addedAt) this.#addedAt = at;
     this.#state.open(opening, at, task);
@@ -114,7 +125,7 @@ export class RunLog implements FlushableLog {
     if (!this.#dirty) this.#touch();
   }
 
-  /** Gives the event its place; the seq is its own from now on. */
+  /** Adds an event and assigns its final `seq`. */
   emit(
     taskId: TaskId,
     { type, data }: EventDraft,
@@ -127,7 +138,7 @@ export class RunLog implements FlushableLog {
     if (at > this.#addedAt) this.#addedAt = at;
     const event = { seq, runId, taskId, agentId, parentId, type, at, data } as Event;
     this.#state.noteEvent(event);
-    this.#told[this.#toldCount++] = event;
+    this.#events[this.#eventCount++] = event;
     if (!this.#dirty) this.#touch();
     return event;
   }
@@ -151,26 +162,26 @@ export class RunLog implements FlushableLog {
     return outcome;
   }
 
-  /** With the next commit (S5). */
+  /** S5: submits another run with the next commit. */
   submit(submission: Submission): void {
     (this.#submissions ??= []).push(submission);
     this.#touch();
   }
 
   /**
-   * Everything added so far is durable when this resolves, or at once where there is nothing to wait for. J3: refused when the lease is
-   * lost, also with nothing to write.
+   * Resolves when everything added so far is durable. Returns `undefined` if that is already so. J3: rejects when the lease is lost, also
+   * if there is nothing to write.
    */
   flush(): Promise<void> | undefined {
-    const broken = this.#broken ?? (this.#isClosed ? this.#letGo() : undefined);
+    const broken = this.#broken ?? (this.#isClosed ? this.#released() : undefined);
     if (broken !== undefined) return Promise.reject(broken);
     if (this.#writing !== undefined) return this.#flushNext(this.#writing);
     return this.#dirty ? this.#write() : this.#check();
   }
 
   /**
-   * The same as `flush`, and the run is left as by `Leases.release`, with the one commit or not at all. `undefined`: that cannot be, since
-   * there is nothing to write, something is being written, or the store does not do it; nothing was done.
+   * Like `flush`, and releases the run in the same transaction. Returns `undefined` and does nothing if the store cannot do that, if there
+   * is nothing to write, or if another commit is being written.
    */
   flushAndRelease(rest: Rest): Promise<void> | undefined {
     const { journal } = this.#store;
@@ -180,26 +191,21 @@ export class RunLog implements FlushableLog {
     const submissions = this.#submissions;
     this.#submissions = undefined;
     this.#writing = journal
-      .appendAndRelease(this.lease, this.#finished(), submissions, rest)
-      .then(this.#written, this.#failed);
+      .appendAndRelease(this.lease, this.#takeCommit(), submissions, rest)
+      .then(this.#onWritten, this.#onFailed);
     return this.#writing;
   }
 
-  /** What is being written has been, or has failed. Nothing to wait for if nothing is. */
-  written(): Promise<void> | undefined {
+  /** Resolves when the write in progress has succeeded or failed. Returns `undefined` if there is none. */
+  whenWritten(): Promise<void> | undefined {
     return this.#writing?.catch(() => undefined);
   }
 
-  /** Nothing more is written. */
-  stop(fault: Fault): void {
-    this.#broken ??= fault;
-  }
-
-  /** The run was let go of. Most often nobody asks for more, so the fault is made for who does. */
+  /** Refuses further writes, because the run is released. */
   close(): void {
     this.#isClosed = true;
-    this.#told.length = 0;
-    if (this.#watched !== undefined) this.#idleWrites.remove(this);
+    this.#events.length = 0;
+    if (this.#watched !== undefined) this.#idleFlusher.remove(this);
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {
@@ -222,10 +228,10 @@ export class RunLog implements FlushableLog {
     if (this.#watched === undefined) this.#watch();
   }
 
-  /** Nothing may follow for long: then it is written by itself, after a turn of the event loop in which nobody wrote it. */
+  /** No flush may follow for a long time, so `IdleFlusher` writes the commit after a turn of the event loop without a flush. */
   #watch(): void {
     this.#watched = this.#draft;
-    this.#idleWrites.add(this);
+    this.#idleFlusher.add(this);
   }
 
   writeIfIdle(): void {
@@ -237,28 +243,28 @@ export class RunLog implements FlushableLog {
   }
 
   #write(): Promise<void> | undefined {
-    const commit = this.#finished();
+    const commit = this.#takeCommit();
     const submissions = this.#submissions;
     this.#submissions = undefined;
     const { journal } = this.#store;
     const standing = submissions === undefined ? this.#writeNow(commit) : undefined;
     if (standing instanceof Promise) return standing;
     if (standing !== undefined) {
-      this.#written(standing);
+      this.#onWritten(standing);
       return undefined;
     }
-    this.#writing = journal.append(this.lease, commit, submissions).then(this.#written, this.#failed);
+    this.#writing = journal.append(this.lease, commit, submissions).then(this.#onWritten, this.#onFailed);
     return this.#writing;
   }
 
-  /** What was added so far, as a commit; another is begun. */
-  #finished(): Commit {
+  /** Returns everything added so far as a commit, and starts the next one. */
+  #takeCommit(): Commit {
     const draft = this.#draft;
     draft.number = this.#state.nextCommit++;
     draft.at = this.#addedAt === 0 ? this.#clock.now() : this.#addedAt;
     this.#addedAt = 0;
-    if (this.#toldCount > 0) draft.events = this.#told.slice(0, this.#toldCount);
-    this.#toldCount = 0;
+    if (this.#eventCount > 0) draft.events = this.#events.slice(0, this.#eventCount);
+    this.#eventCount = 0;
     this.#draft = newDraft();
     this.#dirty = false;
     return draft as Commit;
@@ -272,12 +278,12 @@ export class RunLog implements FlushableLog {
     }
   }
 
-  readonly #written = ({ events }: Commit): void => {
+  readonly #onWritten = ({ events }: Commit): void => {
     this.#writing = undefined;
     if (events !== undefined) this.#observers.show(events);
   };
 
-  readonly #failed = (error: unknown): never => {
+  readonly #onFailed = (error: unknown): never => {
     this.#writing = undefined;
     throw this.#break(error);
   };
@@ -290,14 +296,17 @@ export class RunLog implements FlushableLog {
     }
   }
 
-  #letGo(): Fault {
-    return new Fault("lease_lost", `${this.lease.runId} was let go of`);
+  #released(): Fault {
+    return new Fault(
+      "lease_lost",
+      `this process has released run ${this.lease.runId} and cannot write to it`,
+    );
   }
 
   #break(error: unknown): Fault {
     const fault = Fault.from(error);
-    this.stop(fault);
-    this.#writer.broken(fault);
+    this.#broken ??= fault;
+    this.#owner.onWriteFailure(fault);
     return fault;
   }
 }

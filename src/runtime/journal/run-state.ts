@@ -18,7 +18,6 @@ import {
   type JsonValue,
   type Ledger,
   type Message,
-  type Resolution,
   type SessionChange,
   type SessionId,
   type StepAddress,
@@ -32,84 +31,91 @@ import {
   type Usage,
 } from "../../kernel/index.ts";
 import { BegunSteps } from "./begun-steps.ts";
-import { ContentTable } from "./content-table.ts";
-import type { TurnRecord } from "./turn-record.ts";
+import { ContentTable, type TurnRecord } from "./content-table.ts";
+import { Resolutions } from "./resolutions.ts";
+import { TaskClock, updateClock } from "./task-clock.ts";
 import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-names.ts";
 
-/** What a commit does to the state of its run; its number, and what it does elsewhere, aside. */
+/** The part of a commit that changes the state of its run. */
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
 
-/** A task, as far as the journal knows it. */
+/** The state of a task, as its commits give it. */
 export interface TaskState {
   readonly record: TaskRecord;
-  /** Epoch milliseconds. */
-  readonly startedAt: number;
-  /** Of its present journal. */
+  readonly clock: TaskClock;
+  /** Records of the present journal, by address. */
   readonly steps: Map<StepAddress, StepRecord>;
+  /** Steps that have begun and have no record yet. */
   readonly opened: BegunSteps;
-  /** Messages that drains gave it. */
+  /** Messages that the task has drained from its agent's inbox. */
   readonly drained: Message[];
-  /** Those it answers for: what it was begun with, and what drains gave it. What a fork shares with its origin is the origin's to answer for. */
-  given: readonly Message[];
-  /** The ids of messages it has answered. */
+  /** Messages that the task has to acknowledge or answer: those it was started with and those it drained. In a fork, the origin answers the messages that both share. */
+  messages: readonly Message[];
+  /** Ids of the messages that the task has answered. */
   readonly replied: string[];
-  /** Which of its journals this is, from 0 (J8), and what it started from. */
+  /** J8: number of `continueAsNew` calls, so also the ordinal of the present journal. */
   journal: number;
+  /** Input of the present journal. */
   input: JsonValue;
+  /** `null` while the task has not ended. */
   outcome: TaskOutcome | null;
+  /** J5: addresses of the records whose fault ended the task. */
   endedOn: readonly StepAddress[];
-  /** Of its model calls recorded; a fork's begins with the fork. */
+  /** Usage of all recorded model calls. In a fork, of those after the fork. */
   usage: Usage;
-  /** How often it had ended and went on. */
+  /** How often the task was resumed after it had ended. */
   resumed: number;
-  /** Its code was started, and `task_start` says so. */
-  begun: boolean;
+  /** `task_start` is emitted. */
+  isStarted: boolean;
+  /** How often the task's code has crashed since the task was last resumed. */
   crashes: number;
-  /** When its code last crashed. */
+  /** When the task's code last crashed. Epoch milliseconds. */
   crashedAt: number;
   cancelled: { readonly reason: string; readonly status: CancellationStatus } | null;
-  /** Without a seat, after having had one. */
+  /** The task had a seat and was paused. */
   unseated: boolean;
-  /** How long its clock has stood still in all, and since when it does (H5, B5). */
-  pausedMs: number;
-  pausedSince: number | null;
 }
 
-type Held = Pick<TurnRecord, "contents">;
-
-interface Writing {
+interface SessionWriter {
   readonly taskId: TaskId;
   readonly sessionId: SessionId;
 }
 
-/** What came for a wait: a value, and of an input that was submitted the run it would have started (S5). */
-export type Came = Pick<Resolution, "value" | "runId">;
+const noAddresses: readonly never[] = [];
+const noMessages: readonly never[] = [];
+const noSessions: readonly never[] = [];
 
-const none: readonly never[] = [];
-
-/** A run as the fold of its commits. The owner changes it ahead of the store; whatever is lost with the owner was never seen. */
+/**
+ * A run as the fold of its commits. The owner changes this state before the commit is durable; if the owner crashes, no other process
+ * has seen the lost part.
+ *
+ * States of a run, and the events and changes that move it:
+ * - live: at least one task has not ended. Any task change, step, seat or ledger command applies.
+ * - paused: live, but no step starts. `run_pause` moves to it, `run_resume` back to live.
+ * - ended: `run_end` is the last event. A `reopen` change or a further event moves it back to live (J5).
+ *
+ * States of a task: live, cancelled (live, but to be stopped), ended. Changes: `create`, `cancel`, `crash`, `continue`, `end`, `reopen`.
+ */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
   readonly contents = new ContentTable();
-  /** By task and name; made with the first. */
-  #resolutions: Map<string, readonly Came[]> | undefined;
+  readonly resolutions = new Resolutions();
   #headcount: Headcount | undefined;
   readonly ledger: Ledger;
-  /** Which tasks have entries in which sessions; made with the first. */
-  #wrote: Writing[] | undefined;
+  /** Which tasks have entries in which sessions. Created with the first entry. */
+  #sessionWriters: SessionWriter[] | undefined;
   nextCommit = 0;
   nextSeq = 0;
   nextTask = 0;
-  /** Tasks that have not ended. */
-  live = 0;
-  /** The last place of mail that was consumed. */
+  /** Number of tasks that have not ended. */
+  liveTasks = 0;
+  /** Place of the last mailbox message that was consumed. -1 if there is none. */
   mailThrough = -1;
   ended = false;
-  /** It shares what was before with another run. */
   #isFork = false;
-  /** By order of a person: nothing starts until it is resumed. */
+  /** A person paused the run: no step starts until the run is resumed. */
   paused = false;
-  /** Of all model calls recorded; a fork's begins with the fork. */
+  /** Usage of all recorded model calls. In a fork, of those after the fork. */
   usage: Usage = noUsage;
 
   constructor(unknownPrice: UnknownPrice) {
@@ -127,7 +133,7 @@ export class RunState {
     return task;
   }
 
-  /** Nobody goes by it any more. What refers to it for a while yet is not to keep all there was in the run. */
+  /** Releases the records of a run that is no longer owned. Timers may refer to this object for a while. */
   dispose(): void {
     for (const { steps } of this.tasks.values()) steps.clear();
   }
@@ -142,32 +148,33 @@ export class RunState {
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events === undefined) return;
     for (const event of events) {
-      // Of a task that this very commit creates.
-      if (event.type === "task_start" && tasks !== undefined) this.#noteBeginning(event);
+      // The loop above missed the start of a task that this commit creates.
+      if (event.type === "task_start" && tasks !== undefined) this.#noteStart(event);
       if (event.type === "run_carry_over") this.carryOver(event.data.kind);
-      if (event.type === "run_fork") this.#forget();
+      if (event.type === "run_fork") this.#startFork();
     }
   }
 
-  /** The first input of a queue went to another run. */
+  /** S5: the first input of the queue was submitted as another run. */
   carryOver(queue: InputQueue): void {
-    this.#take(root, queueWait(queue), 1);
+    this.resolutions.take(root, queueWait(queue), 1);
   }
 
-  /** What a fork shares with its origin was the origin's to pay, and is the origin's to answer for. */
-  #forget(): void {
+  /** The origin paid for the calls before the fork, and answers the messages that arrived before it. */
+  #startFork(): void {
     this.#isFork = true;
     this.usage = noUsage;
     for (const task of this.tasks.values()) {
       task.usage = noUsage;
-      task.given = none;
+      task.messages = noMessages;
     }
   }
 
-  /** Whether an answer to this message is this run's to give. */
+  /** `false` if this run is a fork and its origin has to answer the message. */
   answersFor(messageId: string): boolean {
     if (!this.#isFork) return true;
-    for (const { given } of this.tasks.values()) if (given.some(({ id }) => id === messageId)) return true;
+    for (const { messages } of this.tasks.values())
+      if (messages.some(({ id }) => id === messageId)) return true;
     return false;
   }
 
@@ -175,83 +182,60 @@ export class RunState {
     const { seq, type, at } = event;
     this.nextSeq = seq + 1;
     this.ended = type === "run_end";
-    if (type === "task_start") this.#noteBeginning(event);
+    if (type === "task_start") this.#noteStart(event);
     if (type !== "run_pause" && type !== "run_resume") return;
     this.paused = type === "run_pause";
-    for (const task of this.tasks.values()) this.#setClock(task, at);
+    for (const task of this.tasks.values()) updateClock(task, this.paused, at);
   }
 
-  #noteBeginning({ taskId }: Event): void {
+  #noteStart({ taskId }: Event): void {
     const task = this.tasks.get(taskId);
-    if (task !== undefined) task.begun = true;
+    if (task !== undefined) task.isStarted = true;
   }
 
   /**
-   * Everything but events, seats and money, which have outcomes of their own. A commit's voids are of records that stood before
-   * it; what it records itself stands.
+   * Applies everything but events, seats and money, whose commands return outcomes. The voids of a commit apply to records of earlier
+   * commits, not to the records of the same commit.
    */
   apply({ tasks, opens, steps, voids, resolves, sessions, mailThrough }: RunChange, at: number): void {
     if (sessions !== undefined) for (const change of sessions) this.#noteEntries(change);
     if (voids !== undefined) for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
     if (tasks !== undefined) for (const change of tasks) this.#change(change, at);
-    if (resolves !== undefined) for (const resolution of resolves) this.#keep(resolution);
+    if (resolves !== undefined) for (const resolution of resolves) this.resolutions.add(resolution);
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
   }
 
-  #keep({ taskId, wait, value, runId }: Resolution): void {
-    const key = `${taskId} ${wait}`;
-    const came = runId === undefined ? { value } : { value, runId };
-    this.#resolutions ??= new Map();
-    this.#resolutions.set(key, [...(this.#resolutions.get(key) ?? []), came]);
-  }
-
   open({ taskId, address, seq }: StepOpening, at: number, task = this.task(taskId)): void {
     task.opened.set(address, seq);
-    if (asksPerson(address)) this.#setClock(task, at);
+    if (asksPerson(address)) updateClock(task, this.paused, at);
   }
 
   record(step: StepRecord, at: number, task = this.task(step.taskId)): void {
     const { kind, name, address, outcome } = step;
     task.steps.set(address, step);
-    if (task.opened.delete(address) && asksPerson(address)) this.#setClock(task, at);
+    if (task.opened.delete(address) && asksPerson(address)) updateClock(task, this.paused, at);
     if (kind === "tool") return;
     if (kind === "llm") {
-      if (outcome.kind === "ok") this.#use(task, outcome.value as unknown as { usage: Usage });
+      if (outcome.kind === "ok") this.#addUsage(task, outcome.value as unknown as { usage: Usage });
       return;
     }
     const taken = resolutionsTaken(step);
-    if (taken !== undefined) this.#take(step.taskId, taken.wait, taken.count);
+    if (taken !== undefined) this.resolutions.take(step.taskId, taken.wait, taken.count);
     if (outcome.kind === "failed") return;
-    if (kind === "turn") this.#hold(task.record, outcome.value as unknown as Held | null);
+    if (kind === "turn") this.#holdContents(task.record, outcome.value as unknown as TurnRecord | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.push(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
     const messages = outcome.value as unknown as readonly Message[];
     for (const message of messages) task.drained.push(message);
-    if (messages.length > 0) task.given = [...task.given, ...messages];
+    if (messages.length > 0) task.messages = [...task.messages, ...messages];
   }
 
-  #use(task: TaskState, { usage }: { readonly usage: Usage }): void {
-    const isOnly = this.usage === task.usage;
+  #addUsage(task: TaskState, { usage }: { readonly usage: Usage }): void {
+    const isOnlyUser = this.usage === task.usage;
     task.usage = addUsage(task.usage, usage);
-    this.usage = isOnly ? task.usage : addUsage(this.usage, usage);
-  }
-
-  /** W2: the first of the values that came for a wait and that no step has taken. */
-  resolution(taskId: TaskId, wait: string): Came | undefined {
-    return this.resolutions(taskId, wait)[0];
-  }
-
-  /** Something came that no step has taken. */
-  get hasCome(): boolean {
-    return this.#resolutions !== undefined && this.#resolutions.size > 0;
-  }
-
-  /** All of them, in the order in which they came. */
-  resolutions(taskId: TaskId, wait: string): readonly Came[] {
-    if (this.#resolutions === undefined || this.#resolutions.size === 0) return none;
-    return this.#resolutions.get(`${taskId} ${wait}`) ?? none;
+    this.usage = isOnlyUser ? task.usage : addUsage(this.usage, usage);
   }
 
   seat(command: HeadcountCommand, at: number): HeadcountOutcome {
@@ -261,7 +245,7 @@ export class RunState {
       const task = this.tasks.get(taskId);
       if (task === undefined || (change !== "paused" && change !== "recalled")) continue;
       task.unseated = change === "paused";
-      this.#setClock(task, at);
+      updateClock(task, this.paused, at);
     }
     return outcome;
   }
@@ -271,19 +255,21 @@ export class RunState {
       const { sessionId } = change;
       const { taskId } = change.type === "say" ? change.batch : change.entry;
       if (taskId !== null && !this.sessionsOf(taskId).includes(sessionId))
-        (this.#wrote ??= []).push({ taskId, sessionId });
+        (this.#sessionWriters ??= []).push({ taskId, sessionId });
     }
     if (change.type === "remove") {
       const { sessionId, taskId } = change;
-      this.#wrote = this.#wrote?.filter((each) => each.taskId !== taskId || each.sessionId !== sessionId);
+      this.#sessionWriters = this.#sessionWriters?.filter(
+        (writer) => writer.taskId !== taskId || writer.sessionId !== sessionId,
+      );
     }
   }
 
-  /** In which it has entries. */
+  /** Sessions in which the task has entries. */
   sessionsOf(taskId: TaskId): readonly SessionId[] {
-    if (this.#wrote === undefined) return none;
+    if (this.#sessionWriters === undefined) return noSessions;
     const sessions: SessionId[] = [];
-    for (const each of this.#wrote) if (each.taskId === taskId) sessions.push(each.sessionId);
+    for (const writer of this.#sessionWriters) if (writer.taskId === taskId) sessions.push(writer.sessionId);
     return sessions;
   }
 
@@ -295,13 +281,13 @@ export class RunState {
     const task = this.task(change.taskId);
     switch (change.type) {
       case "end":
-        if (task.outcome === null) this.live--;
+        if (task.outcome === null) this.liveTasks--;
         task.outcome = change.outcome;
-        task.endedOn = change.endedOn ?? none;
+        task.endedOn = change.endedOn ?? noAddresses;
         break;
       case "reopen":
-        // A resumed task is not cancelled any more, and its crashes are forgiven.
-        if (task.outcome !== null) this.live++;
+        // A resumed task is no longer cancelled and starts with a new count of crashes.
+        if (task.outcome !== null) this.liveTasks++;
         task.outcome = null;
         task.resumed++;
         task.cancelled = null;
@@ -322,62 +308,41 @@ export class RunState {
         task.input = change.input;
         break;
     }
-    this.#setClock(task, at);
+    updateClock(task, this.paused, at);
   }
 
   #create(record: TaskRecord, at: number): void {
     const ordinal = Number(record.taskId.slice(1));
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
-    this.live++;
+    this.liveTasks++;
     this.tasks.set(record.taskId, {
       record,
-      startedAt: at,
+      clock: new TaskClock(at),
       steps: new Map(),
       opened: new BegunSteps(),
       drained: [],
-      given: record.messages,
+      messages: record.messages,
       replied: [],
       journal: 0,
       input: record.input,
       outcome: null,
-      endedOn: none,
+      endedOn: noAddresses,
       usage: noUsage,
       resumed: 0,
-      begun: false,
+      isStarted: false,
       crashes: 0,
       crashedAt: 0,
       cancelled: null,
       unseated: false,
-      pausedMs: 0,
-      pausedSince: null,
     });
     const { spawnBudget, priority } = record.supervision;
     if (record.parentId === null) this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
   }
 
-  /** H5, B5: a task's clock stands still while it is paused, while it waits for a person, and once it has ended. */
-  #setClock(task: TaskState, at: number): void {
-    const stands =
-      this.paused || task.unseated || task.outcome !== null || task.opened.keys().some(asksPerson);
-    if (stands) {
-      task.pausedSince ??= at;
-    } else if (task.pausedSince !== null) {
-      task.pausedMs += at - task.pausedSince;
-      task.pausedSince = null;
-    }
-  }
-
-  /** Of a turn that retention erased, nothing is left. */
-  #hold({ supervision }: TaskRecord, held: Held | null): void {
+  /** J4: keeps the contents that later records of the run name by hash. `null` is a turn that retention has erased. */
+  #holdContents({ supervision }: TaskRecord, turn: TurnRecord | null): void {
     const lasts = supervision.retention !== HistoryRetention.NONE;
-    const contents = held?.contents ?? {};
-    for (const name in contents) this.contents.hold(name, contents[name] as JsonValue, lasts);
-  }
-
-  #take(taskId: TaskId, wait: string, count: number): void {
-    const key = `${taskId} ${wait}`;
-    const rest = this.#resolutions?.get(key)?.slice(count) ?? none;
-    if (rest.length > 0) this.#resolutions?.set(key, rest);
-    else this.#resolutions?.delete(key);
+    const contents = turn?.contents ?? {};
+    for (const hash in contents) this.contents.hold(hash, contents[hash] as JsonValue, lasts);
   }
 }

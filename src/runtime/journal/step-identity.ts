@@ -1,4 +1,21 @@
-import type { StepRecord } from "../../kernel/index.ts";
+import { digestOf, Fault, type Hash, type StepRecord } from "../../kernel/index.ts";
 
-/** What tells one step from another: its address, and what the code says it is. */
+/** What identifies a step: its address, and the kind, name and digest that the code gives it. */
 export type StepIdentity = Omit<StepRecord, "outcome" | "taskId">;
+
+/** J4: returns a `journal_mismatch` fault if the record at the address of `step` is of another step. */
+export function findMismatch(recorded: StepRecord, step: StepIdentity, hash: Hash): Fault | undefined {
+  if (recorded.kind !== step.kind) return mismatch(step, "kind", recorded.kind, step.kind);
+  if (recorded.name !== step.name) return mismatch(step, "name", recorded.name, step.name);
+  const before = digestOf(recorded, hash);
+  const now = digestOf(step, hash);
+  return before === now ? undefined : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
+}
+
+function mismatch({ address }: StepIdentity, field: string, recorded: string, now: string): Fault {
+  return new Fault(
+    "journal_mismatch",
+    `step ${address} was recorded with another ${field}: ${recorded}, now ${now}. The agent's code or input has changed since this run began`,
+    { details: { address, field, recorded, now } },
+  );
+}

@@ -1,16 +1,20 @@
 import {
   Fault,
-  rootTaskId as root,
   fromNanoUsd,
+  HistoryRetention,
   outcomeStatus,
+  rootTaskId as root,
   type CancellationError,
+  type Erasure,
   type ErrorKind,
   type EventData,
   type EventDraft,
   type JsonValue,
   type Mail,
   type RunId,
+  type SessionChange,
   type TaskOutcome,
+  type TaskReport,
 } from "../../kernel/index.ts";
 import type { Addition } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
@@ -69,7 +73,7 @@ export function runEnd(state: RunState): EventDraft {
 }
 
 /**
- * What becomes of the messages a task was given. A message that asks nothing is acknowledged, or handed back when the task did not end
+ * What becomes of the messages a task was messages. A message that asks nothing is acknowledged, or handed back when the task did not end
  * well; whoever asked and got no answer is told why. `undefined`: it answers for none.
  */
 export function answersOf(
@@ -78,14 +82,14 @@ export function answersOf(
   runId: RunId,
   at: number,
 ): Addition | undefined {
-  const { given, replied } = task;
+  const { messages, replied } = task;
   const { agentId } = task.record;
-  if (given.length === 0) return undefined;
+  if (messages.length === 0) return undefined;
   const bad = outcome.status === "failed" || outcome.status === "cancelled";
-  const back = given.filter(({ replyTo }) => bad && replyTo === undefined).map(({ id }) => id);
-  const done = given.map(({ id }) => id).filter((id) => !back.includes(id));
+  const back = messages.filter(({ replyTo }) => bad && replyTo === undefined).map(({ id }) => id);
+  const done = messages.map(({ id }) => id).filter((id) => !back.includes(id));
   const value = whyUnanswered(agentId, outcome);
-  const mail = given.flatMap(({ id, replyTo }): Mail[] => {
+  const mail = messages.flatMap(({ id, replyTo }): Mail[] => {
     if (replyTo === undefined || replied.includes(id)) return [];
     const { taskId, wait } = replyTo;
     const body = { type: "resolve", taskId, wait, value } as const;
@@ -105,4 +109,40 @@ function whyUnanswered(agentId: string, { status, failure, output }: TaskOutcome
   const kind = status === "cancelled" ? "target_cancelled" : "target_failed";
   const silent = new Fault("child_failed", `${agentId} ended without an answer`).toJSON();
   return { kind, failure: (failure ?? silent) as unknown as JsonValue };
+}
+
+/**
+ * S1: what a task's end leaves in its session. Nothing if it failed: then it stays as it is, hidden and resumable. What the user said
+ * becomes visible with the root's end, whether or not its code came to report anything.
+ */
+export function sessionChangesAtEnd(
+  { record }: TaskState,
+  outcome: TaskOutcome,
+  { sessions = [] }: TaskReport,
+  state: RunState,
+): readonly SessionChange[] {
+  const { retention, sessionId, runId } = record.supervision;
+  const isHidden = outcome.status === "failed" && outcomeStatus(outcome) === "failed";
+  if (isHidden || retention === HistoryRetention.NONE) return [];
+  if (record.taskId !== root) return sessions;
+  // It would go with the run's end, and may be resumed without it.
+  if (retention === HistoryRetention.RUN) return [];
+  if (state.sessionsOf(root).length === 0) return sessions;
+  return [{ type: "reveal", sessionId, runId, taskId: root }, ...sessions];
+}
+
+/** R14: what goes when the run ends, however it ended; in the commit that says so. `undefined`: nothing does. */
+export function historyToErase(state: RunState): Addition | undefined {
+  const sessions: SessionChange[] = [];
+  const erases: Erasure[] = [];
+  for (const { record } of state.tasks.values()) {
+    const { taskId, agentId, supervision } = record;
+    const { retention, runId } = supervision;
+    if (retention === HistoryRetention.PERMANENT) continue;
+    for (const sessionId of state.sessionsOf(taskId))
+      sessions.push({ type: "remove", sessionId, runId, taskId });
+    if (retention === HistoryRetention.NONE) erases.push({ taskId, agentId });
+  }
+  if (sessions.length + erases.length === 0) return undefined;
+  return { ...(sessions.length > 0 && { sessions }), ...(erases.length > 0 && { erases }) };
 }

@@ -12,6 +12,7 @@ import {
   type TaskRecord,
 } from "../../kernel/index.ts";
 import type { RunState, TaskState } from "./run-state.ts";
+import { deadlineOf } from "./task-clock.ts";
 
 export interface ChildTaskOptions extends SpawnOptions {
   readonly taskId: TaskId;
@@ -83,10 +84,4 @@ export function openAccountCommand(
   account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
 ): LedgerCommand {
   return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
-}
-
-/** Epoch milliseconds, by the task's clock so far. */
-export function deadlineOf({ record, startedAt, pausedMs }: TaskState): number | null {
-  const { deadlineMs } = record.budget;
-  return deadlineMs === null ? null : startedAt + deadlineMs + pausedMs;
 }

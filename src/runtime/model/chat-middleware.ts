@@ -13,7 +13,7 @@ import {
 } from "../../kernel/index.ts";
 import { boundRequest } from "./reservation.ts";
 import { shownAnswer } from "./delta-filters.ts";
-import { layerContext } from "../task/middleware-context.ts";
+import { middlewareContext } from "../task/middleware-context.ts";
 import {
   Asking,
   Attempts,
@@ -48,7 +48,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
   let paid = noUsage;
   let counted = false;
   const context: ChatContext = {
-    ...layerContext(open),
+    ...middlewareContext(open),
     systemInstructions: request.instructions ?? "",
     role,
     model,

@@ -21,22 +21,22 @@ export class DeltaStream implements ShownAnswer {
   readonly #taskId: TaskId;
   readonly #messageSeq: number;
   readonly #attempt: number;
-  readonly #again: boolean;
+  readonly #isRepeated: boolean;
   readonly #offsets = { text: 0, reasoning: 0, tool_input: 0 };
   text = "";
 
-  constructor({ runner, openSeq, again }: ActiveStep, attempt: number) {
-    const { taskId, log, owner } = runner;
-    this.#events = owner.store.events;
+  constructor({ runner, startSeq, isRepeated }: ActiveStep, attempt: number) {
+    const { taskId, log, worker } = runner;
+    this.#events = worker.store.events;
     this.#lease = log.lease;
     this.#taskId = taskId;
-    this.#messageSeq = openSeq;
+    this.#messageSeq = startSeq;
     this.#attempt = attempt;
-    this.#again = again;
+    this.#isRepeated = isRepeated;
   }
 
   begin(): void {
-    if (this.#attempt === 1 && !this.#again) return;
+    if (this.#attempt === 1 && !this.#isRepeated) return;
     this.#events.putDelta(this.#lease, {
       runId: this.#lease.runId,
       taskId: this.#taskId,

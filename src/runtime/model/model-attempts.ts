@@ -138,7 +138,7 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
     this.#giveUp = undefined;
     const flushed = open.runner.log.flush();
     if (flushed === undefined) {
-      this.#sentAt = this.#attempts.count === 1 ? open.at : open.runner.owner.clock.now();
+      this.#sentAt = this.#attempts.count === 1 ? open.startedAt : open.runner.worker.clock.now();
       this.#send(model, grant);
       return;
     }
@@ -148,15 +148,15 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
 
   /** C2: it may have been stopped since. */
   #sendLater(model: Model, grant: Grant): void {
-    const { runner, strand } = this.#open;
+    const { runner, cancelScope } = this.#open;
     if (runner.isDropped) return;
     try {
-      runner.check(strand);
+      runner.check(cancelScope);
     } catch (error) {
       this.#unsent(grant, error);
       return;
     }
-    this.#sentAt = runner.owner.clock.now();
+    this.#sentAt = runner.worker.clock.now();
     this.#send(model, grant);
   }
 
@@ -180,14 +180,14 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
   }
 
   #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
-    const { runner, strand } = this.#open;
+    const { runner, cancelScope } = this.#open;
     if (runner.task.record.streaming) return this.#stream(model, request);
     // By `call`: compiled for one agent's function, this would be compiled again for the next one's.
-    return Promise.resolve(model.generate.call(model, request, { signal: strand.signal }));
+    return Promise.resolve(model.generate.call(model, request, { signal: cancelScope.signal }));
   }
 
   async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
-    const { signal } = this.#open.strand;
+    const { signal } = this.#open.cancelScope;
     const shown = shownAnswer(this.#open, this.#attempts.count, this.#outgoing.filters);
     this.#shown = shown;
     shown.begin();
@@ -272,8 +272,8 @@ function fail(
   parts: number,
   partial: string,
 ): FailedAttempt & { readonly charged: boolean } {
-  const { runner, strand } = open;
-  const error = classifyError(cause, { now: runner.owner.clock.now() });
+  const { runner, cancelScope } = open;
+  const error = classifyError(cause, { now: runner.worker.clock.now() });
   // Refused before any body, or never sent: nothing was billed. Anything else may have been.
   const unsent = Fault.is(cause) && !(cause instanceof CancellationError);
   const free = error.refused || unsent || unreached.has(error.providerCode ?? "");
@@ -281,7 +281,7 @@ function fail(
   if (charged) runner.host.ledger.lose(runner.taskId, grant.id);
   else runner.host.ledger.apply(runner.taskId, { type: "refund", id: grant.id });
   open.end();
-  const stop = strand.token.error;
+  const stop = cancelScope.token.error;
   if (stop !== undefined) throw partial === "" ? stop : brokenOff(stop, partial);
   // A fault that names no kind of failure is about the request or the set-up.
   if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
@@ -309,7 +309,7 @@ function nameOf({ provider, modelId }: Model): { readonly provider: string; read
 function retryDelay(open: ActiveStep, tries: number, { error, cause }: FailedAttempt): number {
   const { kind, retryable, message, retryAfterMs } = error;
   const { runner } = open;
-  const { retry, random } = runner.owner;
+  const { retry, random } = runner.worker;
   const fault = new Fault(`model_${kind}`, message, { cause });
   const ended = { type: "retry_end", data: { attempt: tries - 1, success: false } } as const;
   if (!retry.enabled || !retryable || fault.retry !== "backoff" || tries > retry.maxRetries) {
@@ -378,12 +378,12 @@ function limit(request: ModelRequest, { outputLimit }: Grant): ModelRequest {
 }
 
 /** Between two attempts. Not journaled. */
-async function delay({ runner, strand }: ActiveStep, delayMs: number): Promise<void> {
-  const { clock } = runner.owner;
+async function delay({ runner, cancelScope }: ActiveStep, delayMs: number): Promise<void> {
+  const { clock } = runner.worker;
   const over = Promise.withResolvers<void>();
   const cancel = clock.schedule(clock.now() + delayMs, over.resolve);
   try {
-    await runner.pauseFor(strand, over.promise);
+    await runner.pauseFor(cancelScope, over.promise);
   } finally {
     cancel();
   }

@@ -56,13 +56,13 @@ const defaultOutputTokens = 8_192;
 /** B1: holds the most a call can cost. When it is there, the task has a seat and a slot, and the call may start in the same breath. */
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
   const { runner } = call.open;
-  const loading = runner.owner.prices.load?.();
+  const loading = runner.worker.prices.load?.();
   return loading === undefined ? reserve(call) : reserveAfter(runner.whileAlive(loading), call);
 }
 
 function reserve(call: CallReservation): Grant | Promise<Grant> {
-  const { runner, strand } = call.open;
-  const wait = runner.ready(strand);
+  const { runner, cancelScope } = call.open;
+  const wait = runner.ready(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
   const asked = reservationOf(call);
   const decision = runner.host.ledger.reserve(asked.command);
@@ -76,10 +76,10 @@ async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise
 
 /** Once there is money for it. */
 async function reserveLater(call: CallReservation, asked: AskedReservation): Promise<Grant> {
-  const { runner, strand } = call.open;
+  const { runner, cancelScope } = call.open;
   const { id } = asked.command;
   const grant = grantOf(call, asked, await decided(call.open, id));
-  if (await runner.stillReady(strand)) return grant;
+  if (await runner.stillReady(cancelScope)) return grant;
   // Its seat went while it waited for money: whoever has one may use the money.
   runner.host.ledger.apply(runner.taskId, { type: "refund", id });
   return reserve(call);
@@ -96,11 +96,11 @@ function grantOf(call: CallReservation, { command, priceOf }: AskedReservation, 
 }
 
 /** While others have reservations open, some of it may come back. */
-async function decided({ runner, strand }: ActiveStep, id: string): Promise<Decision> {
+async function decided({ runner, cancelScope }: ActiveStep, id: string): Promise<Decision> {
   const { taskId, host } = runner;
   const decision = host.ledger.whenDecided(id);
   try {
-    return await runner.waitFor(strand, decision, { name: "budget" });
+    return await runner.waitFor(cancelScope, decision, { name: "budget" });
   } catch (error) {
     host.ledger.apply(taskId, { type: "withdraw", id });
     host.ledger.apply(taskId, { type: "refund", id });
@@ -115,14 +115,15 @@ interface AskedReservation {
 
 function reservationOf(call: CallReservation): AskedReservation {
   const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
-  const { taskId, owner } = open.runner;
+  const { taskId, worker } = open.runner;
   const { provider, modelId } = model;
-  const at = attempt === 1 ? open.at : owner.clock.now();
-  const price = owner.prices.find({ provider, modelId, inputTokens: tokens, at });
+  const at = attempt === 1 ? open.startedAt : worker.clock.now();
+  const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
   const priceOf =
     price === null
       ? unknownPrice
-      : (inputTokens: number): ModelPrice | null => owner.prices.find({ provider, modelId, inputTokens, at });
+      : (inputTokens: number): ModelPrice | null =>
+          worker.prices.find({ provider, modelId, inputTokens, at });
   const command: ReserveCommand = {
     type: "reserve",
     id: `${taskId} ${open.address} ${attempt}`,

@@ -6,7 +6,7 @@ export interface SlotYielder {
   /** The task has no slot meanwhile: the run that is waited for may need it. It has one again when its code goes on. */
   yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value>;
   /** The same, and a stop of the task that comes meanwhile ends the wait. */
-  outsideUnlessStopped<Value>(work: Promise<Value>): Promise<Value>;
+  yieldSlotUnlessCancelled<Value>(work: Promise<Value>): Promise<Value>;
 }
 
 /** Where code stands: whom it works for, and in which task. */

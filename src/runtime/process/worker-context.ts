@@ -25,12 +25,16 @@ import type { TaskSlots } from "./task-slots.ts";
  */
 export type VersionPolicy = "resume" | "pin" | "refuse";
 
-/** Who has places for runs that are created here. */
-export interface RunTaker {
-  /** A place that is kept until `take` says what came of it, if there is one. */
-  offer(): ClaimOptions | undefined;
-  take(lease: Lease | undefined): void;
+/** Lets a submission claim the run that it creates in the same transaction. Implemented by the engine. */
+export interface RunClaimer {
+  /** Reserves capacity for one run until `completeClaim`. `undefined` if the worker has no capacity, or if other runs are due first. */
+  reserveClaim(): ClaimOptions | undefined;
+  /** Ends a reservation: drives the run if it was claimed, otherwise frees the capacity. */
+  completeClaim(lease: Lease | undefined): void;
 }
+
+/** Finds agents by id. */
+export type AgentLookup = Pick<ReadonlyMap<AgentId, HostedAgent>, "get">;
 
 /** What a worker hands to every run it owns. */
 export interface WorkerContext {
@@ -46,9 +50,9 @@ export interface WorkerContext {
   readonly retry: RetrySettings;
   readonly runRetry: RunRetry;
   readonly slots: TaskSlots;
-  readonly callTimers: CallTimeouts;
-  readonly idleWrites: IdleFlusher;
-  readonly contentNames: ContentHashes;
+  readonly callTimeouts: CallTimeouts;
+  readonly idleFlusher: IdleFlusher;
+  readonly contentHashes: ContentHashes;
   /** How long a run that only waits is kept in memory. */
   readonly suspendAfterMs: number;
   /** How long what a task has open may take once it is told to stop. */
@@ -59,7 +63,7 @@ export interface WorkerContext {
   readonly versionPolicy?: VersionPolicy;
   /** Errors that belong to no caller. */
   onError(error: Fault): void;
-  readonly agents: Pick<ReadonlyMap<AgentId, HostedAgent>, "get">;
+  readonly agents: AgentLookup;
 }
 
 export function hostedAgent({ agents }: WorkerContext, agentId: AgentId): HostedAgent {
@@ -68,3 +72,6 @@ export function hostedAgent({ agents }: WorkerContext, agentId: AgentId): Hosted
     throw new Fault("not_found", `there is no agent ${agentId} here: register it with the runtime`);
   return agent;
 }
+
+/** Actor recorded for a command that names no user. */
+export const anonymousUser = "user";

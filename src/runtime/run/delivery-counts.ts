@@ -14,12 +14,12 @@ export class DeliveryCounts {
   load(tasks: Iterable<TaskState>): Promise<void> | undefined {
     let loading: Promise<void>[] | undefined;
     // Also of one that has ended: it may be resumed.
-    for (const task of tasks) if (task.given.length > 0) (loading ??= []).push(this.#load(task));
+    for (const task of tasks) if (task.messages.length > 0) (loading ??= []).push(this.#load(task));
     return loading && Promise.all(loading).then(() => undefined);
   }
 
-  async #load({ record, given }: TaskState): Promise<void> {
-    const messageIds = given.map(({ id }) => id);
+  async #load({ record, messages }: TaskState): Promise<void> {
+    const messageIds = messages.map(({ id }) => id);
     this.note(await this.#inbox.find(record.agentId, messageIds));
   }
 

@@ -14,23 +14,23 @@ import type { WorkerContext } from "../process/worker-context.ts";
 import { factsOf, withRunFacts } from "../process/async-context.ts";
 import type { RunState } from "../journal/run-state.ts";
 
-/** Where observers tell of what happened to them. */
+/** The log of a run, as its observers write to it. */
 export interface ObservedLog {
-  /** Whether the event was taken into the run's log. */
-  tellObserved(taskId: TaskId, draft: EventDraft): boolean;
+  /** Emits an event of an observer. Returns `false` if the run has ended or is closed. */
+  emitObserved(taskId: TaskId, draft: EventDraft): boolean;
 }
 
-/** Shows the events of one run to whoever observes their agents here, once they are durable. */
+/** Passes the durable events of one run to the observers of their agents in this process. */
 export class RunObservers {
-  readonly #owner: WorkerContext;
+  readonly #worker: WorkerContext;
   readonly #state: RunState;
   readonly #log: ObservedLog;
-  /** Few. */
-  #shown: EventObserver[] | undefined;
+  /** Observers that have received an event. A list, because there are few. */
+  #notified: EventObserver[] | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
 
-  constructor(owner: WorkerContext, state: RunState, log: ObservedLog) {
-    this.#owner = owner;
+  constructor(worker: WorkerContext, state: RunState, log: ObservedLog) {
+    this.#worker = worker;
     this.#state = state;
     this.#log = log;
   }
@@ -42,48 +42,52 @@ export class RunObservers {
       const event = events[index] as Event;
       if (event.agentId !== agentId) {
         agentId = event.agentId;
-        observer = this.#owner.agents.get(agentId)?.callPath?.observer;
+        observer = this.#worker.agents.get(agentId)?.callPath?.observer;
       }
       if (observer !== undefined && observer.watches?.(event.type) !== false) this.#show(event, observer);
     }
   }
 
-  /** Nothing to wait for where nobody was shown anything. */
-  settled(runId: Event["runId"]): Promise<void> | undefined {
-    return this.#shown === undefined ? undefined : settledOf(this.#shown, runId);
+  /** Resolves when every observer has handled the events it received. Returns `undefined` if no observer received any. */
+  whenSettled(runId: Event["runId"]): Promise<void> | undefined {
+    return this.#notified === undefined ? undefined : settledOf(this.#notified, runId);
   }
 
   #show(event: Event, observer: EventObserver): void {
-    if (this.#shown === undefined) this.#shown = [observer];
-    else if (!this.#shown.includes(observer)) this.#shown.push(observer);
+    if (this.#notified === undefined) this.#notified = [observer];
+    else if (!this.#notified.includes(observer)) this.#notified.push(observer);
     const tasks = (this.#tasks ??= new Map());
     let task = tasks.get(event.taskId);
-    if (task === undefined) tasks.set(event.taskId, (task = this.#observed(event)));
-    // Whoever made it durable may be at work for another run. E1: a store may hold this very event.
+    if (task === undefined) tasks.set(event.taskId, (task = this.#observedTask(event)));
+    // The flush may run in the async context of another run. The event is frozen, because a store may hold the same object (E1).
     withRunFacts(task.facts, () => observer.observe(deepFreeze(event), task));
   }
 
-  #observed({ taskId, agentId }: Event): ObservedTask {
+  #observedTask({ taskId, agentId }: Event): ObservedTask {
     const { record } = this.#state.task(taskId);
     return {
       facts: factsOf(record),
       input: record.input,
-      clock: this.#owner.clock,
+      clock: this.#worker.clock,
       emitEvent: (draft) => {
         assertEmittable(draft);
         sealMadeJson(draft.data, `the data of event ${draft.type}`);
-        if (!this.#log.tellObserved(taskId, draft)) this.#owner.onError(missed(agentId, draft));
+        if (!this.#log.emitObserved(taskId, draft)) this.#worker.onError(lateEvent(agentId, draft));
       },
     };
   }
 }
 
-/** Also of those who are first shown something while others are waited for. */
+/** Also waits for observers that are added while this function waits. */
 async function settledOf(observers: readonly EventObserver[], runId: Event["runId"]): Promise<void> {
   for (const observer of observers) await observer.settled(runId);
 }
 
-function missed(agentId: AgentId, draft: EventDraft): Fault {
-  const said = draft.type === "hook_error" ? `${draft.data.hook}: ${draft.data.failure.message}` : draft.type;
-  return new Fault("internal", `an observer of ${agentId} told of this when the run had ended: ${said}`);
+function lateEvent(agentId: AgentId, draft: EventDraft): Fault {
+  const description =
+    draft.type === "hook_error" ? `${draft.data.hook}: ${draft.data.failure.message}` : draft.type;
+  return new Fault(
+    "internal",
+    `an observer of agent ${agentId} emitted an event after the run had ended; the event is lost: ${description}`,
+  );
 }

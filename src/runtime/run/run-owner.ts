@@ -4,36 +4,42 @@ import {
   type AgentId,
   type EventDraft,
   type FaultCode,
-  type JsonValue,
   type Lease,
   type DriveResult,
-  type PlacedMail,
-  type Priority,
   type Rest,
-  type RunId,
   type RunRecord,
   type TaskId,
 } from "../../kernel/index.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
-import { planResume } from "../journal/resume-plan.ts";
+import { MailboxReader, type MailboxOwner } from "./mailbox-reader.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
-import { RunLog, type LogWriter } from "../journal/run-log.ts";
+import { RunLog, type LogOwner } from "../journal/run-log.ts";
 import { RunState } from "../journal/run-state.ts";
 import { TaskSupervisor, type SupervisorListener } from "./task-supervisor.ts";
-import { submittedAs } from "../journal/wait-names.ts";
-import { taskOfApproval } from "../journal/wait-names.ts";
-import { approvalWait, queueWait, signalOf } from "../journal/wait-names.ts";
 import { WaitRegistry } from "../task/wait-registry.ts";
 
-/** By which a store says that it is the commit, not the store: an entry without its parent, what is no JSON. */
+/** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
 
 function missing({ runId }: Lease): Fault {
-  return new Fault("not_found", `there is no run ${runId} in this store`);
+  return new Fault("not_found", `run ${runId} does not exist in this store`);
 }
 
-/** One run while this process has it: reads its mail, lets its tree work, and lets go when all there is to do is wait. */
-export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
+/**
+ * One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits.
+ *
+ * States, and the methods that move between them:
+ * - loaded: the journal is folded into a `RunState`; nothing runs. `drive` recovers from the last owner's crash, applies the mailbox
+ *   and starts the tasks, which moves to active.
+ * - active: at least one task runs code or has a call in flight. `noteIdle` moves to idle.
+ * - idle: all tasks only wait, and the run takes no room of the worker. `stayAwake` moves back to active. After `suspendAfterMs` the
+ *   run moves to releasing, unless a task waits for another run.
+ * - releasing: the last commit is being written; mailbox messages are left for the next owner (L3). `finish` (all tasks have ended), an
+ *   idle timeout, and `release` (the worker closes) move to it.
+ * - closed: the promise of `drive` is settled and every task is dropped. `fail` moves to it from any state, because a run that cannot
+ *   be written to must not continue here.
+ */
+export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, MailboxOwner {
   readonly #worker: WorkerContext;
   readonly #lease: Lease;
   readonly #record: RunRecord;
@@ -42,17 +48,13 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
   readonly #log: RunLog;
   readonly #waits: WaitRegistry;
   readonly #supervisor: TaskSupervisor;
-  readonly #left = Promise.withResolvers<DriveResult>();
-  #restTimer: (() => void) | undefined;
-  /** As this worker counts it: then it takes no room. */
+  readonly #mailbox: MailboxReader;
+  readonly #result = Promise.withResolvers<DriveResult>();
+  #cancelIdleTimer: (() => void) | undefined;
   #isIdle = false;
-  #reading: Promise<void> | undefined;
-  #readAgain = false;
-  /** Its tasks were started, as far as they could be. */
   #isStarted = false;
-  /** Its last commit is under way: what is said to it now is for whoever has it next (L3). */
   #isReleasing = false;
-  #over = false;
+  #isClosed = false;
   #refusal: Fault | undefined;
 
   private constructor(worker: WorkerContext, lease: Lease, record: RunRecord, state: RunState) {
@@ -60,30 +62,35 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
     this.#lease = lease;
     this.#record = record;
     this.#state = state;
-    const { store, clock, idleWrites } = worker;
-    const waits = new WaitRegistry(clock, state);
+    const { store, clock, idleFlusher } = worker;
+    const waits = new WaitRegistry(clock, state.resolutions);
     const observers = new RunObservers(worker, state, this);
-    const log = new RunLog({ store, lease, state, clock, idleWrites, observers, writer: this });
+    const log = new RunLog({ store, lease, state, clock, idleFlusher, observers, owner: this });
     this.#waits = waits;
     this.#observers = observers;
     this.#log = log;
     const { tenantId } = record;
-    this.#supervisor = new TaskSupervisor({ worker, lease, tenantId, state, log, waits, listener: this });
+    const supervisor = new TaskSupervisor({ worker, lease, tenantId, state, log, waits, listener: this });
+    this.#supervisor = supervisor;
+    this.#mailbox = new MailboxReader({ store, state, log, supervisor, owner: this });
   }
 
-  /** Whether what an observer tells was taken into the run's log. */
-  tellObserved(taskId: TaskId, draft: EventDraft): boolean {
-    if (this.#over || this.#state.ended) return false;
+  get readsMailbox(): boolean {
+    return !this.#isReleasing && !this.#isClosed;
+  }
+
+  emitObserved(taskId: TaskId, draft: EventDraft): boolean {
+    if (this.#isClosed || this.#state.ended) return false;
     this.#log.emit(taskId, draft);
     return true;
   }
 
-  broken(fault: Fault): void {
+  onWriteFailure(fault: Fault): void {
     if (refusals.has(fault.code)) this.#refusal = fault;
     this.fail(fault);
   }
 
-  /** Costs O(commits of the run). At once, where nothing has to be waited for. */
+  /** Costs O(commits of the run). Synchronous if the store can read the commits synchronously. */
   static load(worker: WorkerContext, lease: Lease): RunOwner | Promise<RunOwner> {
     const history = worker.store.journal.readNow?.(lease.runId);
     if (history === undefined) return RunOwner.#read(worker, lease);
@@ -106,12 +113,13 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
   }
 
   /**
-   * Works on the run until it rests. Rejects when the run was lost or its store fails; with `version_mismatch` when it is for a worker
-   * of another version (J9). `refusal`: what the store refused of it the last time; it fails by that.
+   * Works on the run until it is released. Rejects when the lease is lost or the store fails, and with `version_mismatch` when the run
+   * is for a worker of another version (J9). `refusal` is the fault by which the store refused a commit of the last attempt; the run then
+   * fails with that fault.
    */
   drive(refusal?: Fault): Promise<DriveResult> {
     this.#start(refusal).catch((error: unknown) => this.fail(Fault.from(error)));
-    return this.#left.promise;
+    return this.#result.promise;
   }
 
   async #start(refusal: Fault | undefined): Promise<void> {
@@ -120,9 +128,9 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
     const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
     if (!this.#state.ended) this.#supervisor.recover();
-    const reading = this.#readMail();
+    const reading = this.#mailbox.read();
     if (reading !== undefined) await reading;
-    if (this.#over) return;
+    if (this.#isClosed) return;
     if (mismatch !== undefined && this.#worker.versionPolicy === "refuse") this.#supervisor.failAll(mismatch);
     if (refusal !== undefined) this.#supervisor.failAll(refusal);
     this.#supervisor.startAll();
@@ -130,36 +138,36 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
     this.noteIdle();
   }
 
-  /** Whether it may be gone on with or not. */
+  /** Every task has ended. The run may still be resumed. */
   get hasEnded(): boolean {
     return this.#state.ended;
   }
 
-  /** What the store will not take of it, however often it is tried: the run is to end by it. */
+  /** The fault by which the store refused a commit. The next attempt to drive the run has to end it with this fault. */
   get refusal(): Fault | undefined {
     return this.#refusal;
   }
 
-  /** Whoever observes its agents here has dealt with all that was told so far. At once, if nobody does. */
-  observed(): Promise<void> | undefined {
+  /** Resolves when the observers in this process have handled every event so far. Returns `undefined` if there is nothing to wait for. */
+  whenObserved(): Promise<void> | undefined {
     const { runId } = this.#lease;
-    const writing = this.#log.written();
-    if (writing === undefined) return this.#observers.settled(runId);
-    return writing.then(() => this.#observers.settled(runId));
+    const writing = this.#log.whenWritten();
+    if (writing === undefined) return this.#observers.whenSettled(runId);
+    return writing.then(() => this.#observers.whenSettled(runId));
   }
 
-  /** There may be mail, or another owner. */
+  /** Reads the mailbox, and notices if another worker owns the run by now. */
   poke(): void {
-    this.#look().catch((error: unknown) => this.fail(Fault.from(error)));
+    this.#readMailboxAndCheckLease().catch((error: unknown) => this.fail(Fault.from(error)));
   }
 
-  /** Lets everything go; what is durable stays. Calls that are open get `graceMs` to settle; those that do not are repeated. */
+  /** Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats those that do not. */
   async release(graceMs = 0): Promise<void> {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     this.#supervisor.seats.drain();
     const { clock } = this.#worker;
     const end = clock.now() + graceMs;
-    while (!this.#over && this.#supervisor.hasCalls && !this.#supervisor.isResting && clock.now() < end)
+    while (!this.#isClosed && this.#supervisor.hasCalls && !this.#supervisor.isResting && clock.now() < end)
       await this.#sleep(Math.min(end, clock.now() + 10));
     await this.#release({ kind: "ready" });
   }
@@ -170,15 +178,15 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
     });
   }
 
-  /** J9: of the root and of every task that has not ended. */
+  /** J9: compares the versions of the root's agent and of the agents of all live tasks. */
   #findVersionMismatch(): Fault | undefined {
     const { agentId, agentVersion } = this.#record;
-    const ofRoot = this.#versionMismatch(agentId, agentVersion);
-    if (ofRoot !== undefined) return ofRoot;
+    const rootMismatch = this.#versionMismatch(agentId, agentVersion);
+    if (rootMismatch !== undefined) return rootMismatch;
     for (const { record, outcome } of this.#state.tasks.values()) {
       if (record.parentId === null || outcome !== null) continue;
-      const found = this.#versionMismatch(record.agentId, record.agentVersion ?? null);
-      if (found !== undefined) return found;
+      const mismatch = this.#versionMismatch(record.agentId, record.agentVersion ?? null);
+      if (mismatch !== undefined) return mismatch;
     }
     return undefined;
   }
@@ -193,22 +201,27 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
     );
   }
 
-  /** If all there is to do is wait, the run takes no room; and is let go after a while, unless it waits for another. */
+  /** If all tasks only wait, the run takes no room of the worker. It is released after `suspendAfterMs`, unless a task waits for another run. */
   noteIdle(): void {
-    if (!this.#isStarted || this.#over || this.#restTimer !== undefined || !this.#supervisor.isResting)
+    if (
+      !this.#isStarted ||
+      this.#isClosed ||
+      this.#cancelIdleTimer !== undefined ||
+      !this.#supervisor.isResting
+    )
       return;
     this.#countIdle(true);
     if (!this.#supervisor.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;
-    this.#restTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
-      this.#restTimer = undefined;
+    this.#cancelIdleTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
+      this.#cancelIdleTimer = undefined;
       if (this.#supervisor.isIdle) void this.#suspend();
     });
   }
 
   stayAwake(): void {
-    this.#restTimer?.();
-    this.#restTimer = undefined;
+    this.#cancelIdleTimer?.();
+    this.#cancelIdleTimer = undefined;
     this.#countIdle(false);
   }
 
@@ -218,13 +231,13 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
     this.#worker.noteIdle(isIdle ? 1 : -1);
   }
 
-  /** A paused run wakes by mail alone. */
+  /** A paused run wakes only when a mailbox message arrives. */
   async #suspend(): Promise<void> {
     const wakeAt = this.#state.paused ? null : this.#waits.nextTime;
     await this.#release({ kind: "suspended", wakeAt }, () => this.#supervisor.isIdle);
   }
 
-  /** What can be gone on with waits for an order; what cannot has ended for good. */
+  /** A completed run is released as ended. Any other outcome can be resumed, so the run is released as suspended until a mailbox message arrives. */
   finish(): void {
     if (this.#isReleasing) return;
     const completed = this.#state.task(root).outcome?.status === "completed";
@@ -233,175 +246,54 @@ export class RunOwner implements SupervisorListener, LogWriter, ObservedLog {
     if (released === undefined) void this.#release(rest, () => this.#state.ended);
     else {
       this.#isReleasing = true;
-      void this.#leaveOnce(released, rest);
+      void this.#closeOnce(released, rest);
     }
   }
 
-  /** That it is released is durable with its last commit; if that cannot be, the run is given up. */
-  async #leaveOnce(released: Promise<void>, rest: Rest): Promise<void> {
+  /** The store releases the run with its last commit. */
+  async #closeOnce(released: Promise<void>, rest: Rest): Promise<void> {
     try {
       await released;
     } catch (error) {
       this.fail(Fault.from(error));
     }
-    if (!this.#over) this.#finishWith(rest, true);
+    if (!this.#isClosed) this.#closeWith(rest, true);
   }
 
-  /** A run that is in a call may not write for long: its loss is not to wait for that. */
-  async #look(): Promise<void> {
-    await this.#readMail();
-    if (!this.#over && !this.#isReleasing && this.#supervisor.hasCalls)
-      await this.#worker.store.leases.check(this.#lease);
+  /** A run whose calls are in flight may not write for a long time, so the lease is checked here to notice its loss. */
+  async #readMailboxAndCheckLease(): Promise<void> {
+    await this.#mailbox.read();
+    if (this.readsMailbox && this.#supervisor.hasCalls) await this.#worker.store.leases.check(this.#lease);
   }
 
-  /** Resolves when all mail there is by now was dealt with. Nothing to wait for where there is none. */
-  #readMail(): Promise<void> | undefined {
-    if (this.#isReleasing) return undefined;
-    if (this.#reading === undefined && this.#hasNoMail()) {
-      this.noteIdle();
-      return undefined;
-    }
-    this.#readAgain = true;
-    return (this.#reading ??= this.#handleNewMail());
-  }
-
-  /** As far as it can be told at once. */
-  #hasNoMail(): boolean {
-    return this.#worker.store.mailbox.readNow?.(this.#lease.runId)?.length === 0;
-  }
-
-  async #handleNewMail(): Promise<void> {
-    try {
-      while (this.#readAgain && !this.#over) {
-        this.#readAgain = false;
-        const mail = await this.#worker.store.mailbox.read(this.#lease.runId);
-        if (this.#isReleasing) return;
-        if (mail.length > 0) await this.#handleMail(mail);
-        this.noteIdle();
-      }
-    } finally {
-      this.#reading = undefined;
-    }
-  }
-
-  async #handleMail(mail: readonly PlacedMail[]): Promise<void> {
-    for (const each of mail) {
-      if (this.#over || this.#isReleasing || each.place <= this.#state.mailThrough) continue;
-      // What a task ended on is durable before it is taken back: a void is of an earlier commit.
-      if (each.body.type === "resume" || each.body.type === "top_up") await this.#log.flush();
-      if (this.#isReleasing) return;
-      this.#log.add({ mailThrough: each.place });
-      this.stayAwake();
-      this.#applyMail(each);
-    }
-    // An order to a run that has ended does not keep it here.
-    this.#supervisor.finishIfDone();
-  }
-
-  #applyMail({ id, body, from }: PlacedMail): void {
-    if (this.#state.ended && this.#comesTooLate(body.type)) return;
-    switch (body.type) {
-      case "resolve": {
-        const signal = signalOf(body.wait);
-        if (signal !== undefined && this.#state.tasks.has(body.taskId))
-          this.#log.emit(body.taskId, { type: "task_signal", data: { name: signal, by: from } });
-        this.#resolve(body.taskId, body.wait, body.value);
-        break;
-      }
-      case "approval": {
-        const { approvalId, decision } = body;
-        const taskId = taskOfApproval(approvalId) as TaskId;
-        this.#resolve(taskId, approvalWait(approvalId), { ...decision, by: from });
-        break;
-      }
-      case "cancel":
-        this.#log.emit(root, { type: "run_cancel", data: { reason: body.reason, by: from } });
-        this.#supervisor.cancel(body.taskId, body.reason);
-        break;
-      case "top_up":
-        this.#topUp(body, from);
-        break;
-      case "resume":
-        this.#log.emit(root, { type: "run_resume", data: { by: from } });
-        this.#supervisor.reopen(planResume(this.#state));
-        this.#supervisor.resume();
-        break;
-      case "pause":
-        this.#log.emit(root, { type: "run_pause", data: { by: from } });
-        this.#supervisor.pause();
-        break;
-      case "reprioritize":
-        this.#reprioritize(body.taskId, body.priority, from);
-        break;
-      case "message":
-        this.#resolve(root, body.type, body.message as unknown as JsonValue);
-        break;
-      case "steer":
-      case "follow_up":
-        this.#log.emit(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
-        this.#resolve(root, queueWait(body.type), body.input, submittedAs(id));
-        break;
-    }
-  }
-
-  /** Of a run that has ended, nothing can be stopped; of one that completed, nothing can be gone on with. What is said to it is heard (S5). */
-  #comesTooLate(order: PlacedMail["body"]["type"]): boolean {
-    if (order === "steer" || order === "follow_up") return false;
-    const isCompleted = this.#state.task(root).outcome?.status === "completed";
-    return isCompleted || order === "cancel" || order === "pause";
-  }
-
-  #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
-    this.#log.emit(root, { type: "budget_top_up", data: { taskId, add, by } });
-    this.#supervisor.ledger.apply(taskId, { type: "topUp", taskId, add });
-    const plan = planResume(this.#state);
-    const ranOut = ({ taskId: each }: { readonly taskId: TaskId }): boolean =>
-      this.#state.task(each).outcome?.failure?.code === "budget_exhausted";
-    if (plan.some(ranOut)) this.#supervisor.reopen(plan);
-  }
-
-  #resolve(taskId: TaskId, wait: string, value: JsonValue, runId?: RunId): void {
-    if (!this.#state.tasks.has(taskId)) return;
-    this.#log.add({ resolves: [{ taskId, wait, value, ...(runId && { runId }) }] });
-    this.#waits.serve(taskId, wait);
-  }
-
-  #reprioritize(taskId: TaskId, to: Priority, by: string): void {
-    const from = this.#state.headcount.tasks[taskId]?.priority;
-    if (from === undefined) return;
-    this.#log.emit(root, { type: "task_reprioritize", data: { taskId, from, to, by } });
-    this.#supervisor.ledger.apply(taskId, { type: "reprioritize", taskId, priority: to });
-    this.#supervisor.seats.apply({ type: "reprioritize", taskId, priority: to });
-  }
-
-  /** The run cannot be written to: nothing of it may run on here. */
+  /** Closes the run without a release. The lease expires, and the next owner continues from the last commit. */
   fail(fault: Fault): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     this.#close();
-    // Whoever drives may not be listening yet.
-    this.#left.promise.catch(() => undefined);
-    this.#left.reject(fault);
+    // `drive` may not have returned the promise yet, so its rejection would count as unhandled.
+    this.#result.promise.catch(() => undefined);
+    this.#result.reject(fault);
   }
 
-  /** Unless it has something to do again by the time all is durable; if that cannot be, the run is given up. */
-  async #release(rest: Rest, stillSo = (): boolean => true): Promise<void> {
+  /** Flushes, then closes the run, unless `isStillDue` says that a task has work again. Fails the run if the flush fails. */
+  async #release(rest: Rest, isStillDue = (): boolean => true): Promise<void> {
     try {
       const flushed = this.#log.flush();
       if (flushed !== undefined) await flushed;
     } catch (error) {
       this.fail(Fault.from(error));
     }
-    if (this.#over || !stillSo()) return;
-    this.#finishWith(rest, false);
+    if (this.#isClosed || !isStillDue()) return;
+    this.#closeWith(rest, false);
   }
 
-  #finishWith(rest: Rest, isReleased: boolean): void {
+  #closeWith(rest: Rest, isReleased: boolean): void {
     this.#close();
-    this.#left.resolve({ rest, isReleased });
+    this.#result.resolve({ rest, isReleased });
   }
 
   #close(): void {
-    this.#over = true;
+    this.#isClosed = true;
     this.stayAwake();
     this.#waits.forget();
     this.#log.close();

@@ -1,5 +1,5 @@
 import type { CancellationError, CancellationStatus, TaskId } from "../../kernel/index.ts";
-import { deadlineOf } from "../journal/task-record.ts";
+import { deadlineOf } from "../journal/task-clock.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import type { TaskState } from "../journal/run-state.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
@@ -28,7 +28,7 @@ export class StopTimer {
   watchDeadline(task: TaskState): void {
     if (task.record.budget.deadlineMs === null) return;
     const { taskId } = task.record;
-    const due = (): number | null => (task.pausedSince === null ? (deadlineOf(task) ?? 0) + 1 : null);
+    const due = (): number | null => (task.clock.isStopped ? null : (deadlineOf(task) ?? 0) + 1);
     void this.#waits
       .wait(taskId, "deadline", due)
       .came.then(() => this.#stops.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
@@ -47,7 +47,7 @@ export class StopTimer {
   #endGrace(runner: TaskRunner): void {
     const stop = runner.token.error;
     if (runner.isDropped || stop === undefined) return;
-    if (runner.leaveCalls(stop)) this.giveGrace(runner);
+    if (runner.abandonCalls(stop)) this.giveGrace(runner);
     else if (!runner.abandon(stop)) this.#stops.endUnstarted(runner, stop);
   }
 }

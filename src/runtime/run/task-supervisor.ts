@@ -17,7 +17,6 @@ import {
 } from "../../kernel/index.ts";
 import { carryOver } from "./unread-input.ts";
 import { childrenOf, childTaskRecord, ownBudget, openAccountCommand } from "../journal/task-record.ts";
-import { sessionChangesAtEnd, historyToErase } from "../journal/history-retention.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
@@ -28,7 +27,14 @@ import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
 import { Seats, type SeatMoves } from "./seats.ts";
 import { StopTimer } from "./stop-timer.ts";
-import { answersOf, cancelledOutcome, endEvents, runEnd } from "../journal/task-end.ts";
+import {
+  answersOf,
+  cancelledOutcome,
+  endEvents,
+  historyToErase,
+  runEnd,
+  sessionChangesAtEnd,
+} from "../journal/task-end.ts";
 import { failedOutcome, runAgentCode, type CodeOutcome } from "../context/run-agent.ts";
 import { mailReceived } from "../context/task-inbox.ts";
 import { TaskRunner } from "../task/task-runner.ts";
@@ -54,7 +60,7 @@ export interface TaskSupervisorOptions {
 }
 
 interface EndOptions {
-  readonly told?: readonly EventDraft[];
+  readonly events?: readonly EventDraft[];
   readonly endedOn?: readonly StepAddress[];
 }
 
@@ -222,7 +228,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   /** If every task has ended, emits `run_end` with what belongs to the same commit, and reports the end to the listener. */
   finishIfDone(at?: number): void {
     const state = this.#state;
-    if (this.#isClosed || state.live > 0) return;
+    if (this.#isClosed || state.liveTasks > 0) return;
     if (!state.ended) {
       carryOver({ worker: this.#worker, log: this.#log, state, tenantId: this.tenantId });
       const erasures = historyToErase(state);
@@ -273,7 +279,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const agent = hostedAgent(worker, record.agentId);
     this.#emitStart(task, worker.clock.now());
     const log = this.#log;
-    const runner = new TaskRunner({ taskId, agent, owner: worker, log, state: this.#state, host: this });
+    const runner = new TaskRunner({ taskId, agent, worker, log, state: this.#state, host: this });
     this.#runners.set(taskId, runner);
     this.#stopTimer.watchDeadline(task);
     if (cancelled !== null) this.#stopTimer.giveGrace(runner);
@@ -289,7 +295,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   /** Emits `task_start` once per task. The owner that starts the code emits it, so that its observers see the event. */
   #emitStart(task: TaskState, at: number): void {
-    if (task.begun) return;
+    if (task.isStarted) return;
     const { taskId, supervision, budget, messages } = task.record;
     const data = { priority: supervision.priority, budget };
     this.#log.emit(taskId, { type: "task_start", data }, at, task);
@@ -300,17 +306,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const { taskId } = runner;
     if (runner.isDropped) return;
     if (outcome.kind === "ended") this.#end(taskId, outcome.outcome, outcome);
-    else if (outcome.kind === "continues") this.#continueAsNew(runner, outcome.input, outcome.told);
-    else this.#restart(runner, outcome.fault, outcome.told);
+    else if (outcome.kind === "continues") this.#continueAsNew(runner, outcome.input, outcome.events);
+    else this.#restart(runner, outcome.fault, outcome.events);
   }
 
   /** Restarts a task whose code crashed. Ends the task if it has crashed too often. */
-  #restart(runner: TaskRunner, fault: Fault, told: readonly EventDraft[]): void {
+  #restart(runner: TaskRunner, fault: Fault, events: readonly EventDraft[]): void {
     const { taskId, task } = runner;
     const crashes = task.crashes + 1;
     const delayMs = restartDelayMs(crashes, this.#worker.runRetry);
     if (delayMs === null) {
-      this.#end(taskId, failedOutcome(fault, runner.output), { told });
+      this.#end(taskId, failedOutcome(fault, runner.output), { events });
       return;
     }
     this.#log.add({ tasks: [{ type: "crash", taskId, crashes }] });
@@ -322,9 +328,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /** J8: restarts the task with its seat and its account, on an empty journal. */
-  #continueAsNew(runner: TaskRunner, input: JsonValue, told: readonly EventDraft[]): void {
+  #continueAsNew(runner: TaskRunner, input: JsonValue, events: readonly EventDraft[]): void {
     const { taskId } = runner;
-    for (const draft of told) this.#log.emit(taskId, draft);
+    for (const draft of events) this.#log.emit(taskId, draft);
     this.#log.add({ tasks: [{ type: "continue", taskId, input }] });
     const { journal } = this.#state.task(taskId);
     this.#log.emit(taskId, { type: "task_continue_as_new", data: { journal } });
@@ -358,12 +364,12 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /** H4: the seat is freed in the commit that ends the task, regardless of crashes. */
-  #end(taskId: TaskId, outcome: TaskOutcome, { told = [], endedOn = [] }: EndOptions = {}): void {
+  #end(taskId: TaskId, outcome: TaskOutcome, { events = [], endedOn = [] }: EndOptions = {}): void {
     const task = this.#state.task(taskId);
     if (this.#isClosed || task.outcome !== null) return;
     const at = this.#worker.clock.now();
     this.#emitStart(task, at);
-    for (const draft of told) this.#log.emit(taskId, draft, at, task);
+    for (const draft of events) this.#log.emit(taskId, draft, at, task);
     for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
@@ -389,7 +395,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   #reopenOne(taskId: TaskId, voids: ResumedTask["voids"]): boolean {
-    const { record, given } = this.#state.task(taskId);
+    const { record, messages } = this.#state.task(taskId);
     const { agentId, parentId, budget, supervision } = record;
     const { priority } = supervision;
     if (parentId !== null) {
@@ -404,7 +410,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       tasks: [{ type: "reopen", taskId }],
     });
     // Takes back the messages that its end returned to the inbox, unless another run has taken them since.
-    const messageIds = given.map(({ id }) => id);
+    const messageIds = messages.map(({ id }) => id);
     if (messageIds.length > 0) this.#log.add({ inbox: [{ type: "take", agentId, messageIds }] });
     return true;
   }

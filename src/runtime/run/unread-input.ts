@@ -6,12 +6,11 @@ import {
   type Submission,
 } from "../../kernel/index.ts";
 import { newRun } from "../journal/new-run.ts";
-import type { WorkerContext } from "../process/worker-context.ts";
-import { unnamed } from "../process/anonymous-user.ts";
+import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RunLog } from "../journal/run-log.ts";
-import type { Came, RunState } from "../journal/run-state.ts";
-import { mailOfSubmission } from "../journal/wait-names.ts";
-import { queueWait } from "../journal/wait-names.ts";
+import type { ArrivedValue } from "../journal/resolutions.ts";
+import type { RunState } from "../journal/run-state.ts";
+import { mailOfSubmission, queueWait } from "../journal/wait-names.ts";
 
 export interface CompletedRun {
   readonly worker: WorkerContext;
@@ -29,10 +28,10 @@ const queues: readonly InputQueue[] = ["steer", "follow_up"];
  */
 export function carryOver(completed: CompletedRun): void {
   const { log, state } = completed;
-  if (!state.hasCome || state.task(root).outcome?.status !== "completed") return;
+  if (state.resolutions.isEmpty || state.task(root).outcome?.status !== "completed") return;
   for (const kind of queues) {
-    for (const came of state.resolutions(root, queueWait(kind))) {
-      const submission = submitAgain(completed, kind, came);
+    for (const arrived of state.resolutions.all(root, queueWait(kind))) {
+      const submission = submitAgain(completed, kind, arrived);
       log.submit(submission);
       log.emit(root, { type: "run_carry_over", data: { kind, runId: submission.run.runId } });
       state.carryOver(kind);
@@ -44,7 +43,7 @@ export function carryOver(completed: CompletedRun): void {
 function submitAgain(
   { worker, state, tenantId }: CompletedRun,
   kind: InputQueue,
-  { value, runId }: Came,
+  { value, runId }: ArrivedValue,
 ): Submission {
   const { agentId, supervision, budget, userId, metadata, streaming, channel } = state.task(root).record;
   const { spawnBudget, priority, retention, sessionId, runId: before } = Supervision.fromJSON(supervision);
@@ -60,7 +59,7 @@ function submitAgain(
   });
   const steering = {
     id: `${mailOfSubmission(run.runId)} left by ${before}`,
-    from: userId ?? unnamed,
+    from: userId ?? anonymousUser,
     at: run.createdAt,
     body: { type: kind, input: value },
   } as const;

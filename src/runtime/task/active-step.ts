@@ -11,54 +11,54 @@ const nothing: readonly EventDraft[] = [];
 /** A step at work: what it tells commits with its record, and its call settles with it. */
 export class ActiveStep {
   readonly runner: TaskRunner;
-  readonly strand: CancellationScope;
+  readonly cancelScope: CancellationScope;
   readonly address: StepAddress;
   /** The seq of the event that told of its beginning; -1 without one. */
-  readonly openSeq: number;
+  readonly startSeq: number;
   /** An earlier owner had begun it. */
-  readonly again: boolean;
+  readonly isRepeated: boolean;
   /** When it was begun here. Epoch milliseconds. */
-  readonly at: number;
+  readonly startedAt: number;
   /** When what it called came to its end, if it noted that. */
   endedAt: number | undefined;
   /** Of a tool's: it is not executed, for a rule or a person said no. */
-  denied = false;
+  isDenied = false;
   /** Of a tool's: its body was begun. */
-  performed = false;
+  isPerformed = false;
   /** The scope of a body that is begun. */
-  inside: LazyScope | undefined;
+  nested: LazyScope | undefined;
   /** Of a tool's body, while it is at work. */
-  timer: CallTimeout | undefined;
-  #told: EventDraft[] | undefined;
+  timeout: CallTimeout | undefined;
+  #events: EventDraft[] | undefined;
   #call: InFlightCall | undefined;
 
   constructor(
     runner: TaskRunner,
-    strand: CancellationScope,
+    cancelScope: CancellationScope,
     address: StepAddress,
-    openSeq: number,
-    again: boolean,
-    at: number,
+    startSeq: number,
+    isRepeated: boolean,
+    startedAt: number,
   ) {
     this.runner = runner;
-    this.strand = strand;
+    this.cancelScope = cancelScope;
     this.address = address;
-    this.openSeq = openSeq;
-    this.again = again;
-    this.at = at;
+    this.startSeq = startSeq;
+    this.isRepeated = isRepeated;
+    this.startedAt = startedAt;
   }
 
-  get told(): readonly EventDraft[] {
-    return this.#told ?? nothing;
+  get events(): readonly EventDraft[] {
+    return this.#events ?? nothing;
   }
 
   emit(draft: EventDraft): void {
-    if (this.#told === undefined) this.#told = [draft];
-    else this.#told.push(draft);
+    if (this.#events === undefined) this.#events = [draft];
+    else this.#events.push(draft);
   }
 
   /** J10: for code around the step, which may tell what code may tell. */
-  tellFromCode(draft: EventDraft): void {
+  emitFromCode(draft: EventDraft): void {
     assertEmittable(draft);
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.emit(draft);
@@ -66,30 +66,30 @@ export class ActiveStep {
 
   /** What it called has come to its end. Milliseconds since `from`. */
   durationSince(from: number): number {
-    this.endedAt = this.runner.owner.clock.now();
+    this.endedAt = this.runner.worker.clock.now();
     return this.endedAt - from;
   }
 
   /** The body has come to its end. */
-  forgetTimer(): void {
-    if (this.timer !== undefined) this.runner.owner.callTimers.remove(this.timer);
-    this.timer = undefined;
+  clearTimeout(): void {
+    if (this.timeout !== undefined) this.runner.worker.callTimeouts.remove(this.timeout);
+    this.timeout = undefined;
   }
 
   /** What the body told since its last step. */
-  tellInside(): void {
-    for (const draft of this.inside?.takeTold() ?? nothing) this.emit(draft);
+  emitNestedEvents(): void {
+    for (const draft of this.nested?.takeEvents() ?? nothing) this.emit(draft);
   }
 
   /** Takes back what was told after the first `count`, for another record to tell. */
   takeTold(count: number): readonly EventDraft[] {
-    return this.#told?.splice(count) ?? nothing;
+    return this.#events?.splice(count) ?? nothing;
   }
 
   /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
   begin(): InFlightCall | Promise<InFlightCall> {
-    const { runner, strand } = this;
-    const wait = runner.ready(strand);
+    const { runner, cancelScope } = this;
+    const wait = runner.ready(cancelScope);
     if (wait !== undefined) return this.#beginAfter(wait);
     const call = this.start();
     const flushed = runner.log.flush();
@@ -103,14 +103,14 @@ export class ActiveStep {
   }
 
   async #beganAfter(call: InFlightCall, flushed: Promise<void>): Promise<InFlightCall> {
-    const { runner, strand } = this;
+    const { runner, cancelScope } = this;
     try {
       await flushed;
     } catch (error) {
       if (!runner.isDropped) throw error;
     }
     if (runner.isDropped) return never();
-    runner.check(strand);
+    runner.check(cancelScope);
     return call;
   }
 
@@ -130,16 +130,16 @@ export class ActiveStep {
 export function openStep(
   runner: TaskRunner,
   address: StepAddress,
-  strand: CancellationScope,
-  told: readonly EventDraft[],
+  cancelScope: CancellationScope,
+  events: readonly EventDraft[],
   start?: EventDraft,
 ): ActiveStep {
-  const at = runner.owner.clock.now();
+  const at = runner.worker.clock.now();
   const known = runner.task.opened.get(address);
-  if (known !== undefined) return new ActiveStep(runner, strand, address, known, true, at);
+  if (known !== undefined) return new ActiveStep(runner, cancelScope, address, known, true, at);
   let seq = -1;
-  for (let index = 0; index < told.length; index++) seq = runner.emit(told[index] as EventDraft, at);
+  for (let index = 0; index < events.length; index++) seq = runner.emit(events[index] as EventDraft, at);
   if (start !== undefined) seq = runner.emit(start, at);
   if (seq >= 0) runner.log.open({ taskId: runner.taskId, address, seq }, at, runner.task);
-  return new ActiveStep(runner, strand, address, seq, false, at);
+  return new ActiveStep(runner, cancelScope, address, seq, false, at);
 }

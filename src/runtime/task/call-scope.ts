@@ -8,10 +8,10 @@ export abstract class AbandonableCall extends LazyScope implements CallBody {
   #fail: ((fault: Fault) => void) | undefined;
 
   /** Of the body, which may be told to stop by itself. */
-  abstract get strand(): CancellationScope;
+  abstract get cancelScope(): CancellationScope;
 
   /** What the body comes to, unless it is left before. */
-  unlessLeft<Value>(work: Promise<Value>): Promise<Value> {
+  unlessAbandoned<Value>(work: Promise<Value>): Promise<Value> {
     return new Promise((resolve, reject) => {
       this.#fail = reject;
       work.then(resolve, reject);
@@ -21,6 +21,6 @@ export abstract class AbandonableCall extends LazyScope implements CallBody {
   /** The body is told to stop, if it was not, and never answered again. */
   abandon(fault: Fault): void {
     this.#fail?.(fault);
-    this.strand.abandon(fault.message);
+    this.cancelScope.abandon(fault.message);
   }
 }

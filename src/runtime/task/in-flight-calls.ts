@@ -13,7 +13,7 @@ export interface InFlightCall {
 }
 
 /** The calls a task is in. Few at a time. */
-export class OpenCalls {
+export class InFlightCalls {
   readonly #open: InFlightCall[] = [];
 
   get count(): number {
@@ -21,7 +21,7 @@ export class OpenCalls {
   }
 
   /** One of them is not itself waiting for a step of its body. */
-  get atWork(): boolean {
+  get isWorking(): boolean {
     for (const { blocked } of this.#open) if (blocked === 0) return true;
     return false;
   }
@@ -42,7 +42,7 @@ export class OpenCalls {
   }
 
   /** Whether there was one to leave. */
-  leaveAll(fault: Fault): boolean {
+  abandonAll(fault: Fault): boolean {
     let found = false;
     for (const call of this.#open.slice()) {
       const { body } = call;

@@ -1,7 +1,7 @@
 import type { EventDraft, RunContext } from "../../kernel/index.ts";
 
 /** A context whose events somebody else tells. */
-export type NestedContext = RunContext & { takeTold(): readonly EventDraft[] };
+export type NestedContext = RunContext & { takeEvents(): readonly EventDraft[] };
 
 const nothing: readonly EventDraft[] = [];
 
@@ -16,7 +16,7 @@ export abstract class LazyScope {
     return this.#ctx;
   }
 
-  takeTold(): readonly EventDraft[] {
-    return this.#ctx?.takeTold() ?? nothing;
+  takeEvents(): readonly EventDraft[] {
+    return this.#ctx?.takeEvents() ?? nothing;
   }
 }

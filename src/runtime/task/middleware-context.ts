@@ -17,8 +17,8 @@ type LayerContext = Pick<
 >;
 
 /** What every layer around a call is told of where it stands. */
-export function layerContext(open: ActiveStep): LayerContext {
-  const { runner, strand } = open;
+export function middlewareContext(open: ActiveStep): LayerContext {
+  const { runner, cancelScope } = open;
   const { agentId, facts, taskId } = runner;
   return {
     agentName: agentNameOf(agentId),
@@ -28,9 +28,9 @@ export function layerContext(open: ActiveStep): LayerContext {
     sessionId: facts.sessionId,
     tenantId: runner.host.tenantId,
     facts,
-    signal: strand.signal,
+    signal: cancelScope.signal,
     metadata: {},
-    emitEvent: (event) => open.tellFromCode(event),
-    waitFor: (wait) => runner.pauseFor(strand, wait),
+    emitEvent: (event) => open.emitFromCode(event),
+    waitFor: (wait) => runner.pauseFor(cancelScope, wait),
   };
 }

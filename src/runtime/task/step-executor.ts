@@ -33,18 +33,18 @@ export type Body<Value, Step = StepIdentity> = (
 export class StepExecutor {
   readonly runner: TaskRunner;
   readonly scope: StepScope;
-  readonly strand: CancellationScope;
+  readonly cancelScope: CancellationScope;
   #index = 0;
   #open: Call | undefined;
   /** E4: told by the code since its last step. */
-  #told: EventDraft[] = [];
+  #events: EventDraft[] = [];
   /** Looks that found nothing since then. */
-  #looked: StepIdentity[] | undefined;
+  #emptyPolls: StepIdentity[] | undefined;
 
-  constructor(runner: TaskRunner, scope: StepScope, strand: CancellationScope) {
+  constructor(runner: TaskRunner, scope: StepScope, cancelScope: CancellationScope) {
     this.runner = runner;
     this.scope = scope;
-    this.strand = strand;
+    this.cancelScope = cancelScope;
   }
 
   next(): StepAddress {
@@ -60,22 +60,22 @@ export class StepExecutor {
     return `${this.runner.facts.runId}/${this.runner.taskId}/${address}`;
   }
 
-  tell(draft: EventDraft): void {
-    this.#told.push(draft);
+  emit(draft: EventDraft): void {
+    this.#events.push(draft);
   }
 
   /** What was told since the last step, for whoever comes after this scope. */
-  takeTold(): readonly EventDraft[] {
-    if (this.#told.length === 0) return nothing;
-    const told = this.#told;
-    this.#told = [];
-    return told;
+  takeEvents(): readonly EventDraft[] {
+    if (this.#events.length === 0) return nothing;
+    const events = this.#events;
+    this.#events = [];
+    return events;
   }
 
   /** C2. */
   check(): void {
-    const { runner, scope, strand } = this;
-    if (!runner.isDropped && !runner.hasRecorded(scope)) runner.check(strand);
+    const { runner, scope, cancelScope } = this;
+    if (!runner.isDropped && !runner.hasRecorded(scope)) runner.check(cancelScope);
   }
 
   /** J1, J2, J5: the recorded outcome, or the body's, recorded; no other call of the scope meanwhile. `as`: what the code is given of it. */
@@ -87,31 +87,31 @@ export class StepExecutor {
   ): Promise<Given> {
     if (this.#isOver) return never();
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
-    const told = this.takeTold();
+    const events = this.takeEvents();
     try {
       const found = this.runner.find(step);
       if (found !== undefined) return Promise.resolve(this.#given(step, found, as));
     } catch (error) {
       return isMismatch(error) ? never() : Promise.reject(error);
     }
-    return this.#performAlone(step, body, told, start, as);
+    return this.#performAlone(step, body, events, start, as);
   }
 
   /** The same for a step that is over in the breath in which it is begun. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
-    const { runner, strand } = this;
+    const { runner, cancelScope } = this;
     if (this.#isOver) return never();
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
-    const told = this.takeTold();
+    const events = this.takeEvents();
     try {
       const found = runner.find(step);
       if (found !== undefined) return Promise.resolve(this.#given<Value>(step, found));
-      if (!runner.isSeated) return this.#performAlone<Value, Value, StepIdentity>(step, () => read, told);
-      this.#check(strand, told);
+      if (!runner.isSeated) return this.#performAlone<Value, Value, StepIdentity>(step, () => read, events);
+      this.#check(cancelScope, events);
       // An earlier owner may have told what was to be told, and no more.
-      if (!runner.task.opened.has(step.address)) for (const draft of told) runner.emit(draft);
+      if (!runner.task.opened.has(step.address)) for (const draft of events) runner.emit(draft);
       const outcome = outcomeOf(step, read);
-      this.#looked = undefined;
+      this.#emptyPolls = undefined;
       runner.record(step, outcome, nothing);
       return Promise.resolve(this.#given<Value>(step, outcome));
     } catch (error) {
@@ -125,19 +125,19 @@ export class StepExecutor {
    * beginning: nobody looks again at what that step goes by.
    */
   poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
-    const { runner, strand } = this;
+    const { runner, cancelScope } = this;
     if (this.#isOver || this.#open !== undefined || runner.task.steps.has(step.address))
       return this.runSync(step, read);
     if (runner.wentPast(step.address)) return foundNothing;
     if (read().length > 0) return this.runSync(step, read);
     try {
-      runner.check(strand);
+      runner.check(cancelScope);
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
       return Promise.reject(error);
     }
-    if (this.#looked === undefined) this.#looked = [step];
-    else this.#looked.push(step);
+    if (this.#emptyPolls === undefined) this.#emptyPolls = [step];
+    else this.#emptyPolls.push(step);
     return foundNothing;
   }
 
@@ -165,23 +165,23 @@ export class StepExecutor {
     body: Body<Value, Step>,
     start?: EventDraft,
   ): Value | Promise<Value> {
-    const told = this.takeTold();
+    const events = this.takeEvents();
     const found = this.runner.find(step);
     if (found !== undefined) return this.#given<Value>(step, found);
-    return this.#perform(step, body, told, start);
+    return this.#perform(step, body, events, start);
   }
 
   /** No other call of the scope meanwhile: `#open` is the step from here until it is left. */
   #performAlone<Value, Given, Step extends StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
-    told: readonly EventDraft[],
+    events: readonly EventDraft[],
     start?: EventDraft,
     as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
     this.#open = step;
     try {
-      const given = this.#perform(step, body, told, start, as);
+      const given = this.#perform(step, body, events, start, as);
       return given instanceof Promise ? given : Promise.resolve(given);
     } catch (error) {
       return Promise.reject(error);
@@ -192,31 +192,31 @@ export class StepExecutor {
   #perform<Value, Given, Step extends StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
-    told: readonly EventDraft[],
+    events: readonly EventDraft[],
     start?: EventDraft,
     as?: (value: Value, step: Step) => Given,
   ): Given | Promise<Given> {
     try {
-      const wait = this.#seated(told);
+      const wait = this.#seated(events);
       if (wait !== undefined)
         return wait.then(
-          () => this.#run(step, body, told, start, as),
+          () => this.#run(step, body, events, start, as),
           (error: unknown) => this.#thrown(step, error),
         );
     } catch (error) {
       return this.#thrown(step, error);
     }
-    return this.#run(step, body, told, start, as);
+    return this.#run(step, body, events, start, as);
   }
 
   #run<Value, Given, Step extends StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
-    told: readonly EventDraft[],
+    events: readonly EventDraft[],
     start: EventDraft | undefined,
     as: ((value: Value, step: Step) => Given) | undefined,
   ): Given | Promise<Given> {
-    const open = this.#begin(step, told, start);
+    const open = this.#begin(step, events, start);
     try {
       const begun = body(open, step);
       if (begun instanceof CallbackFuture) return this.#come(open, step, begun, as);
@@ -275,7 +275,7 @@ export class StepExecutor {
     if (this.runner.isDropped) return never();
     try {
       // What a stop made of it is not what it came to: whoever goes on begins it anew.
-      if (this.strand.isAbandoned) throw error;
+      if (this.cancelScope.isAbandoned) throw error;
       return this.#recorded<never, StepIdentity>(open, step, failureOf(error));
     } catch (fault) {
       return this.#thrown(step, fault, open);
@@ -288,7 +288,7 @@ export class StepExecutor {
     outcome: StepOutcome,
     as?: (value: never, step: Step) => Given,
   ): Given | Promise<never> {
-    this.runner.record(step, outcome, open.told, open.endedAt);
+    this.runner.record(step, outcome, open.events, open.endedAt);
     const given = this.#given(step, outcome, as);
     this.#leave(step, open);
     return this.#isOver ? never() : given;
@@ -310,43 +310,47 @@ export class StepExecutor {
     if (this.#open === step) this.#open = undefined;
   }
 
-  #begin({ address }: StepIdentity, told: readonly EventDraft[], start: EventDraft | undefined): ActiveStep {
-    const open = openStep(this.runner, address, this.strand, told, start);
-    if (this.#looked === undefined) return open;
-    if (open.openSeq < 0) this.#recordLooks();
-    else this.#looked = undefined;
+  #begin(
+    { address }: StepIdentity,
+    events: readonly EventDraft[],
+    start: EventDraft | undefined,
+  ): ActiveStep {
+    const open = openStep(this.runner, address, this.cancelScope, events, start);
+    if (this.#emptyPolls === undefined) return open;
+    if (open.startSeq < 0) this.#recordLooks();
+    else this.#emptyPolls = undefined;
     return open;
   }
 
   /** What comes next leaves no trace of its beginning. */
   #recordLooks(): void {
-    const looked = this.#looked;
-    this.#looked = undefined;
+    const looked = this.#emptyPolls;
+    this.#emptyPolls = undefined;
     if (looked !== undefined) for (const step of looked) this.runner.record(step, noneOutcome, nothing);
   }
 
   /** C2, H7. What was to be told is told by whoever comes next, if this step never begins. */
-  #seated(told: readonly EventDraft[]): Promise<void> | undefined {
-    const { runner, strand } = this;
-    if (!runner.isSeated) return this.#seatedLater(told);
-    this.#check(strand, told);
+  #seated(events: readonly EventDraft[]): Promise<void> | undefined {
+    const { runner, cancelScope } = this;
+    if (!runner.isSeated) return this.#seatedLater(events);
+    this.#check(cancelScope, events);
     return undefined;
   }
 
-  async #seatedLater(told: readonly EventDraft[]): Promise<void> {
+  async #seatedLater(events: readonly EventDraft[]): Promise<void> {
     try {
-      await this.runner.seated(this.strand);
+      await this.runner.seated(this.cancelScope);
     } catch (error) {
-      this.#told.unshift(...told);
+      this.#events.unshift(...events);
       throw error;
     }
   }
 
-  #check(strand: CancellationScope, told: readonly EventDraft[]): void {
+  #check(cancelScope: CancellationScope, events: readonly EventDraft[]): void {
     try {
-      this.runner.check(strand);
+      this.runner.check(cancelScope);
     } catch (error) {
-      this.#told.unshift(...told);
+      this.#events.unshift(...events);
       throw error;
     }
   }
@@ -365,7 +369,7 @@ export class StepExecutor {
 
   /** Nothing here is answered any more. */
   get #isOver(): boolean {
-    return this.runner.isDropped || this.strand.isAbandoned;
+    return this.runner.isDropped || this.cancelScope.isAbandoned;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { StepIdentity } from "../journal/step-identity.ts";
+import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
 import {
   CancellationToken,
   Fault,
@@ -18,15 +18,14 @@ import {
   type TaskId,
   type TaskReport,
 } from "../../kernel/index.ts";
-import { deadlineOf } from "../journal/task-record.ts";
+import { deadlineOf } from "../journal/task-clock.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import { never } from "../process/pending-forever.ts";
-import { OpenCalls, type InFlightCall } from "./in-flight-calls.ts";
+import { InFlightCalls, type InFlightCall } from "./in-flight-calls.ts";
 import { ReplayCursor } from "../journal/replay-cursor.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
 import { factsOf, type Inside, type SlotYielder } from "../process/async-context.ts";
-import { findMismatch } from "../journal/journal-mismatch.ts";
 import { CancellationScope } from "./cancellation-scope.ts";
 import { TaskResources } from "./task-resources.ts";
 import { TaskSlot } from "./task-slot.ts";
@@ -36,7 +35,7 @@ import type { AwaitedName } from "./wait-registry.ts";
 export interface TaskRunnerOptions {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
-  readonly owner: WorkerContext;
+  readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
   readonly host: TaskHost;
@@ -60,7 +59,7 @@ export type Ending = { readonly value: unknown } | { readonly error: unknown };
 export class TaskRunner implements SlotYielder {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
-  readonly owner: WorkerContext;
+  readonly worker: WorkerContext;
   readonly log: RunLog;
   readonly state: RunState;
   readonly host: TaskHost;
@@ -70,10 +69,10 @@ export class TaskRunner implements SlotYielder {
   /** Its stop button, also for its code; whoever lets go of the task presses only what is below. */
   readonly token = new CancellationToken();
   /** Of the task's own code; those of races and tools hang below. */
-  readonly strand = new CancellationScope(this.token);
+  readonly cancelScope = new CancellationScope(this.token);
   readonly task: TaskState;
   readonly #recorded: ReplayCursor;
-  readonly #calls = new OpenCalls();
+  readonly #calls = new InFlightCalls();
   readonly #resources = new TaskResources((error) => this.#noteUnclosed(error));
   /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
   #origins: WeakMap<object, readonly StepAddress[]> | undefined;
@@ -99,17 +98,17 @@ export class TaskRunner implements SlotYielder {
   /** What its code wants said of it, however it ends. */
   report: TaskReport = {};
 
-  constructor({ taskId, agent, owner, log, state, host }: TaskRunnerOptions) {
+  constructor({ taskId, agent, worker, log, state, host }: TaskRunnerOptions) {
     this.taskId = taskId;
     this.agent = agent;
-    this.owner = owner;
+    this.worker = worker;
     this.log = log;
     this.state = state;
     this.host = host;
     this.task = state.task(taskId);
     const { record, cancelled } = this.task;
     this.facts = factsOf(record);
-    this.#slot = new TaskSlot(owner.slots, host, taskId);
+    this.#slot = new TaskSlot(worker.slots, host, taskId);
     this.inside = { facts: this.facts, task: this };
     this.#recorded = new ReplayCursor(this.task);
     if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
@@ -130,7 +129,7 @@ export class TaskRunner implements SlotYielder {
    * it stands.
    */
   get meta(): RunMeta {
-    const deadline = this.task.pausedSince === null ? deadlineOf(this.task) : null;
+    const deadline = this.task.clock.isStopped ? null : deadlineOf(this.task);
     if (this.#meta?.deadline !== deadline) this.#meta = this.#newMeta(deadline);
     return this.#meta;
   }
@@ -153,7 +152,7 @@ export class TaskRunner implements SlotYielder {
 
   /** It has a call open that is not itself waiting for a step of its body. */
   get atWork(): boolean {
-    return this.#calls.atWork;
+    return this.#calls.isWorking;
   }
 
   /**
@@ -193,7 +192,7 @@ export class TaskRunner implements SlotYielder {
     // What is recorded here and now is not come by again.
     const recorded = this.#recorded.remain ? this.task.steps.get(step.address) : undefined;
     if (recorded === undefined) return undefined;
-    const differs = findMismatch(recorded, step, this.owner.hash);
+    const differs = findMismatch(recorded, step, this.worker.hash);
     if (differs !== undefined) {
       if (!this.isDropped) this.#fail?.(differs);
       throw differs;
@@ -216,7 +215,7 @@ export class TaskRunner implements SlotYielder {
     step: StepIdentity,
     outcome: StepOutcome,
     told: readonly EventDraft[],
-    at = this.owner.clock.now(),
+    at = this.worker.clock.now(),
   ): void {
     for (let index = 0; index < told.length; index++) this.emit(told[index] as EventDraft, at);
     const { address, kind, name, digest } = step;
@@ -258,8 +257,8 @@ export class TaskRunner implements SlotYielder {
   }
 
   /** C2: throws once the task, or this strand of it, was told to stop or is past its deadline. */
-  check(strand: CancellationScope): void {
-    const { error } = strand.token;
+  check(cancelScope: CancellationScope): void {
+    const { error } = cancelScope.token;
     if (error !== undefined) throw error;
     if (this.task.record.budget.deadlineMs !== null) this.meta.check();
   }
@@ -273,23 +272,23 @@ export class TaskRunner implements SlotYielder {
   }
 
   /** C2, H7: resolves once the task has a seat; nothing to wait for if it has one. Throws once it is stopped. */
-  seated(strand: CancellationScope): Promise<void> | undefined {
-    if (!this.isSeated) return this.#sit(strand);
-    this.check(strand);
+  seated(cancelScope: CancellationScope): Promise<void> | undefined {
+    if (!this.isSeated) return this.#sit(cancelScope);
+    this.check(cancelScope);
     return undefined;
   }
 
   /** Also with a slot, so that a call may begin. */
-  ready(strand: CancellationScope): Promise<void> | undefined {
-    if (!this.#slot.isHeld || !this.isSeated) return this.#getReady(strand);
-    this.check(strand);
+  ready(cancelScope: CancellationScope): Promise<void> | undefined {
+    if (!this.#slot.isHeld || !this.isSeated) return this.#getReady(cancelScope);
+    this.check(cancelScope);
     return undefined;
   }
 
   /** After a wait: whether it has kept its seat and was not stopped; it gets a slot again first. */
-  async stillReady(strand: CancellationScope): Promise<boolean> {
+  async stillReady(cancelScope: CancellationScope): Promise<boolean> {
     await this.#slot.take();
-    return this.isSeated && this.#slot.isHeld && !strand.token.cancelled;
+    return this.isSeated && this.#slot.isHeld && !cancelScope.token.cancelled;
   }
 
   /** H2: from here on the task is in a call, and keeps its seat until it settles. */
@@ -316,36 +315,36 @@ export class TaskRunner implements SlotYielder {
 
   /** While this is open the strand counts as waiting, not as working. A stop ends it. */
   async waitFor<Value>(
-    strand: CancellationScope,
+    cancelScope: CancellationScope,
     work: Promise<Value>,
     { name, due }: AwaitedName,
   ): Promise<Value> {
     const awaited = { name, due };
     this.#waits = [...this.#waits, awaited];
-    strand.addBlocked(1);
+    cancelScope.addBlocked(1);
     this.#noteRestSoon();
     let by = name;
     try {
-      const value = await this.whileAlive(unlessStopped(work, strand.token));
+      const value = await this.whileAlive(unlessStopped(work, cancelScope.token));
       if (value === undefined && due !== undefined) by = "time";
       return value;
     } catch (error) {
-      if (strand.token.cancelled) by = "cancel";
+      if (cancelScope.token.cancelled) by = "cancel";
       throw error;
     } finally {
       this.#waits = this.#waits.filter((each) => each !== awaited);
-      strand.addBlocked(-1);
+      cancelScope.addBlocked(-1);
       this.host.seats.wake(this.taskId, by);
       this.#noteRestSoon();
     }
   }
 
   /** A pause that this process must see the end of: the slot is free for others meanwhile, and a stop ends it. */
-  async pauseFor<Value>(strand: CancellationScope, work: Promise<Value>): Promise<Value> {
+  async pauseFor<Value>(cancelScope: CancellationScope, work: Promise<Value>): Promise<Value> {
     this.#resting++;
     if (!this.atWork) this.#slot.give();
     try {
-      return await this.whileAlive(unlessStopped(work, strand.token));
+      return await this.whileAlive(unlessStopped(work, cancelScope.token));
     } finally {
       this.#resting--;
     }
@@ -364,15 +363,15 @@ export class TaskRunner implements SlotYielder {
   }
 
   /** What is waited for after a stop is part of leaving, and has the time that leaving has. */
-  outsideUnlessStopped<Value>(work: Promise<Value>): Promise<Value> {
+  yieldSlotUnlessCancelled<Value>(work: Promise<Value>): Promise<Value> {
     return this.yieldSlotWhile(
       this.token.cancelled ? work : this.whileAlive(unlessStopped(work, this.token)),
     );
   }
 
   /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
-  async whileAlive<Value>(work: Promise<Value>, strand?: CancellationScope): Promise<Value> {
-    const over = (): boolean => this.isDropped || (strand?.isAbandoned ?? false);
+  async whileAlive<Value>(work: Promise<Value>, cancelScope?: CancellationScope): Promise<Value> {
+    const over = (): boolean => this.isDropped || (cancelScope?.isAbandoned ?? false);
     try {
       const value = await work;
       if (!over()) return value;
@@ -387,8 +386,8 @@ export class TaskRunner implements SlotYielder {
   }
 
   /** Calls that ignore a stop are given up, and its code is given the stop in their place. Whether there were any. */
-  leaveCalls(stop: CancellationError): boolean {
-    return this.#calls.leaveAll(stop);
+  abandonCalls(stop: CancellationError): boolean {
+    return this.#calls.abandonAll(stop);
   }
 
   /** Its code ignores a stop: it is given up where it stands, and the task ends by the stop. `false` if it has not begun. */
@@ -398,11 +397,11 @@ export class TaskRunner implements SlotYielder {
       this.#resources.leave();
       return true;
     }
-    this.strand.abandon(stop.reason);
+    this.cancelScope.abandon(stop.reason);
     try {
       this.report.abandoned?.(stop);
     } catch (error) {
-      this.owner.onError(Fault.from(error));
+      this.worker.onError(Fault.from(error));
     }
     this.#fail(stop);
     return true;
@@ -415,38 +414,39 @@ export class TaskRunner implements SlotYielder {
     this.endGrace?.();
     this.inside.task = undefined;
     this.#slot.giveUp();
-    if (!this.#ended || this.#calls.count > 0) this.strand.abandon(`task ${this.taskId} was let go of here`);
+    if (!this.#ended || this.#calls.count > 0)
+      this.cancelScope.abandon(`task ${this.taskId} was let go of here`);
     this.token.dispose();
     if (!this.#resources.isEmpty) void this.#resources.close();
   }
 
-  async #sit(strand: CancellationScope): Promise<void> {
-    while (!this.isSeated && !strand.token.cancelled) await this.#park(strand);
-    this.check(strand);
+  async #sit(cancelScope: CancellationScope): Promise<void> {
+    while (!this.isSeated && !cancelScope.token.cancelled) await this.#park(cancelScope);
+    this.check(cancelScope);
   }
 
-  async #getReady(strand: CancellationScope): Promise<void> {
-    await this.seated(strand);
+  async #getReady(cancelScope: CancellationScope): Promise<void> {
+    await this.seated(cancelScope);
     while (!this.#slot.isHeld) {
       const activated = this.#slot.take();
-      if (activated !== undefined) await unlessStopped(activated, strand.token);
-      await this.seated(strand);
+      if (activated !== undefined) await unlessStopped(activated, cancelScope.token);
+      await this.seated(cancelScope);
     }
   }
 
-  async #park(strand: CancellationScope): Promise<void> {
+  async #park(cancelScope: CancellationScope): Promise<void> {
     const parking = Promise.withResolvers<void>();
     this.#parked.push(parking.resolve);
-    strand.addBlocked(1);
+    cancelScope.addBlocked(1);
     this.#noteRest();
     this.settleIfPausing();
     try {
-      await this.whileAlive(unlessStopped(parking.promise, strand.token));
+      await this.whileAlive(unlessStopped(parking.promise, cancelScope.token));
     } catch {
       // Stopped: whoever parked looks again, and sees it.
     } finally {
       this.#parked = this.#parked.filter((each) => each !== parking.resolve);
-      strand.addBlocked(-1);
+      cancelScope.addBlocked(-1);
     }
   }
 
@@ -479,7 +479,7 @@ export class TaskRunner implements SlotYielder {
   }
 
   #newMeta(deadline: number | null): RunMeta {
-    const { clock, ids } = this.owner;
+    const { clock, ids } = this.worker;
     return RunMeta.standalone({
       clock,
       ids,

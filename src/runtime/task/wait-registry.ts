@@ -1,10 +1,6 @@
 import type { Clock, JsonValue, StepRecord, TaskId } from "../../kernel/index.ts";
+import type { Resolutions } from "../journal/resolutions.ts";
 import { asksPerson, resolutionsTaken } from "../journal/wait-names.ts";
-
-/** Where values are kept that came for a wait and were not taken. */
-export interface Resolutions {
-  resolution(taskId: TaskId, wait: string): { readonly value: JsonValue } | undefined;
-}
 
 /** When a wait has been long enough; `null` while the clock it goes by stands still. */
 export type Due = () => number | null;
@@ -71,7 +67,7 @@ export class WaitRegistry {
     const waiters = this.#waiters.filter((each) => each.taskId === taskId && each.name === name);
     const [first] = waiters;
     if (first === undefined || waiters.some(({ served }) => served)) return;
-    const found = this.#resolutions.resolution(taskId, name);
+    const found = this.#resolutions.first(taskId, name);
     if (found === undefined) return;
     first.served = true;
     first.forgetTimer?.();

@@ -29,10 +29,10 @@ export function askForApproval(
   callAddress: StepAddress,
   { call: { callId, toolName, input }, reason, answer }: Question,
 ): ApprovalDecision | Promise<ApprovalDecision> {
-  const { runner, strand } = steps;
-  const { taskId, owner, facts } = runner;
+  const { runner, cancelScope } = steps;
+  const { taskId, worker, facts } = runner;
   const digest = new JsonDigest(input);
-  const inputDigest = digest.digest(owner.hash);
+  const inputDigest = digest.digest(worker.hash);
   // An answer names the arguments it is for: one that was given for others, before the call was made anew, answers nothing.
   const approvalId = `${taskId}/${callAddress}/${inputDigest.slice(0, digitsNamed)}`;
   const name = approvalWait(approvalId);
@@ -50,10 +50,10 @@ export function askForApproval(
     async (open) => {
       const said = answer
         ? await runner.pauseFor(
-            strand,
+            cancelScope,
             handled(() => answer(request, facts)),
           )
-        : await decided(runner, strand, name);
+        : await decided(runner, cancelScope, name);
       const decision = isApprovalDecision(said) ? said : noDecision(said);
       open.emit({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
@@ -82,10 +82,10 @@ function noDecision(said: unknown): ApprovalDecision {
   return { decision: "denied", reason: `${JSON.stringify(said)} is no decision` };
 }
 
-async function decided(runner: TaskRunner, strand: CancellationScope, name: string): Promise<unknown> {
+async function decided(runner: TaskRunner, cancelScope: CancellationScope, name: string): Promise<unknown> {
   const wait = runner.host.waits.wait(runner.taskId, name);
   try {
-    return await runner.waitFor(strand, wait.came, { name });
+    return await runner.waitFor(cancelScope, wait.came, { name });
   } catch (error) {
     wait.leave();
     throw error;

@@ -20,7 +20,7 @@ export interface CallingScope {
   readonly steps: StepExecutor;
   readonly history: CallHistory;
   /** A scope below it. */
-  readonly inside: (scope: StepScope, strand: CancellationScope) => NestedContext;
+  readonly inside: (scope: StepScope, cancelScope: CancellationScope) => NestedContext;
 }
 
 export interface GatedCallOptions {
@@ -54,10 +54,10 @@ export async function withGateContext<Value>(
       get ctx() {
         return inside.ctx;
       },
-      emitEvent: (event) => open.tellFromCode(event),
+      emitEvent: (event) => open.emitFromCode(event),
     });
   } finally {
-    for (const draft of inside.takeTold()) open.emit(draft);
+    for (const draft of inside.takeEvents()) open.emit(draft);
   }
 }
 
@@ -86,6 +86,6 @@ class InsideGate extends LazyScope {
     const open = this.#open;
     // What was called has settled; a step of the gate is a call of its own (H7).
     open.end();
-    return this.#from.inside(branchScope(open.address, this.#stage), new CancellationScope(open.strand));
+    return this.#from.inside(branchScope(open.address, this.#stage), new CancellationScope(open.cancelScope));
   }
 }

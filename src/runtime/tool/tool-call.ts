@@ -24,7 +24,7 @@ import {
 import { stopAtOverrun } from "../task/budget-stop.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { withGateContext, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
-import { layerContext } from "../task/middleware-context.ts";
+import { middlewareContext } from "../task/middleware-context.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { ToolCallContext } from "./tool-context.ts";
@@ -87,8 +87,8 @@ const nothing: ToolResult = failure("");
 
 function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   const { callId, toolName } = call;
-  const durationMs = open.durationSince(open.at);
-  const status = open.denied ? "denied" : result.isError ? "error" : "ok";
+  const durationMs = open.durationSince(open.startedAt);
+  const status = open.isDenied ? "denied" : result.isError ? "error" : "ok";
   open.emit({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
 }
@@ -103,7 +103,7 @@ function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): Too
   if (allowed === null || allowed.includes(toolName)) return undefined;
   const reason = "not one of this task's tools";
   open.emit({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
-  open.denied = true;
+  open.isDenied = true;
   return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
 }
 
@@ -153,7 +153,7 @@ async function executeGated(
       const isGated = needsApproval || gate !== undefined;
       const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
       if ("refusal" in passed) {
-        open.denied = true;
+        open.isDenied = true;
         return told(given, failure(passed.refusal));
       }
       const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
@@ -196,8 +196,8 @@ function asIs(_options: ToolCallOptions, result: ToolResult): ToolResult {
 /** J1, J10. */
 function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
   const { open } = options;
-  open.forgetTimer();
-  open.tellInside();
+  open.clearTimeout();
+  open.emitNestedEvents();
   try {
     if (isText(result)) sealMadeJson(result, tool.name);
     else sealJson(result, `the result of tool ${tool.name}`);
@@ -209,14 +209,14 @@ function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolR
 
 /** What the model is told went wrong. Throws what stops the task; a stop after the body has done its work says so. */
 function failed(options: ToolCallOptions, error: unknown): ToolResult {
-  options.open.forgetTimer();
+  options.open.clearTimeout();
   if (stopsTask(error)) throw withheld(options, error);
   return failure(Fault.from(error).message);
 }
 
 /** A stop after the body has done its work says so. */
 function withheld({ open, call }: ToolCallOptions, error: unknown): unknown {
-  return open.performed && error instanceof MiddlewareTermination
+  return open.isPerformed && error instanceof MiddlewareTermination
     ? afterPerforming(error, call.callId)
     : error;
 }
@@ -261,7 +261,7 @@ async function performThrough(
   const { open, call, from } = options;
   const idempotencyKey = from.steps.idempotencyKey(open.address);
   const context: FunctionContext = {
-    ...layerContext(open),
+    ...middlewareContext(open),
     functionName: tool.name,
     tool,
     callId: call.callId,
@@ -275,9 +275,9 @@ async function performThrough(
     try {
       context.result = await run(options, tool, parsed, context.filters);
     } finally {
-      open.forgetTimer();
+      open.clearTimeout();
     }
-    open.tellInside();
+    open.emitNestedEvents();
   });
   if (context.result !== undefined) return context.result;
   throw new Fault(
@@ -295,7 +295,7 @@ function run(
 ): Promise<ToolResult> {
   const { open } = options;
   open.end();
-  open.performed = true;
+  open.isPerformed = true;
   if (tool.suspends) return runIn(options, tool, input, undefined, filters);
   const call = open.begin();
   return call instanceof Promise
@@ -311,23 +311,23 @@ function runIn(
   filters: readonly UpdateFilter[] | undefined,
 ): Promise<ToolResult> {
   const context = new ToolCallContext(options, opened, filters);
-  options.open.inside = context;
+  options.open.nested = context;
   const work = tool.execute(input, context);
   // One that suspends has nothing open: what it waits for ends with a stop by itself.
   if (opened === undefined) return work;
   opened.body = context;
   if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);
-  return context.unlessLeft(work);
+  return context.unlessAbandoned(work);
 }
 
 /** A body that takes too long is told to stop, and never answered again. */
 function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: ToolCallContext): void {
-  const { clock, callTimers } = open.runner.owner;
+  const { clock, callTimeouts } = open.runner.worker;
   const timer = new CallTimeout(clock.now() + timeoutMs, () =>
     body.abandon(new Fault("tool_timeout", `${call.toolName} took longer than ${timeoutMs} ms`)),
   );
-  callTimers.add(timer);
-  open.timer = timer;
+  callTimeouts.add(timer);
+  open.timeout = timer;
 }
 
 function failure(text: string): ToolResult {

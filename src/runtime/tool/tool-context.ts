@@ -20,7 +20,7 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
   /** The call that its body is. */
   readonly #opened: InFlightCall | undefined;
   readonly #filters: readonly UpdateFilter[];
-  #strand: CancellationScope | undefined;
+  #cancelScope: CancellationScope | undefined;
 
   constructor(call: GatedCallOptions, opened: InFlightCall | undefined, filters = noFilters) {
     super();
@@ -29,13 +29,13 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
     this.#filters = filters;
   }
 
-  override get strand(): CancellationScope {
-    return (this.#strand ??= new CancellationScope(this.#call.open.strand, this.#opened));
+  override get cancelScope(): CancellationScope {
+    return (this.#cancelScope ??= new CancellationScope(this.#call.open.cancelScope, this.#opened));
   }
 
   protected override make(): NestedContext {
     const { open, from } = this.#call;
-    return from.inside(open.address, this.strand);
+    return from.inside(open.address, this.cancelScope);
   }
 
   get meta(): RunMeta {
@@ -55,16 +55,16 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
   }
 
   get signal(): CancelSignal {
-    return this.strand.signal;
+    return this.cancelScope.signal;
   }
 
   get progress(): (update: JsonValue) => void {
     const { callId } = this;
-    const { taskId, log, owner } = this.#call.open.runner;
+    const { taskId, log, worker } = this.#call.open.runner;
     const { runId } = log.lease;
     return (whole) => {
       const update = this.#filters.reduce((shown, filter) => filter(shown), whole);
-      owner.store.events.putDelta(log.lease, {
+      worker.store.events.putDelta(log.lease, {
         type: "tool_execution_update",
         runId,
         taskId,

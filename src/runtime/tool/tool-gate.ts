@@ -87,7 +87,7 @@ async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict>
   const recorded = found?.kind === "ok" ? (found.value as unknown as RecordedAsk) : undefined;
   const answered = open.runner.task.steps.has(approvalAddress(open.address));
   if (recorded !== undefined && (answered || !recorded.handled)) return recorded;
-  const before = open.told.length;
+  const before = open.events.length;
   const verdict = await judge(passage, gate, "gate");
   if (verdict.decision !== "ask" || recorded !== undefined) return verdict;
   const { answer, ...question } = verdict;

@@ -12,6 +12,7 @@ import {
 } from "../../kernel/index.ts";
 import { RunStartQueue } from "./run-start-queue.ts";
 import { EventLoopTurn } from "../process/event-loop-turn.ts";
+import type { RunClaimer } from "../process/worker-context.ts";
 import { CompactingMap } from "../process/compacting-map.ts";
 
 export interface LocalEngineOptions {
@@ -29,8 +30,8 @@ export interface LocalEngineOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const nobody: readonly RunId[] = [];
-const untouched: DriveResult = { rest: { kind: "ready" }, isReleased: false };
+const noRuns: readonly RunId[] = [];
+const notDriven: DriveResult = { rest: { kind: "ready" }, isReleased: false };
 
 /** So long may a turn of the event loop last in which runs are begun. */
 const longestTurnMs = 10;
@@ -39,16 +40,16 @@ const longestTurnMs = 10;
  * So many at most are claimed and wait to begin: the rest wait in the store, where whoever has a higher rank is chosen first, and where
  * other workers find them. When half of them have begun, there is room for as many.
  */
-const mostWaiting = 16;
+const maxWaiting = 16;
 
 /** How long a run that could not be driven is kept from being tried again. */
 const retryMs = 1_000;
 
 /** Leases in the store, claimed by whoever has room. */
-export class LocalEngine implements Engine {
+export class LocalEngine implements Engine, RunClaimer {
   readonly #options: LocalEngineOptions;
   readonly #driven = new CompactingMap<Lease, Promise<void>>();
-  readonly #beginnings = new RunStartQueue(new EventLoopTurn(longestTurnMs));
+  readonly #startQueue = new RunStartQueue(new EventLoopTurn(longestTurnMs));
   /** J9: runs with a task of another version than is hosted here. Known once they were looked at; not claimed again after that. */
   readonly #pinned = new Set<RunId>();
   readonly #stopped = Promise.withResolvers<void>();
@@ -60,9 +61,9 @@ export class LocalEngine implements Engine {
   /** Of those it drives, how many only wait: they take no room. */
   #idle = 0;
   /** Places kept for runs that are being created. */
-  #offers = 0;
+  #reservedClaims = 0;
   /** Who stops waits for them. */
-  #allTaken: (() => void) | undefined;
+  #claimsCompleted: (() => void) | undefined;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: LocalEngineOptions) {
@@ -82,23 +83,23 @@ export class LocalEngine implements Engine {
     if (this.#claiming === undefined) queueMicrotask(this.#claimAll);
   }
 
-  /** A place for a run that is about to be created, kept until `take` says what came of it. Nothing where there is no room, or others may be first. */
-  offer(): ClaimOptions | undefined {
+  /** A place for a run that is about to be created, kept until `completeClaim` says what came of it. Nothing where there is no room, or others may be first. */
+  reserveClaim(): ClaimOptions | undefined {
     if (this.#host === undefined || this.#claimsSoon || this.#claiming !== undefined || this.#room <= 0)
       return undefined;
-    this.#offers++;
+    this.#reservedClaims++;
     return this.#claimOf(1);
   }
 
-  take(lease: Lease | undefined): void {
-    this.#offers--;
+  completeClaim(lease: Lease | undefined): void {
+    this.#reservedClaims--;
     if (lease !== undefined) this.#driven.set(lease, this.#drive(lease));
     else if (this.#wasFull) this.wake();
-    if (this.#offers === 0) this.#allTaken?.();
+    if (this.#reservedClaims === 0) this.#claimsCompleted?.();
   }
 
   /** Other agents are hosted, or other versions: what was not for this worker may be now. */
-  hostsChanged(): void {
+  agentsChanged(): void {
     this.#pinned.clear();
     this.wake();
   }
@@ -114,9 +115,9 @@ export class LocalEngine implements Engine {
     this.#stopTimer?.();
     this.#stopped.resolve();
     await this.#claiming;
-    if (this.#offers > 0)
+    if (this.#reservedClaims > 0)
       await new Promise<void>((resolve) => {
-        this.#allTaken = resolve;
+        this.#claimsCompleted = resolve;
       });
     await Promise.all(this.#driven.values());
     await this.#options.leases.dismiss(this.#options.workerId);
@@ -162,13 +163,16 @@ export class LocalEngine implements Engine {
   }
 
   get #room(): number {
-    const coming = this.#driven.size - this.#idle + this.#offers;
-    return Math.min(this.#options.concurrency - coming, mostWaiting - this.#beginnings.size - this.#offers);
+    const coming = this.#driven.size - this.#idle + this.#reservedClaims;
+    return Math.min(
+      this.#options.concurrency - coming,
+      maxWaiting - this.#startQueue.size - this.#reservedClaims,
+    );
   }
 
   #claimOf(limit: number): ClaimOptions {
     const { clock, workerId, agents } = this.#options;
-    const except = this.#pinned.size === 0 ? nobody : [...this.#pinned];
+    const except = this.#pinned.size === 0 ? noRuns : [...this.#pinned];
     return { workerId, limit, now: clock.now(), agents: agents.call(undefined), except };
   }
 
@@ -176,13 +180,13 @@ export class LocalEngine implements Engine {
     const { leases, onError } = this.#options;
     const { runId } = lease;
     try {
-      const turn = this.#beginnings.turn();
+      const turn = this.#startQueue.waitTurn();
       if (turn !== undefined) {
         await turn;
-        if (this.#wasFull && this.#beginnings.size <= mostWaiting / 2) this.wake();
+        if (this.#wasFull && this.#startQueue.size <= maxWaiting / 2) this.wake();
       }
       // By `call`: compiled for one runtime's function, this would be compiled again for the next one's.
-      const { rest, isReleased } = (await this.#host?.drive.call(this.#host, lease)) ?? untouched;
+      const { rest, isReleased } = (await this.#host?.drive.call(this.#host, lease)) ?? notDriven;
       if (isReleased) return;
       if (leases.releaseNow === undefined) await leases.release(lease, rest);
       else leases.releaseNow(lease, rest);
@@ -198,7 +202,7 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** Its lease would keep a run that nobody drives from everyone else; and tried again at once, it would fail at once. */
+  /** Its lease would keep a run that noRuns drives from everyone else; and tried again at once, it would fail at once. */
   async #handBack(lease: Lease, { code }: Fault): Promise<void> {
     const { leases, onError } = this.#options;
     if (code !== "version_mismatch") await this.#pause();

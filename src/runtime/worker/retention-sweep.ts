@@ -5,7 +5,7 @@ export interface RetentionSweepOptions {
   readonly option: string;
   readonly keepMs: number;
   /** Lets go of what has been over since before then (epoch milliseconds). */
-  readonly letGo: (before: number) => Promise<unknown>;
+  readonly collect: (before: number) => Promise<unknown>;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;
 }
@@ -79,10 +79,10 @@ export class RetentionSweep {
   }
 
   async #sweep(): Promise<void> {
-    const { letGo, clock, keepMs, onError } = this.#options;
+    const { collect, clock, keepMs, onError } = this.#options;
     const began = performance.now();
     try {
-      await letGo(clock.now() - keepMs);
+      await collect(clock.now() - keepMs);
     } catch (error) {
       onError(error);
     }

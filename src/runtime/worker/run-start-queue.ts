@@ -13,8 +13,8 @@ export class RunStartQueue {
   readonly #waiting = objectArray<() => void>();
   #isBusy = false;
 
-  constructor(waitTurn: EventLoopTurn) {
-    this.#turn = waitTurn;
+  constructor(turn: EventLoopTurn) {
+    this.#turn = turn;
   }
 
   /** How many wait. */
@@ -23,22 +23,22 @@ export class RunStartQueue {
   }
 
   /** When its caller may begin. Nothing to wait for if nobody has begun in this breath. */
-  turn(): Promise<void> | undefined {
+  waitTurn(): Promise<void> | undefined {
     const isFree = !this.#isBusy && !this.#turn.isExhausted;
-    if (!this.#isBusy) queueMicrotask(this.#wait);
+    if (!this.#isBusy) queueMicrotask(this.#startNextSoon);
     this.#isBusy = true;
     return isFree ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /** Out of a microtask, the tick comes when there is no other left: nobody has anything to do but to wait. */
-  readonly #wait = (): void => process.nextTick(this.#goOn);
+  readonly #startNextSoon = (): void => process.nextTick(this.#startNext);
 
-  readonly #goOn = (): void => {
+  readonly #startNext = (): void => {
     if (this.#waiting.length === 0) this.#isBusy = false;
-    else if (this.#turn.isExhausted) setImmediate(this.#goOn);
+    else if (this.#turn.isExhausted) setImmediate(this.#startNext);
     else {
       this.#waiting.shift()?.();
-      queueMicrotask(this.#wait);
+      queueMicrotask(this.#startNextSoon);
     }
   };
 }

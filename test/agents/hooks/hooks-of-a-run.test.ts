@@ -9,7 +9,7 @@ import {
   type HostedAgent,
   type RunContext,
 } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, agentId, gate, readAll, simpleTool, text, typesOf } from "../../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
@@ -59,13 +59,13 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
         },
       );
     const [one, two] = [life(), life()];
-    const first = await openRuntime({ store: await open(), pollMs: 10 });
+    const first = await createRuntime({ store: await open(), pollMs: 10 });
     const { runId } = await first.submit(one.agent, "go");
     const before = ["run_start", "llm_start", "llm_end", "tool_start", "tool_end"];
     await expect.poll(() => one.seen).toEqual(before);
     await first.close();
     expect(one.seen).toEqual(before);
-    const second = await openRuntime({ store: await open(), pollMs: 10 });
+    const second = await createRuntime({ store: await open(), pollMs: 10 });
     second.register(two.agent);
     const handle = await second.find(runId);
     await handle?.signal("go");
@@ -92,7 +92,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
       };
       return agent("parent", code, { models: { main: scriptedModel(script, named) }, subAgents: [child] });
     };
-    const first = await openRuntime({ store: await open(), prices, pollMs: 10, closeGraceMs: 0 });
+    const first = await createRuntime({ store: await open(), prices, pollMs: 10, closeGraceMs: 0 });
     const { runId } = await first.submit(life([{ text: "never", delayMs: 1 }]), null);
     const held = async (): Promise<number> => {
       const standing = await (await first.find(runId))?.snapshot();
@@ -100,7 +100,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     };
     await expect.poll(held).toBe(1);
     await first.close();
-    const second = await openRuntime({ store: await open(), prices, pollMs: 10 });
+    const second = await createRuntime({ store: await open(), prices, pollMs: 10 });
     second.register(life([{ text: "done", usage }]));
     const handle = await second.find(runId);
     const result = await handle?.result();
@@ -150,7 +150,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
       callPath: { observer: hooks },
     });
     const store = await open();
-    const runtime = await openRuntime({ store, pollMs: 10 });
+    const runtime = await createRuntime({ store, pollMs: 10 });
     const run = await runtime.submit(watchedAgent, null);
     await reached.promise;
     expect(order).toEqual(["loop"]);
@@ -172,7 +172,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
         throw new MiddlewareTermination("not this one", { by: "filter" });
       },
     };
-    const runtime = await openRuntime({ store: await open(), pollMs: 10 });
+    const runtime = await createRuntime({ store: await open(), pollMs: 10 });
     const run = await runtime.submit({ ...stopped, callPath: { ...stopped.callPath, chat } }, null);
     expect((await run.result()).status).toBe("guardrail_tripped");
     expect(seen).toEqual(["run_start", "llm_start", "guardrail_trip", "run_end"]);
@@ -181,7 +181,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
 });
 
 it("a task whose code crashes for good has one start and one end, and its tools say how they went", async () => {
-  const runtime = await openRuntime({ runRetry: { maxRetries: 0 } });
+  const runtime = await createRuntime({ runRetry: { maxRetries: 0 } });
   const hooks = new HookManager();
   const seen: string[] = [];
   hooks.on(HookEvent.RUN_START, ({ runId, agentName }) => {
@@ -218,7 +218,7 @@ it("a task whose code crashes for good has one start and one end, and its tools 
 });
 
 it("one agent's hooks are not shown another's moments", async () => {
-  const runtime = await openRuntime();
+  const runtime = await createRuntime();
   const [parentHooks, childHooks] = [new HookManager(), new HookManager()];
   const seen: string[] = [];
   for (const [name, hooks] of [
@@ -243,7 +243,7 @@ it("one agent's hooks are not shown another's moments", async () => {
 });
 
 it("RUN_END comes once for a task that ran out, was topped up and went on", async () => {
-  const runtime = await openRuntime();
+  const runtime = await createRuntime();
   const { agent: spender, seen } = watched(
     async (ctx) => {
       await ctx.llm(request);
@@ -269,7 +269,7 @@ it("RUN_END comes once for a task that ran out, was topped up and went on", asyn
 
 it("an error of a hook that comes after the run's end goes to the runtime's onError (S4)", async () => {
   const errors: string[] = [];
-  const runtime = await openRuntime({ onError: ({ message }) => errors.push(message) });
+  const runtime = await createRuntime({ onError: ({ message }) => errors.push(message) });
   const hooks = new HookManager();
   hooks.on(HookEvent.RUN_END, () => {
     throw new Error("too late");
@@ -281,7 +281,7 @@ it("an error of a hook that comes after the run's end goes to the runtime's onEr
 });
 
 it("a logger remembers the last moments and no more", async () => {
-  const runtime = await openRuntime();
+  const runtime = await createRuntime();
   const hooks = new HookManager();
   const logger = new RunLogger({ capacity: 3 });
   const stop = logger.watch(hooks);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
 import { skillTool } from "../../../src/capabilities/tools/index.ts";
 import { checkSkill, type ModelRequest, type Skill } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
 const notes: Skill = {
@@ -30,7 +30,7 @@ async function ask(skills: readonly Skill[], name: string, options: { readonly m
       return "done";
     },
   ]);
-  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const runtime = await createRuntime({ unknownPrice: "ignore" });
   const agent = new AgentCore({ name: "writer", model, tools: [skillTool({ skills, ...options })] });
   const run = await runtime.submit(agent, "write");
   await run.result();
@@ -84,7 +84,7 @@ describe("the skill tool", () => {
 });
 
 test.each(["", "Release", "a_b", "a b", "a/b", "x".repeat(65), "é"])("SK1: %j is no name", (name) => {
-  expect(() => checkSkill({ ...notes, name })).toThrow("1 to 64 of a-z, 0-9 and -");
+  expect(() => checkSkill({ ...notes, name })).toThrow("1 to 64 characters of a-z, 0-9 and -");
 });
 
 test.each(["", " \n", "x".repeat(1_025)])(

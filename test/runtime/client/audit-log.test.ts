@@ -8,7 +8,8 @@ import {
   type TaskId,
   type ToolGate,
 } from "../../../src/kernel/index.ts";
-import { auditLog, openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { auditLog } from "../../../src/runtime/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp, settle, simpleTool, text, until } from "../runtime-setup.ts";
 
@@ -180,11 +181,11 @@ test("E1: verifies, says that the chain in memory is not keyed, and against a he
 
 test("a key is refused where it would protect nothing", async () => {
   const { store } = await setUp();
-  await expect(openRuntime({ store: "sqlite:nowhere.db", auditKey: "" })).rejects.toThrow(
+  await expect(createRuntime({ store: "sqlite:nowhere.db", auditKey: "" })).rejects.toThrow(
     "the auditKey is empty",
   );
-  await expect(openRuntime({ auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
-  await expect(openRuntime({ store, auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(createRuntime({ auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(createRuntime({ store, auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
 test("an order in no name at all is refused", async () => {

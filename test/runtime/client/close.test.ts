@@ -6,7 +6,7 @@ import {
   type RunHandle,
   type Runtime,
 } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { agent, settle, until } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
@@ -25,7 +25,7 @@ async function typesIn(run: RunHandle, seen: string[]): Promise<void> {
 describe.each(twoStores)("closing a runtime on %s", (_name, prepare) => {
   const opened = async (): Promise<{ readonly runtime: Runtime; readonly run: RunHandle }> => {
     const open = await prepare();
-    const runtime = await openRuntime({ store: await open(), closeGraceMs: 0 });
+    const runtime = await createRuntime({ store: await open(), closeGraceMs: 0 });
     return { runtime, run: await runtime.submit(patient(), null) };
   };
 
@@ -43,12 +43,12 @@ describe.each(twoStores)("closing a runtime on %s", (_name, prepare) => {
 
   test("fails whoever waits for an order that nobody obeys any more", async () => {
     const open = await prepare();
-    const runtime = await openRuntime({ store: await open(), closeGraceMs: 0 });
+    const runtime = await createRuntime({ store: await open(), closeGraceMs: 0 });
     const clerk = agent("clerk", () => Promise.reject(new Fault("unsupported", "never")));
     const run = await runtime.submit(clerk, null);
     await run.result();
     const store = await open();
-    const other = await openRuntime({ store });
+    const other = await createRuntime({ store });
     await runtime.close();
     // Where its agent is not registered, the order stays.
     const handle = await other.find(run.runId);

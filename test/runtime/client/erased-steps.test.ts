@@ -7,7 +7,7 @@ import {
   type Store,
 } from "../../../src/kernel/index.ts";
 import { Agent, permissions } from "../../../src/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";
 import { agent, gate, simpleTool, text, until } from "../runtime-setup.ts";
@@ -32,7 +32,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
   test("a turn, a drain, a compaction, a gate, an approval and a tool say nothing; readers and the chain still hold", async () => {
     const open = await prepare();
     const store = await open();
-    const runtime = await openRuntime({
+    const runtime = await createRuntime({
       store,
       prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) },
     });
@@ -96,7 +96,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
   test("what was drained stays drained: nothing of it is said again by whoever reads the run later (S5)", async () => {
     const open = await prepare();
     const store = await open();
-    const runtime = await openRuntime({ store });
+    const runtime = await createRuntime({ store });
     const listener = agent("listener", async (ctx) => {
       await ctx.waitForSignal("go");
       return (await ctx.steering({ mode: "all" })).length;
@@ -114,7 +114,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
 
   test("a task that is kept holds what it began with itself, also when one that is not began with the same", async () => {
     const open = await prepare();
-    const runtime = await openRuntime({ store: await open() });
+    const runtime = await createRuntime({ store: await open() });
     const helper = new Agent({
       name: "helper",
       instructions: "Help.",
@@ -143,7 +143,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
   test("a gate that asked leaves no word of what it asked about", async () => {
     const open = await prepare();
     const store = await open();
-    const runtime = await openRuntime({ store });
+    const runtime = await createRuntime({ store });
     const pay = simpleTool({ name: "pay", needsApproval: true, execute: async () => text(secret) });
     const clerk = new Agent({
       name: "clerk",

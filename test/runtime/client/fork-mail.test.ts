@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JsonValue, RunHandle, RunId } from "../../../src/kernel/index.ts";
-import { openRuntime, type RuntimeOptions } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import type { RuntimeOptions } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, readAll, settle, until } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -13,7 +14,7 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
   async function begun(code: (isFork: boolean) => Promise<void>) {
     const store = await (await prepare())();
     const clock = new FakeClock();
-    const runtime = await openRuntime({ ...noRetry, store, clock });
+    const runtime = await createRuntime({ ...noRetry, store, clock });
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx) => {
       if (!runs.includes(ctx.facts.runId)) runs.push(ctx.facts.runId);
@@ -63,7 +64,7 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
 
   async function asked(code: (isFork: boolean, reply: (body: JsonValue) => Promise<void>) => Promise<void>) {
     const store = await (await prepare())();
-    const runtime = await openRuntime({ ...noRetry, store, clock: new FakeClock() });
+    const runtime = await createRuntime({ ...noRetry, store, clock: new FakeClock() });
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx, inbox) => {
       if (!runs.includes(ctx.facts.runId)) runs.push(ctx.facts.runId);
@@ -115,7 +116,7 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
 
   it("one that is given a message of its own answers it", async () => {
     const store = await (await prepare())();
-    const runtime = await openRuntime({ ...noRetry, store, clock: new FakeClock() });
+    const runtime = await createRuntime({ ...noRetry, store, clock: new FakeClock() });
     const runs: RunId[] = [];
     const worker = agent(
       "worker",

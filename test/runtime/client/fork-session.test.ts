@@ -14,7 +14,7 @@ import {
   type SessionId,
   type Store,
 } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, readAll } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -37,7 +37,7 @@ interface Talk {
 
 async function talk(open: () => Promise<Store>, script: readonly ScriptStep[]): Promise<Talk> {
   const store = await open();
-  const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+  const runtime = await createRuntime({ store, unknownPrice: "ignore" });
   const model = scriptedModel(script);
   const scout = new AgentCore({ name: "scout", model });
   const say = async (input: string, where: { sessionId: RunHandle["sessionId"] } = { sessionId }) => {
@@ -134,7 +134,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
   it("of a run whose session nobody named has one that nobody named", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
-    const runtime = await openRuntime({ store, clock, unknownPrice: "ignore" });
+    const runtime = await createRuntime({ store, clock, unknownPrice: "ignore" });
     const origin = await runtime.submit(new AgentCore({ name: "scout", model: scriptedModel(["one"]) }), "?");
     await origin.result();
     await clock.advance(1_000);
@@ -166,7 +166,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
   it("has children who remember what they did up to the cut, and nothing since", async () => {
     const open = await prepare();
     const store = await open();
-    const runtime = await openRuntime({ store });
+    const runtime = await createRuntime({ store });
     const child = agent("child", async (ctx) => {
       const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
       const said = {

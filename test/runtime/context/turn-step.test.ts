@@ -14,7 +14,7 @@ import {
   type RunId,
   type Turn,
 } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { agent, setUp, settle, typesOf } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
@@ -340,7 +340,7 @@ it.each(twoStores)(
   "%s: a conversation goes on from what was said last, whatever the runs are called (N2)",
   async (_name, prepare) => {
     const open = await prepare();
-    const runtime = await openRuntime({ store: await open() });
+    const runtime = await createRuntime({ store: await open() });
     const echo = agent(
       "echo",
       async (ctx) => {

@@ -6,7 +6,7 @@ import {
   type HostedAgent,
   type RunContext,
 } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp, simpleTool } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -34,7 +34,7 @@ describe.each(twoStores)("%s: a fault whose details are no JSON (J10)", (_name, 
     async (_who, run) => {
       const open = await prepare();
       const errors: Fault[] = [];
-      const runtime = await openRuntime({
+      const runtime = await createRuntime({
         store: await open(),
         runRetry: { maxRetries: 0 },
         onError: (error) => errors.push(error),
@@ -57,7 +57,7 @@ describe.each(twoStores)("%s: a fault whose details are no JSON (J10)", (_name, 
 
   test("reaches the model as a tool's error", async () => {
     const open = await prepare();
-    const runtime = await openRuntime({ store: await open() });
+    const runtime = await createRuntime({ store: await open() });
     const tool = simpleTool({ name: "weak", execute: async () => Promise.reject(odd()) });
     const clerk = agent(
       "clerk",

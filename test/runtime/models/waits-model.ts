@@ -77,7 +77,7 @@ class Room {
   readonly #store: Store;
   readonly #lease: Lease;
   #state = new RunState("refuse");
-  #waits = new WaitRegistry(this.clock, this.#state);
+  #waits = new WaitRegistry(this.clock, this.#state.resolutions);
   #commits = 1;
   #steps = 0;
 
@@ -97,7 +97,7 @@ class Room {
     this.#waits.forget();
     this.#state = new RunState("refuse");
     for await (const commit of this.#store.journal.read(this.#lease.runId, 1)) this.#state.fold(commit);
-    this.#waits = new WaitRegistry(this.clock, this.#state);
+    this.#waits = new WaitRegistry(this.clock, this.#state.resolutions);
     this.waiting = [];
   }
 

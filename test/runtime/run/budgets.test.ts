@@ -11,7 +11,7 @@ import {
   type PriceTable,
   type RunContext,
 } from "../../../src/kernel/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, readAll, setUp } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -41,7 +41,7 @@ function shown<Type extends EventType>(events: readonly Event[], type: Type): re
 describe.each(twoStores)("on %s", (_name, prepare) => {
   it("warns once per dimension before a cap is reached, and again when it was raised (B5)", async () => {
     const store = await (await prepare())();
-    const runtime = await openRuntime({ store, prices, pollMs: 10, warnAt: 0.5 });
+    const runtime = await createRuntime({ store, prices, pollMs: 10, warnAt: 0.5 });
     const code = async (ctx: RunContext): Promise<string> => {
       for (let call = 0; call < 6; call++) await ctx.llm(request);
       return "done";
@@ -68,7 +68,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
   it("keeps what there is of an answer, and goes on after a top-up in another process, paying for nothing twice (B5, J5)", async () => {
     const open = await prepare();
     const one = scout(4);
-    const first = await openRuntime({ store: await open(), prices, pollMs: 10 });
+    const first = await createRuntime({ store: await open(), prices, pollMs: 10 });
     const { runId } = await first.submit(one.agent, "go", { budget: { maxTurns: 2 } });
     const stopped = await (await first.find(runId))?.result();
     expect(stopped).toMatchObject({ status: "budget_exhausted", output: "so far 2", turns: 2 });
@@ -78,7 +78,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     });
     expect(one.asked()).toBe(2);
     await first.close();
-    const second = await openRuntime({ store: await open(), prices, pollMs: 10 });
+    const second = await createRuntime({ store: await open(), prices, pollMs: 10 });
     // The script of the second process begins where that of the first was left.
     const rest = scriptedModel([
       { text: "so far 3", toolCalls: [{ name: "look", input: {} }], usage },
@@ -100,7 +100,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
   });
 
   it("gives out the part of an answer that was cut at the end of the money, and never calls it done (B1, B5)", async () => {
-    const runtime = await openRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
+    const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
     const model = scriptedModel([
       { text: "half an ans", stopReason: "length", usage: { inputTokens: 30, outputTokens: 12 } },
       { text: "half an answer", usage },
@@ -118,7 +118,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
   it("shows what was lost apart from what was used (B3)", async () => {
     const clock = new FakeClock();
     const store = await (await prepare())();
-    const runtime = await openRuntime({ store, prices, clock, retry: { baseDelayMs: 1 } });
+    const runtime = await createRuntime({ store, prices, clock, retry: { baseDelayMs: 1 } });
     const model = scriptedModel([{ error: new Error("socket hang up") }, { text: "hi", usage }]);
     const code = async (ctx: RunContext): Promise<string> => (await ctx.llm(request)).stopReason;
     const run = await runtime.submit(agent("talker", code, { models: { main: model } }), null);
@@ -157,7 +157,7 @@ it.each([{ maxTokens: -1 }, { maxTurns: 0.5 }, { maxCostUsd: Number.NaN }, { tok
 );
 
 it.each([0, -1, 1.1, Number.NaN])("refuses a soft threshold of %d", async (warnAt) => {
-  await expect(openRuntime({ warnAt })).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(createRuntime({ warnAt })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
 describe("prices", () => {
@@ -195,7 +195,7 @@ describe("prices", () => {
       { provider: "acme", model: "m*", usdPerMillion: { input: 1, output: 1 }, usdPerRequest: 0.5 },
       { provider: "acme", model: "m*", usdPerMillion: { input: 100, output: 100 }, from: clock.now() + 5 },
     ];
-    const runtime = await openRuntime({ clock, prices: priceCatalog({ overrides, bundled: false }) });
+    const runtime = await createRuntime({ clock, prices: priceCatalog({ overrides, bundled: false }) });
     const slow = scriptedModel([{ text: "hi", usage, delayMs: 10 }], {
       provider: "acme",
       modelId: "m1",

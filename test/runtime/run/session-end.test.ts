@@ -14,7 +14,8 @@ import {
   type SessionId,
   type Store,
 } from "../../../src/kernel/index.ts";
-import { openRuntime, type RuntimeOptions } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import type { RuntimeOptions } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -41,7 +42,7 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
   async function setUp(given: RuntimeOptions = {}) {
     const store = await (await prepare())();
     const clock = new FakeClock();
-    const runtime = await openRuntime({ store, clock, ...given });
+    const runtime = await createRuntime({ store, clock, ...given });
     const pass = async (ms: number): Promise<void> => {
       for (let passed = 0; passed < ms; passed += 1_000) {
         await clock.advance(1_000);
@@ -200,7 +201,7 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
   });
 
   test.for([-1, Number.NaN, Infinity])("is not kept for %d milliseconds", async (keepUnnamedSessionsMs) => {
-    await expect(openRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
+    await expect(createRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
       code: "invalid_argument",
       message: expect.stringContaining("keepUnnamedSessionsMs"),
     });
@@ -210,7 +211,7 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
 describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
   test("deletes it with what its workers remember, and no other", async () => {
     const store = await (await prepare())();
-    const runtime = await openRuntime({ store });
+    const runtime = await createRuntime({ store });
     const mine = parseSessionId("mine");
     const others = ["mine-too", "mine/too"].map(parseSessionId);
     for (const sessionId of [mine, ...others])
@@ -232,7 +233,7 @@ describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
 
   test("refuses while a run is under way in it", async () => {
     const store = await (await prepare())();
-    const runtime = await openRuntime({ store, closeGraceMs: 0 });
+    const runtime = await createRuntime({ store, closeGraceMs: 0 });
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
     const run = await runtime.submit(patient, null);
     await expect(runtime.deleteSession(run.sessionId)).rejects.toMatchObject({

@@ -11,7 +11,7 @@ import {
   type Runtime,
 } from "../../../src/kernel/index.ts";
 import { Agent } from "../../../src/index.ts";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until, type Bench } from "../runtime-setup.ts";
@@ -313,7 +313,7 @@ describe.each(twoStores)(
     it.each(["steer", "submit"] as const)(
       "starts a run, and the one that ended has ended (%s)",
       async (how) => {
-        const runtime = await openRuntime({ store: await (await prepare())() });
+        const runtime = await createRuntime({ store: await (await prepare())() });
         onTestFinished(() => runtime.close());
         const listener = agent("deaf", async (ctx) => {
           if (ctx.input === "one") await ctx.waitForSignal("go");

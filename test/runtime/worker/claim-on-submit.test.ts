@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { openRuntime } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { agent } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
@@ -12,14 +12,14 @@ it.each(twoStores)(
   async (_name, prepare) => {
     const open = await prepare();
     const errors: string[] = [];
-    const one = await openRuntime({ store: await open(), onError: ({ message }) => errors.push(message) });
+    const one = await createRuntime({ store: await open(), onError: ({ message }) => errors.push(message) });
     one.register(worker);
     const submitting = one.submit(worker, null);
     const closing = one.close();
     const { runId } = await submitting;
     await closing;
     expect(errors).toEqual([]);
-    const two = await openRuntime({ store: await open() });
+    const two = await createRuntime({ store: await open() });
     two.register(worker);
     const run = await two.find(runId);
     expect((await run?.result())?.output).toBe("done");
@@ -31,7 +31,7 @@ it.each(twoStores)(
   "%s: runs that are submitted at once, more than there is room for, all end",
   async (_name, prepare) => {
     const store = await (await prepare())();
-    const runtime = await openRuntime({ store, concurrency: 1 });
+    const runtime = await createRuntime({ store, concurrency: 1 });
     const runs = await Promise.all(Array.from({ length: 40 }, () => runtime.submit(worker, null)));
     const results = await Promise.all(runs.map((run) => run.result()));
     expect(results.every(({ output }) => output === "done")).toBe(true);
@@ -46,7 +46,7 @@ it("SQLite: a run begins with one write and ends with one", async () => {
   if (store === undefined) throw new Error("there is no such store");
   const claim = vi.spyOn(store.leases, "claim");
   const release = vi.spyOn(store.leases, "release");
-  const runtime = await openRuntime({ store, pollMs: 100_000 });
+  const runtime = await createRuntime({ store, pollMs: 100_000 });
   runtime.register(worker);
   await new Promise((resolve) => setImmediate(resolve));
   claim.mockClear();

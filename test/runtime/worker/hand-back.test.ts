@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { Fault, userMessage, type Store } from "../../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256 } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
 import { agent, settle, until } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -27,7 +28,7 @@ it("hands a run back after its store failed, and goes on with it from what is st
     },
   };
   const errors: string[] = [];
-  const runtime = await openRuntime({
+  const runtime = await createRuntime({
     store,
     clock,
     ids: sequentialIds(),
@@ -54,7 +55,7 @@ it.each(twoStores)(
     const clock = new FakeClock();
     const open = await prepare();
     const errors: string[] = [];
-    const runtime = await openRuntime({
+    const runtime = await createRuntime({
       store: await open(),
       clock,
       onError: ({ code }) => errors.push(code),

@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
 import { inboxSettings, redeliveryDelayMs, type Message } from "../../../src/kernel/index.ts";
-import { memoryStore, openRuntime, openStore, sha256 } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { memoryStore, openStore, sha256 } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
 
 test("a message is tried as often, and left alone for as long, as the runtime is told", async () => {
   const clock = new FakeClock();
   const mail = { maxDeliveries: 4, baseDelayMs: 10, maxDelayMs: 100 };
-  const runtime = await openRuntime({ clock, inbox: mail, runRetry: { maxRetries: 0 } });
+  const runtime = await createRuntime({ clock, inbox: mail, runRetry: { maxRetries: 0 } });
   const from = clock.now();
   const tried: number[] = [];
   const broken = agent("broken", async () => {
@@ -45,8 +46,8 @@ test("a message that may be tried for ever is no dead letter", async () => {
 
 test("a store that was handed in is given its own", async () => {
   const store = memoryStore({ hash: sha256 });
-  await expect(openRuntime({ store, inbox: { maxDeliveries: 2 } })).rejects.toMatchObject({
+  await expect(createRuntime({ store, inbox: { maxDeliveries: 2 } })).rejects.toMatchObject({
     code: "invalid_argument",
-    message: expect.stringContaining("mail is for a store named by its address"),
+    message: expect.stringContaining("inbox is for a store named by its address"),
   });
 });

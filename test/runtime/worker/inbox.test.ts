@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
 import type { AskOutcome, JsonValue, Message, RunId, Store } from "../../../src/kernel/index.ts";
-import { openRuntime, type RuntimeOptions } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import type { RuntimeOptions } from "../../../src/runtime/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, settle, setUp, until, type Bench } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
@@ -327,7 +328,7 @@ it.each(twoStores)("the time it is left alone outlasts the process (%s)", async 
   });
   const open = async (): Promise<{ store: Store; close: () => Promise<void> }> => {
     const store = await openStore();
-    const runtime = await openRuntime({ ...noRetry, store, clock });
+    const runtime = await createRuntime({ ...noRetry, store, clock });
     runtime.register(broken);
     return { store, close: () => runtime.close() };
   };

@@ -4,11 +4,11 @@ import { FakeClock } from "../../../src/testing/index.ts";
 
 function setUp(): { readonly ended: RetentionSweep; readonly sweeps: () => number } {
   let sweeps = 0;
-  const letGo = async (): Promise<void> => void sweeps++;
+  const collect = async (): Promise<void> => void sweeps++;
   const ended = new RetentionSweep({
     option: "keepEndedRunsMs",
     keepMs: 0,
-    letGo,
+    collect,
     clock: new FakeClock(),
     onError: () => undefined,
   });

@@ -6,7 +6,7 @@ import { agent, setUp } from "../runtime-setup.ts";
 
 /** Begins when it may, and then goes on for some microtasks. */
 async function begin(beginnings: RunStartQueue, name: string, said: string[]): Promise<void> {
-  const turn = beginnings.turn();
+  const turn = beginnings.waitTurn();
   if (turn !== undefined) await turn;
   said.push(`${name} begins`);
   for (let count = 0; count < 20; count++) await Promise.resolve();
@@ -23,8 +23,8 @@ test("one begins when the one before it has nothing to do but to wait", async ()
 
 test("the first in a breath has nothing to wait for", () => {
   const beginnings = new RunStartQueue(new EventLoopTurn(60_000));
-  expect(beginnings.turn()).toBeUndefined();
-  expect(beginnings.turn()).toBeInstanceOf(Promise);
+  expect(beginnings.waitTurn()).toBeUndefined();
+  expect(beginnings.waitTurn()).toBeInstanceOf(Promise);
 });
 
 test("none begins in a turn of the event loop that has lasted long", async () => {

@@ -27,9 +27,9 @@ interface Hosting {
   readonly policy: VersionPolicy;
 }
 
-function worker({ store, clock, policy }: Hosting, name: string, ...hosted: HostedAgent[]) {
+function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: HostedAgent[]) {
   const claims: string[] = [];
-  const owner: WorkerContext = {
+  const worker: WorkerContext = {
     store,
     clock,
     ids: sequentialIds(name),
@@ -40,9 +40,9 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Host
     retry: retrySettings(),
     runRetry: runRetry(),
     slots: new TaskSlots(8),
-    callTimers: new CallTimeouts(clock),
-    idleWrites: new IdleFlusher(),
-    contentNames: new ContentHashes(sha256),
+    callTimeouts: new CallTimeouts(clock),
+    idleFlusher: new IdleFlusher(),
+    contentHashes: new ContentHashes(sha256),
     stopGraceMs: 0,
     suspendAfterMs: 1_000,
     noteIdle: () => undefined,
@@ -64,9 +64,9 @@ function worker({ store, clock, policy }: Hosting, name: string, ...hosted: Host
   store.onChange((runId) => engine.wake(runId));
   const drive = async (lease: Lease): Promise<DriveResult> => {
     claims.push(lease.runId);
-    return (await RunOwner.load(owner, lease)).drive();
+    return (await RunOwner.load(worker, lease)).drive();
   };
-  return { owner, claims, start: () => engine.start({ drive }), stop: () => engine.stop() };
+  return { worker, claims, start: () => engine.start({ drive }), stop: () => engine.stop() };
 }
 
 async function setUp(policy: VersionPolicy) {
@@ -74,8 +74,8 @@ async function setUp(policy: VersionPolicy) {
   const store = memoryStore({ hash: sha256 });
   const version = (which: string): HostedAgent => agent("clerk", async () => which, { version: which });
   const hosting = { store, clock, policy };
-  const [old, young] = [worker(hosting, "old", version("1")), worker(hosting, "young", version("2"))];
-  const { record, first } = newRun(old.owner, version("1"), null, {});
+  const [old, young] = [makeWorker(hosting, "old", version("1")), makeWorker(hosting, "young", version("2"))];
+  const { record, first } = newRun(old.worker, version("1"), null, {});
   await store.journal.create(record, first);
   const handle = new StoredRunHandle({ store, clock, ids: sequentialIds("h"), record });
   return { clock, old, young, handle };
@@ -116,8 +116,8 @@ async function setUpChild(policy: VersionPolicy) {
     return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : null;
   });
   const hosting = { store, clock, policy };
-  const old = worker(hosting, "old", lead, helper("1"));
-  const { record, first } = newRun(old.owner, lead, null, {});
+  const old = makeWorker(hosting, "old", lead, helper("1"));
+  const { record, first } = newRun(old.worker, lead, null, {});
   await store.journal.create(record, first);
   const handle = new StoredRunHandle({ store, clock, ids: sequentialIds("h"), record });
   await old.start();
@@ -128,8 +128,8 @@ async function setUpChild(policy: VersionPolicy) {
   return {
     clock,
     handle,
-    again: worker(hosting, "old", lead, helper("1")),
-    young: worker(hosting, "young", lead, helper("2")),
+    again: makeWorker(hosting, "old", lead, helper("1")),
+    young: makeWorker(hosting, "young", lead, helper("2")),
   };
 }
 

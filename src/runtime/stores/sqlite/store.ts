@@ -6,7 +6,7 @@ import {
   type InboxSettings,
   type Store,
 } from "../../../kernel/index.ts";
-import { systemClock } from "../../process/system-clock.ts";
+import { systemClock } from "../../process/system-sources.ts";
 import { SqliteBlobs } from "./blobs.ts";
 import { Chain } from "./rows/chain.ts";
 import { ChangeWatch } from "./db/change-watch.ts";

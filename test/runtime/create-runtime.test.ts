@@ -9,7 +9,8 @@ import {
   HistoryRetention,
   type SubmitOptions,
 } from "../../src/kernel/index.ts";
-import { memoryStore, openRuntime, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { agent, gate, until } from "./runtime-setup.ts";
 
@@ -39,7 +40,7 @@ test.for<RuntimeOptions>([
   onTestFinished(() => rm(folder, { recursive: true }));
   const store = `sqlite:${join(folder, "store.db")}` as const;
   const [name] = Object.keys(options);
-  await expect(openRuntime({ store, ...options })).rejects.toMatchObject({
+  await expect(createRuntime({ store, ...options })).rejects.toMatchObject({
     code: "invalid_argument",
     message: expect.stringMatching(new RegExp(`^${name}(?:\\.\\w+)? is `)),
   });
@@ -64,7 +65,7 @@ test("a store that was handed in stays open, and no signal is listened for, when
     },
     leases: { ...store.leases, enlist: () => Promise.reject(new Error("full")) },
   } as never;
-  await expect(openRuntime({ store: handed, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
+  await expect(createRuntime({ store: handed, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
   expect({ closed, listeners, signals: process.listenerCount("SIGUSR2") }).toEqual({
     closed: false,
     listeners: 0,
@@ -90,14 +91,14 @@ test("a run that is being loaded when its worker closes is not begun there, and 
       if (name === "one") await ctx.step("for ever", () => new Promise<null>(() => {}));
       return name;
     });
-  const one = await openRuntime({ store });
+  const one = await createRuntime({ store });
   const { runId } = await one.submit(slow("one"), null);
   await read.promise;
   const closed = one.close();
   go.resolve();
   await closed;
   expect(began).toEqual([]);
-  const two = await openRuntime({ store });
+  const two = await createRuntime({ store });
   two.register(slow("two"));
   await until(() => began.length > 0);
   expect((await (await two.find(runId))?.result())?.output).toBe("two");
@@ -105,7 +106,7 @@ test("a run that is being loaded when its worker closes is not begun there, and 
 });
 
 test("an agent whose submission was refused is not held for it", async () => {
-  const runtime = await openRuntime({ sameName: "replace" });
+  const runtime = await createRuntime({ sameName: "replace" });
   const [begun, go] = [gate(), gate()];
   const clerk = () =>
     agent("clerk", async (ctx) => ctx.step("work", async () => (begun.resolve(), await go.promise, null)));
@@ -130,7 +131,7 @@ test("an agent whose submission was refused is not held for it", async () => {
 
 test("an agent is held for a run that failed until it is collected, since it may go on till then", async () => {
   const clock = new FakeClock();
-  const runtime = await openRuntime({ sameName: "replace", clock });
+  const runtime = await createRuntime({ sameName: "replace", clock });
   onTestFinished(() => runtime.close());
   let fails = true;
   const clerk = (says: string) =>
@@ -160,7 +161,7 @@ test("an agent is held for a run that failed until it is collected, since it may
 });
 
 test("agents of one name are refused as a whole, each time, and nobody is left half registered", async () => {
-  const runtime = await openRuntime();
+  const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const inner = agent("clerk", async () => "inner");
   const lead = agent("clerk", async () => "lead", {
@@ -178,7 +179,7 @@ test("agents of one name are refused as a whole, each time, and nobody is left h
 });
 
 test("an agent whose name is taken is told what to do about it", async () => {
-  const runtime = await openRuntime();
+  const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   runtime.register(agent("clerk", async () => "first"));
   expect(() => runtime.register(agent("clerk", async () => "second"))).toThrow(
@@ -187,7 +188,7 @@ test("an agent whose name is taken is told what to do about it", async () => {
 });
 
 test("a run id is somebody's for good: another agent or input under it is refused, the same is given its run", async () => {
-  const runtime = await openRuntime();
+  const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const runId = formatRunId("order-7");
   const clerk = agent("clerk", async () => "clerk's");
@@ -211,7 +212,7 @@ test("a run id is somebody's for good: another agent or input under it is refuse
 test.each([undefined, HistoryRetention.NONE])(
   "a run id is its user's: another user or tenant is refused, with nothing of the run (kept: %s)",
   async (retention) => {
-    const runtime = await openRuntime();
+    const runtime = await createRuntime();
     onTestFinished(() => runtime.close());
     const runId = formatRunId("order-8");
     const clerk = agent("clerk", async () => "ada's");
@@ -236,7 +237,7 @@ test.each([undefined, HistoryRetention.NONE])(
 );
 
 test("a run of which no words are kept is given to whoever submits it again", async () => {
-  const runtime = await openRuntime();
+  const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const clerk = agent("clerk", async () => "done");
   const options = { runId: formatRunId("again"), retention: HistoryRetention.NONE };

@@ -1,0 +1,45 @@
+import type { Resolution, TaskId } from "../../kernel/index.ts";
+
+/** A value that arrived for a wait. For a submitted input, `runId` is the run that the input would have started (S5). */
+export type ArrivedValue = Pick<Resolution, "value" | "runId">;
+
+const noValues: readonly never[] = [];
+
+/** W1, W2: the values that arrived for the waits of a run and that no step has taken yet, in the order of arrival for each wait. */
+export class Resolutions {
+  /** By task and name of the wait. Created with the first value. */
+  #values: Map<string, readonly ArrivedValue[]> | undefined;
+
+  get isEmpty(): boolean {
+    return this.#values === undefined || this.#values.size === 0;
+  }
+
+  add({ taskId, wait, value, runId }: Resolution): void {
+    const key = keyOf(taskId, wait);
+    const arrived = runId === undefined ? { value } : { value, runId };
+    this.#values ??= new Map();
+    this.#values.set(key, [...(this.#values.get(key) ?? noValues), arrived]);
+  }
+
+  /** W2: the value that the next step to wait under this name takes. */
+  first(taskId: TaskId, wait: string): ArrivedValue | undefined {
+    return this.all(taskId, wait)[0];
+  }
+
+  all(taskId: TaskId, wait: string): readonly ArrivedValue[] {
+    if (this.#values === undefined || this.#values.size === 0) return noValues;
+    return this.#values.get(keyOf(taskId, wait)) ?? noValues;
+  }
+
+  /** Removes the first `count` values: a recorded step has taken them. */
+  take(taskId: TaskId, wait: string, count: number): void {
+    const key = keyOf(taskId, wait);
+    const remaining = this.#values?.get(key)?.slice(count) ?? noValues;
+    if (remaining.length > 0) this.#values?.set(key, remaining);
+    else this.#values?.delete(key);
+  }
+}
+
+function keyOf(taskId: TaskId, wait: string): string {
+  return `${taskId} ${wait}`;
+}

@@ -1,0 +1,63 @@
+import type { TaskOutcome, TaskRecord } from "../../kernel/index.ts";
+import type { BegunSteps } from "./begun-steps.ts";
+import { asksPerson } from "./wait-names.ts";
+
+/** The clock by which the deadline and the timeouts of a task run. */
+export class TaskClock {
+  /** When the task was created. Epoch milliseconds. */
+  readonly startedAt: number;
+  #stoppedMs = 0;
+  #stoppedSince: number | null = null;
+
+  constructor(startedAt: number) {
+    this.startedAt = startedAt;
+  }
+
+  get isStopped(): boolean {
+    return this.#stoppedSince !== null;
+  }
+
+  /** How long the clock has stood still, without a stop that has not ended yet. Milliseconds. */
+  get stoppedMs(): number {
+    return this.#stoppedMs;
+  }
+
+  /** Stops the clock or lets it run again at this time. Does nothing if the clock is in that state already. */
+  set(isRunning: boolean, at: number): void {
+    if (!isRunning) {
+      this.#stoppedSince ??= at;
+    } else if (this.#stoppedSince !== null) {
+      this.#stoppedMs += at - this.#stoppedSince;
+      this.#stoppedSince = null;
+    }
+  }
+}
+
+/** What decides whether the clock of a task runs. */
+interface ClockedTask {
+  readonly clock: TaskClock;
+  readonly outcome: TaskOutcome | null;
+  readonly unseated: boolean;
+  readonly opened: BegunSteps;
+}
+
+/** H5, B5: the clock of a task stops while the run or the task is paused, while the task waits for a person, and once it has ended. */
+export function updateClock(
+  { clock, outcome, unseated, opened }: ClockedTask,
+  isRunPaused: boolean,
+  at: number,
+): void {
+  clock.set(!isRunPaused && !unseated && outcome === null && !opened.keys().some(asksPerson), at);
+}
+
+/** B5: when the task passes its deadline, in epoch milliseconds, if its clock does not stop again. `null` means no deadline. */
+export function deadlineOf({
+  record,
+  clock,
+}: {
+  readonly record: TaskRecord;
+  readonly clock: TaskClock;
+}): number | null {
+  const { deadlineMs } = record.budget;
+  return deadlineMs === null ? null : clock.startedAt + deadlineMs + clock.stoppedMs;
+}

@@ -1,2 +1,0 @@
-/** In whose name an order is given when nobody said. */
-export const unnamed = "user";

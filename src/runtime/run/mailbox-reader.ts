@@ -1,0 +1,169 @@
+import {
+  rootTaskId as root,
+  type JsonValue,
+  type PlacedMail,
+  type Priority,
+  type RunId,
+  type Store,
+  type TaskId,
+} from "../../kernel/index.ts";
+import { planResume } from "../journal/resume-plan.ts";
+import type { RunLog } from "../journal/run-log.ts";
+import type { RunState } from "../journal/run-state.ts";
+import { approvalWait, queueWait, signalOf, submittedAs, taskOfApproval } from "../journal/wait-names.ts";
+import type { IdleListener } from "../task/task-host.ts";
+import type { TaskSupervisor } from "./task-supervisor.ts";
+
+/** The owner of a run, as the reader of its mailbox uses it. */
+export interface MailboxOwner extends IdleListener {
+  /** `false` once the run is being released: messages that arrive then are for the next owner (L3). */
+  readonly readsMailbox: boolean;
+}
+
+export interface MailboxReaderOptions {
+  readonly store: Store;
+  readonly state: RunState;
+  readonly log: RunLog;
+  readonly supervisor: TaskSupervisor;
+  readonly owner: MailboxOwner;
+}
+
+/** Reads the mailbox of one run and applies its messages in the order of arrival. Each message is consumed by the commit that holds its effects. */
+export class MailboxReader {
+  readonly #store: Store;
+  readonly #state: RunState;
+  readonly #log: RunLog;
+  readonly #supervisor: TaskSupervisor;
+  readonly #owner: MailboxOwner;
+  #reading: Promise<void> | undefined;
+  #readAgain = false;
+
+  constructor({ store, state, log, supervisor, owner }: MailboxReaderOptions) {
+    this.#store = store;
+    this.#state = state;
+    this.#log = log;
+    this.#supervisor = supervisor;
+    this.#owner = owner;
+  }
+
+  /** Resolves when all messages that are in the mailbox now are applied. Returns `undefined` if the mailbox is known to be empty. */
+  read(): Promise<void> | undefined {
+    if (!this.#owner.readsMailbox) return undefined;
+    if (this.#reading === undefined && this.#isEmpty()) {
+      this.#owner.noteIdle();
+      return undefined;
+    }
+    this.#readAgain = true;
+    return (this.#reading ??= this.#readAll());
+  }
+
+  /** `false` also if the store cannot answer synchronously. */
+  #isEmpty(): boolean {
+    return this.#store.mailbox.readNow?.(this.#log.lease.runId)?.length === 0;
+  }
+
+  async #readAll(): Promise<void> {
+    try {
+      while (this.#readAgain && this.#owner.readsMailbox) {
+        this.#readAgain = false;
+        const messages = await this.#store.mailbox.read(this.#log.lease.runId);
+        if (!this.#owner.readsMailbox) return;
+        if (messages.length > 0) await this.#applyAll(messages);
+        this.#owner.noteIdle();
+      }
+    } finally {
+      this.#reading = undefined;
+    }
+  }
+
+  async #applyAll(messages: readonly PlacedMail[]): Promise<void> {
+    for (const message of messages) {
+      if (message.place <= this.#state.mailThrough) continue;
+      const { type } = message.body;
+      // J5: a void names a record of an earlier commit, so the fault on which a task ended must be durable before it is voided.
+      if (type === "resume" || type === "top_up") await this.#log.flush();
+      if (!this.#owner.readsMailbox) return;
+      this.#log.add({ mailThrough: message.place });
+      this.#owner.stayAwake();
+      if (!this.#comesTooLate(type)) this.#apply(message);
+    }
+    // A message may leave an ended run as it is. The run is then released again.
+    this.#supervisor.finishIfDone();
+  }
+
+  /** A run that has ended cannot be cancelled or paused, and a completed run cannot be resumed. Input is accepted until the run is released (S5). */
+  #comesTooLate(type: PlacedMail["body"]["type"]): boolean {
+    if (!this.#state.ended || type === "steer" || type === "follow_up") return false;
+    const isCompleted = this.#state.task(root).outcome?.status === "completed";
+    return isCompleted || type === "cancel" || type === "pause";
+  }
+
+  #apply({ id, body, from }: PlacedMail): void {
+    switch (body.type) {
+      case "resolve": {
+        const signal = signalOf(body.wait);
+        if (signal !== undefined && this.#state.tasks.has(body.taskId))
+          this.#log.emit(body.taskId, { type: "task_signal", data: { name: signal, by: from } });
+        this.#resolve(body.taskId, body.wait, body.value);
+        break;
+      }
+      case "approval": {
+        const { approvalId, decision } = body;
+        const taskId = taskOfApproval(approvalId) as TaskId;
+        this.#resolve(taskId, approvalWait(approvalId), { ...decision, by: from });
+        break;
+      }
+      case "cancel":
+        this.#log.emit(root, { type: "run_cancel", data: { reason: body.reason, by: from } });
+        this.#supervisor.cancel(body.taskId, body.reason);
+        break;
+      case "top_up":
+        this.#topUp(body, from);
+        break;
+      case "resume":
+        this.#log.emit(root, { type: "run_resume", data: { by: from } });
+        this.#supervisor.reopen(planResume(this.#state));
+        this.#supervisor.resume();
+        break;
+      case "pause":
+        this.#log.emit(root, { type: "run_pause", data: { by: from } });
+        this.#supervisor.pause();
+        break;
+      case "reprioritize":
+        this.#reprioritize(body.taskId, body.priority, from);
+        break;
+      case "message":
+        this.#resolve(root, body.type, body.message as unknown as JsonValue);
+        break;
+      case "steer":
+      case "follow_up":
+        this.#log.emit(root, { type: "run_steer", data: { kind: body.type, input: body.input, by: from } });
+        this.#resolve(root, queueWait(body.type), body.input, submittedAs(id));
+        break;
+    }
+  }
+
+  /** B5: raises a cap, and resumes an ended run if one of the tasks to resume had exhausted its budget. */
+  #topUp({ taskId, add }: Extract<PlacedMail["body"], { type: "top_up" }>, by: string): void {
+    this.#log.emit(root, { type: "budget_top_up", data: { taskId, add, by } });
+    this.#supervisor.ledger.apply(taskId, { type: "topUp", taskId, add });
+    const plan = planResume(this.#state);
+    const isExhausted = ({ taskId: id }: { readonly taskId: TaskId }): boolean =>
+      this.#state.task(id).outcome?.failure?.code === "budget_exhausted";
+    if (plan.some(isExhausted)) this.#supervisor.reopen(plan);
+  }
+
+  #resolve(taskId: TaskId, wait: string, value: JsonValue, runId?: RunId): void {
+    if (!this.#state.tasks.has(taskId)) return;
+    this.#log.add({ resolves: [{ taskId, wait, value, ...(runId && { runId }) }] });
+    this.#supervisor.waits.serve(taskId, wait);
+  }
+
+  #reprioritize(taskId: TaskId, to: Priority, by: string): void {
+    const from = this.#state.headcount.tasks[taskId]?.priority;
+    if (from === undefined) return;
+    this.#log.emit(root, { type: "task_reprioritize", data: { taskId, from, to, by } });
+    this.#supervisor.ledger.apply(taskId, { type: "reprioritize", taskId, priority: to });
+    this.#supervisor.seats.apply({ type: "reprioritize", taskId, priority: to });
+  }
+}

@@ -1,0 +1,114 @@
+import {
+  Fault,
+  type AgentId,
+  type AgentVersion,
+  type HostedAgent,
+  type Journal,
+  type RunId,
+} from "../../kernel/index.ts";
+import type { AgentLookup, VersionPolicy } from "../process/worker-context.ts";
+
+/** An agent and, recursively, its sub-agents, by id. */
+export type AgentTree = ReadonlyMap<AgentId, HostedAgent>;
+
+export interface AgentRegistryOptions {
+  /** What `register` does with an agent whose id is taken by another agent. */
+  readonly sameName: "refuse" | "replace";
+  readonly versionPolicy: VersionPolicy;
+}
+
+/**
+ * The agents that this worker hosts. With `sameName: "replace"` a later agent may take an id, so a run is bound to the agents that it was
+ * submitted with until it has ended for good.
+ */
+export class AgentRegistry {
+  readonly #options: AgentRegistryOptions;
+  readonly #hosted = new Map<AgentId, HostedAgent>();
+  /** `hosted` in the form that `Leases.claim` takes. Computed on first use after each change. */
+  #versions: readonly AgentVersion[] | undefined;
+  readonly #byRun = new Map<RunId, AgentTree>();
+  /** Bound runs that have ended and may be resumed until they are collected. */
+  readonly #resumable = new Set<RunId>();
+
+  constructor(options: AgentRegistryOptions) {
+    this.#options = options;
+  }
+
+  get hosted(): ReadonlyMap<AgentId, HostedAgent> {
+    return this.#hosted;
+  }
+
+  get replacesSameName(): boolean {
+    return this.#options.sameName === "replace";
+  }
+
+  /** J9: with `versionPolicy: "pin"`, a run of another version is not even claimed. */
+  get versions(): readonly AgentVersion[] {
+    const isPinned = this.#options.versionPolicy === "pin";
+    return (this.#versions ??= [...this.#hosted.values()].map(({ id: agentId, version = null }) => ({
+      agentId,
+      ...(isPinned && { version }),
+    })));
+  }
+
+  /** Hosts the agent and its sub-agents, all of them or none. Returns whether the hosted agents have changed. */
+  register(agent: HostedAgent): boolean {
+    if (this.#hosted.get(agent.id) === agent) return false;
+    const tree = agentTree(agent);
+    if (!this.replacesSameName) for (const each of tree.values()) this.#refuseOther(each);
+    for (const [agentId, each] of tree) this.#hosted.set(agentId, each);
+    this.#versions = undefined;
+    return true;
+  }
+
+  #refuseOther(agent: HostedAgent): void {
+    const known = this.#hosted.get(agent.id);
+    if (known === undefined || known === agent) return;
+    throw new Fault(
+      "already_exists",
+      `another agent is registered as ${agent.id}: give one of them another name or a key, or open the runtime with sameName: "replace"`,
+    );
+  }
+
+  /** The agents for a bound run: those it was submitted with, then the hosted ones. `undefined` for any other run. */
+  forRun(runId: RunId): AgentLookup | undefined {
+    const own = this.#byRun.get(runId);
+    return own && { get: (agentId) => own.get(agentId) ?? this.#hosted.get(agentId) };
+  }
+
+  /** Returns whether the run is bound by this call; `false` if it was bound before. */
+  bind(runId: RunId, agents: AgentTree): boolean {
+    if (this.#byRun.has(runId)) return false;
+    this.#byRun.set(runId, agents);
+    return true;
+  }
+
+  unbind(runId: RunId): void {
+    this.#byRun.delete(runId);
+    this.#resumable.delete(runId);
+  }
+
+  /** The run has ended and may be resumed until it is collected. */
+  noteResumable(runId: RunId): void {
+    if (this.#byRun.has(runId)) this.#resumable.add(runId);
+  }
+
+  /** Unbinds the runs that have been collected. Costs O(resumable runs). */
+  async unbindCollected(journal: Pick<Journal, "find">): Promise<void> {
+    for (const runId of this.#resumable) if ((await journal.find(runId)) === undefined) this.unbind(runId);
+  }
+}
+
+/** Throws if two different agents of the tree have one id: sub-agents are spawned by id. */
+export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgent>()): AgentTree {
+  const known = tree.get(agent.id);
+  if (known === agent) return tree;
+  if (known !== undefined)
+    throw new Fault(
+      "already_exists",
+      `two agents of one run are both ${agent.id}: give one of them another name, or a key`,
+    );
+  tree.set(agent.id, agent);
+  for (const subAgent of agent.subAgents ?? []) agentTree(subAgent, tree);
+  return tree;
+}

@@ -1,0 +1,88 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { repository } from "../gates/run-node.ts";
+import { codeBlocks, fences } from "./code-blocks.ts";
+import { readDocuments } from "./documents.ts";
+import { withoutNetwork } from "./run-offline.ts";
+
+/** Documents whose blocks are files (`title="..."`) and whose shell blocks run these files in order. */
+const walkthroughs = Object.entries(await readDocuments()).flatMap(([document, markdown]) =>
+  codeBlocks(markdown).some(({ title }) => title !== undefined) ? [{ document, markdown }] : [],
+);
+
+test("getting-started.md and testing.md are walkthroughs", () => {
+  const names = walkthroughs.map(({ document }) => document);
+  expect(names).toEqual(expect.arrayContaining(["docs/getting-started.md", "docs/testing.md"]));
+});
+
+test.for(walkthroughs)(
+  "the commands of $document, run in order in one folder, print the output that follows each of them",
+  { timeout: 240_000 },
+  async ({ markdown }) => {
+    const folder = await mkdtemp(join(tmpdir(), "reeve-walkthrough-"));
+    try {
+      await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
+      await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+      for (const { title, code } of codeBlocks(markdown))
+        if (title !== undefined) await writeFile(join(folder, title), code);
+      const printed: string[] = [];
+      for (const { args, output } of commands(markdown)) {
+        const { stdout, stderr, ending } = await runShown(args, folder);
+        const shown = `${stdout}${ending}`.trim() || stderr;
+        printed.push(output === undefined && ending === "" ? "" : shown);
+      }
+      expect(printed).toEqual(commands(markdown).map(({ output = "" }) => output));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+);
+
+interface ShownCommand {
+  readonly args: readonly string[];
+  /** Text of the block after the command, if it is marked `text`. If absent, the command may print anything and must succeed. */
+  readonly output: string | undefined;
+}
+
+function commands(markdown: string): readonly ShownCommand[] {
+  const blocks = fences(markdown);
+  return blocks.flatMap(({ language, code }, index) => {
+    const args = language === "sh" ? nodeArguments(code) : undefined;
+    const next = blocks[index + 1];
+    return args === undefined ? [] : [{ args, output: next?.language === "text" ? next.code : undefined }];
+  });
+}
+
+/** The arguments of Node for a shell block that is one command, `node FILE` or `npx reeve ...`. `undefined` for any other block. */
+function nodeArguments(command: string): readonly string[] | undefined {
+  const [program, ...args] = command.trim().split(/\s+/u);
+  if (program === "node") return args;
+  if (program === "npx" && args[0] === "reeve")
+    return [join(repository, "dist/surfaces/cli/main.js"), ...args.slice(1)];
+  return undefined;
+}
+
+interface Shown {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What a shell prints about the end of the process: `Killed` after SIGKILL, nothing after exit code 0. */
+  readonly ending: string;
+}
+
+function runShown(args: readonly string[], cwd: string): Promise<Shown> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [...withoutNetwork, ...args],
+      { cwd, timeout: 200_000 },
+      (error, stdout, stderr) => {
+        const ending =
+          error === null ? "" : error.signal === "SIGKILL" ? "Killed" : `exit code ${error.code}`;
+        resolve({ stdout, stderr, ending });
+      },
+    );
+  });
+}
