@@ -102,7 +102,9 @@ describe("an orchestrator", () => {
     expect(result).toMatchObject({ status: "completed", output: "Never mind." });
     const [failed, exhausted, outOfTurns] = resultsIn(model);
     expect(failed).toContain("error: broken ended with status failed: bad key");
-    expect(exhausted).toMatch(/^error: poor ended with status budget_exhausted: .*Its output so far: So far so good\.$/u);
+    expect(exhausted).toMatch(
+      /^error: poor ended with status budget_exhausted: .*Its output so far: So far so good\.$/u,
+    );
     expect(outOfTurns).toBe(
       "error: tired ended with status max_turns: max_turns_exceeded. Its output so far: So far so good.",
     );

@@ -167,7 +167,7 @@ describe("a blackboard", () => {
     expect(() => room({})).toThrow("blackboard needs at least one agent: agents has 0");
     expect(() => room({ a: [] }, { maxRounds: 0.5 })).toThrow("maxRounds of blackboard is 0.5");
     expect(() => room({ decider: [] }, { decider: worker("w", []).agent })).toThrow(
-      "blackboard has a decider and a member named \"decider\"",
+      'blackboard has a decider and a member named "decider"',
     );
   });
 });

@@ -184,7 +184,7 @@ describe("a debate", () => {
     expect(() => forum({ ada: [], bob: [] }, { rounds: 0 })).toThrow("rounds of debate is 0");
     expect(() => forum({ ada: [], bob: [] }, { convergenceThreshold: -1 })).toThrow("convergenceThreshold");
     expect(() => forum({ judge: [], bob: [] }, { judge: worker("w", []).agent })).toThrow(
-      "debate has a judge and a member named \"judge\"",
+      'debate has a judge and a member named "judge"',
     );
     expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("give it a model");
   });

@@ -35,9 +35,7 @@ test("an architecture of somebody else's is known once it is registered; built-i
   const { result } = await runAgent({ architecture: "echo", model: scriptedModel([]) }, "Hello");
   expect(result.output).toBe("Hello");
   for (const name of ["rewoo", "echo"])
-    expect(() => registerArchitecture(name, () => react())).toThrow(
-      `architecture ${name} already exists`,
-    );
+    expect(() => registerArchitecture(name, () => react())).toThrow(`architecture ${name} already exists`);
   expect(() => registerArchitecture(" ", () => react())).toThrow("the name of an architecture is empty");
 });
 

@@ -171,9 +171,7 @@ describe("ReWOO", () => {
       8: "Not called: no output is known for {{3}}, {{7}}, {{nobody}} in its args.",
     });
     expect(evidence.filter(({ isError }) => isError).map(({ id }) => id)).toEqual(["3", "4", "7", "8"]);
-    expect(promptOf(solver.calls[0] as never)).toContain(
-      "(failed)\nNot called: the plan names no tool",
-    );
+    expect(promptOf(solver.calls[0] as never)).toContain("(failed)\nNot called: the plan names no tool");
   });
 
   test("what a call gave goes where its id is written, and nowhere else", async () => {

@@ -239,7 +239,11 @@ describe("a router", () => {
 
   test.each<[string, Partial<RouterOptions>, string]>([
     ["no routes", { routes: {} }, "router needs at least one agent: routes has 0"],
-    ["a name that is none", { routes: { "a b": worker("a", []).agent } }, "in routes of router is not a valid name"],
+    [
+      "a name that is none",
+      { routes: { "a b": worker("a", []).agent } },
+      "in routes of router is not a valid name",
+    ],
     ["a fallback that is no route", { fallbackRoute: "garden" }, "fallbackRoute of router is garden"],
     ["a confidence beyond all", { requireConfidence: 2 }, "requireConfidence of router is 2"],
     [
