@@ -172,6 +172,9 @@ function parseCritique(reply: string): Critique {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { actorCritic } from "reeve/architectures";
+ *
  * const author = new Agent({ name: "author", model: "anthropic/claude-sonnet-5" });
  * const editor = new Agent({ name: "editor", model: "anthropic/claude-sonnet-5" });
  * const team = new Agent({ name: "magazine", architecture: actorCritic({ actor: author, critic: editor }) });

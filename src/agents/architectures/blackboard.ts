@@ -278,6 +278,9 @@ function parseChoice(reply: string): Choice | undefined {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { blackboard } from "reeve/architectures";
+ *
  * const chemist = new Agent({ name: "chemist", model: "anthropic/claude-sonnet-5" });
  * const lawyer = new Agent({ name: "lawyer", model: "anthropic/claude-sonnet-5" });
  * const team = new Agent({

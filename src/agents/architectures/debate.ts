@@ -270,6 +270,9 @@ const marksAfter = "\"'*`)]}.,;:!?";
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { debate } from "reeve/architectures";
+ *
  * const optimist = new Agent({ name: "optimist", model: "anthropic/claude-sonnet-5" });
  * const sceptic = new Agent({ name: "sceptic", model: "anthropic/claude-sonnet-5" });
  * const team = new Agent({

@@ -122,6 +122,9 @@ export class DeepAgent implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { deepAgent } from "reeve/architectures";
+ *
  * const researcher = new Agent({ name: "researcher", model: "anthropic/claude-sonnet-5", description: "Finds sources." });
  * const author = new Agent({
  *   name: "author",

@@ -102,6 +102,9 @@ export class GraphOfThoughts implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { graphOfThoughts } from "reeve/architectures";
+ *
  * const agent = new Agent({
  *   name: "designer",
  *   model: "anthropic/claude-sonnet-5",

@@ -22,7 +22,7 @@ import { appendUserMessages } from "./user-messages.ts";
 
 /** Options of `planAndExecute`. */
 export interface PlanAndExecuteOptions {
-  /** Maximum number of steps. Steps of a longer plan are not executed; the synthesizer is told which. Default: 8. */
+  /** Maximum number of steps. Steps of a longer plan are not executed; the prompt of the synthesizer lists them. Default: 8. */
   readonly maxSteps?: number;
   /** Architecture that executes each step, with the agent's tools. Default: `react()`. */
   readonly base?: Architecture;
@@ -156,6 +156,9 @@ export class PlanAndExecute implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { planAndExecute } from "reeve/architectures";
+ *
  * const agent = new Agent({
  *   name: "migrator",
  *   model: "anthropic/claude-sonnet-5",

@@ -113,6 +113,9 @@ export class ReAct implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { react } from "reeve/architectures";
+ *
  * const agent = new Agent({
  *   name: "clerk",
  *   model: "anthropic/claude-sonnet-5",

@@ -152,6 +152,9 @@ export class Reflexion implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { planAndExecute, reflexion } from "reeve/architectures";
+ *
  * const agent = new Agent({
  *   name: "solver",
  *   model: "anthropic/claude-sonnet-5",

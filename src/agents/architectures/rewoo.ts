@@ -29,7 +29,7 @@ import {
 
 /** Options of `rewoo`. */
 export interface ReWooOptions {
-  /** Maximum number of tool calls. Calls of a longer plan are not made; the solver is told which. Default: 8. */
+  /** Maximum number of tool calls. Calls of a longer plan are not made; the prompt of the solver lists them. Default: 8. */
   readonly maxSteps?: number;
   /** Whether calls that do not depend on each other are made in parallel. Default: `true`. */
   readonly parallelLevels?: boolean;
@@ -124,6 +124,9 @@ export class ReWoo implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { rewoo } from "reeve/architectures";
+ *
  * const agent = new Agent({
  *   name: "reporter",
  *   model: "anthropic/claude-sonnet-5",

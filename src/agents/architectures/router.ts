@@ -126,6 +126,9 @@ export class Router implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { router } from "reeve/architectures";
+ *
  * const billing = new Agent({ name: "billing", model: "anthropic/claude-sonnet-5", description: "Answers questions about invoices." });
  * const tech = new Agent({ name: "tech", model: "anthropic/claude-sonnet-5", description: "Solves technical problems." });
  * const team = new Agent({

@@ -102,6 +102,9 @@ export class SelfRefine implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { react, selfRefine } from "reeve/architectures";
+ *
  * const agent = new Agent({
  *   name: "writer",
  *   model: "anthropic/claude-sonnet-5",

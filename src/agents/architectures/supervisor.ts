@@ -277,6 +277,9 @@ class Queue {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { supervisor } from "reeve/architectures";
+ *
  * const researcher = new Agent({ name: "researcher", model: "anthropic/claude-sonnet-5", description: "Finds sources." });
  * const writer = new Agent({ name: "writer", model: "anthropic/claude-sonnet-5", description: "Writes texts." });
  * const team = new Agent({

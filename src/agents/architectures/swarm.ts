@@ -276,6 +276,9 @@ function isCycle(path: readonly string[]): boolean {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { swarm } from "reeve/architectures";
+ *
  * const reception = new Agent({ name: "reception", model: "anthropic/claude-sonnet-5", description: "Greets customers." });
  * const bank = new Agent({ name: "bank", model: "anthropic/claude-sonnet-5", description: "Handles payments." });
  * const team = new Agent({ name: "office", architecture: swarm({ peers: { reception, bank }, entry: "reception" }) });

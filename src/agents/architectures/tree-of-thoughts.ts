@@ -196,6 +196,9 @@ export class TreeOfThoughts implements Architecture {
  *
  * @example
  * ```ts
+ * import { Agent } from "reeve";
+ * import { treeOfThoughts } from "reeve/architectures";
+ *
  * const agent = new Agent({
  *   name: "puzzler",
  *   model: "anthropic/claude-sonnet-5",
