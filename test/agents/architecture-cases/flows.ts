@@ -62,7 +62,7 @@ const conditional: ArchitectureCase = {
   hasNoPartial: true,
 };
 
-/** A diamond of agents and functions, and a circle that is gone round twice. */
+/** A diamond of agents and functions, with a loop that runs twice. */
 const workflow: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
@@ -97,7 +97,7 @@ const workflow: ArchitectureCase = {
   hasUnorderedEvents: true,
 };
 
-/** Flows in flows. */
+/** A parallel flow inside a sequential flow. */
 const nested: ArchitectureCase = {
   agent: (outside) => {
     const pair = new AgentCore({
@@ -119,7 +119,7 @@ const nested: ArchitectureCase = {
   maxParallelCalls: 2,
 };
 
-/** A node fails: it stops, typed, with what there was. */
+/** A workflow with a node that fails, which keeps the output so far. */
 const failing: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore({
@@ -144,9 +144,10 @@ const failing: ArchitectureCase = {
   output: "worked",
 };
 
-/** Those that come to no answer, wherever their worker dies. */
+/** Cases of flows that fail, wherever their worker process crashes. */
 export const failingFlowCases: Readonly<Record<string, ArchitectureCase>> = {
   "a workflow that fails": failing,
+  /** Cases of flows that complete. */
 };
 
 export const flowCases: Readonly<Record<string, ArchitectureCase>> = {

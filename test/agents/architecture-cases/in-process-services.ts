@@ -12,7 +12,7 @@ import type { ServedCall } from "../../../src/testing/index.ts";
 import { modelAnswer, outputLimit, toolAnswer } from "../../crash/workload.ts";
 import type { ModelCall, ExternalServices, ArchitectureCase } from "./architecture-case.ts";
 
-/** The answer of the model that plays a role. */
+/** Computes the response of the model that plays a role. */
 export function answerCall(
   says: ArchitectureCase["reply"],
   role: string,
@@ -24,12 +24,12 @@ export function answerCall(
   return modelAnswer(messages.length, says(asked));
 }
 
-/** The world outside in this process: answers at once, unless somebody holds a call. */
+/** External services in this process. A call is answered at once, unless `hold` delays it. */
 export class InProcessServices implements ExternalServices {
   readonly calls: ServedCall[] = [];
-  /** Who calls now: the life of a worker. */
+  /** Name of the worker process that makes the following calls. */
   caller = "";
-  /** Called before each answer, with how many calls there were. */
+  /** Awaited before each answer, with the number of calls so far. */
   hold: (calls: number) => Promise<void> = async () => {};
   readonly #says: ArchitectureCase["reply"];
 
@@ -37,7 +37,7 @@ export class InProcessServices implements ExternalServices {
     this.#says = says;
   }
 
-  /** Those of models. */
+  /** Number of model calls so far. */
   get asked(): number {
     return this.calls.filter(({ name }) => name === "model").length;
   }

@@ -13,7 +13,7 @@ import { roleModels, repliesByRole, type ModelCall, type ArchitectureCase } from
 
 const input = "How deep is it?";
 
-/** Whether its loop has been given results by now. */
+/** Whether the conversation of a call already contains tool results. */
 function hasResults({ messages }: ModelCall): boolean {
   return messages.some(({ role }) => role === "tool");
 }
@@ -199,7 +199,7 @@ const deep: ArchitectureCase = {
   hasUnorderedEvents: true,
 };
 
-/** Agents that think alone, but for those they hand a task to. */
+/** Cases of architectures of one agent. The deep agent also has a sub-agent. */
 export const singleAgentCases: Readonly<Record<string, ArchitectureCase>> = {
   react,
   "plan-and-execute": planning,

@@ -38,7 +38,7 @@ function team(
   });
 }
 
-/** How often it has spoken by now. */
+/** Number of replies of the model in the conversation of a call. */
 function turnOf({ messages }: ModelCall): number {
   return messages.filter(({ role }) => role === "assistant").length;
 }
@@ -174,7 +174,7 @@ const writing: ArchitectureCase = {
   output: "Two fathoms.",
 };
 
-/** Without a coordinator all write in turn, until one has the answer. */
+/** A blackboard without a coordinator: the agents write in turn until one of them writes the answer. */
 const takingTurns: ArchitectureCase = {
   agent: (outside) =>
     team(
@@ -189,7 +189,7 @@ const takingTurns: ArchitectureCase = {
   output: "climber was there",
 };
 
-/** Follows, makes one thing of what it is told, publishes it. */
+/** An agent that follows a topic, summarises what is published and publishes the summary. */
 const informing: ArchitectureCase = {
   agent: (outside) =>
     new AgentCore(
@@ -208,7 +208,7 @@ const informing: ArchitectureCase = {
   hasNoPartial: true,
 };
 
-/** Several agents. */
+/** Cases of architectures of several agents. */
 export const teamCases: Readonly<Record<string, ArchitectureCase>> = {
   router: routing,
   supervisor: supervising,

@@ -33,7 +33,9 @@ const besideEachOther = (nodes: Readonly<Record<string, Agent>>): Workflow =>
     edges: Object.keys(nodes).flatMap((name) => [[START, name] as const, [name, END] as const]),
   });
 
-/** Those of whom one is at work when they are stopped, and has said something by then. */
+/**
+ * Teams and flows in which a worker is running and has partial text when the run is stopped, with the expected output.
+ */
 const teams: readonly Team[] = [
   ["a router", (slow) => team(router({ routes: { a: slow("a") } })), "a looks"],
   ["a swarm", (slow, quick) => team(swarm({ peers: { a: slow("a"), b: quick("b") } })), "a looks"],
@@ -81,7 +83,7 @@ const teams: readonly Team[] = [
 
 const quick: Made = (name) => worker(name, [`${name} said`]).agent;
 
-/** Says something, looks, and thinks for a minute. */
+/** Creates workers that reply with text and a tool call, and then wait a minute for the next model reply. */
 function thinkers({ clock }: Pick<Company, "clock">): {
   readonly slow: Made;
   readonly areThinking: () => boolean;
@@ -100,8 +102,8 @@ function thinkers({ clock }: Pick<Company, "clock">): {
   return { slow, areThinking };
 }
 
-describe("B5: what a worker had said when its team was stopped is in the output", () => {
-  test.each(teams)("cancelled: %s", async (_what, agent, output) => {
+describe("B5: the partial text of a worker is in the output when its team is stopped", () => {
+  test.each(teams)("%s keeps the partial text of its workers when the run is cancelled", async (_what, agent, output) => {
     const { runtime, ended, clock } = await company();
     const { slow, areThinking } = thinkers({ clock });
     const run = await runtime.submit(agent(slow, quick), "Go.");
@@ -114,7 +116,7 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     });
   });
 
-  test.each(teams)("past its deadline: %s", async (_what, agent, output) => {
+  test.each(teams)("%s keeps the partial text of its workers when the deadline passes", async (_what, agent, output) => {
     const { runtime, ended, clock } = await company();
     const { slow, areThinking } = thinkers({ clock });
     const run = await runtime.submit(agent(slow, quick), "Go.", { budget: { deadlineMs: 1_000 } });
@@ -126,8 +128,8 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     });
   });
 
-  test.each(teams)("past its deadline, which the worker noticed first: %s", async (_what, agent, output) => {
-    // The time goes on, and no timer says so.
+  test.each(teams)("%s keeps the partial text when the worker notices the passed deadline before its parent", async (_what, agent, output) => {
+    // The clock advances without firing a timer.
     const still = new FakeClock();
     let passed = 0;
     const clock: Clock = {
@@ -150,12 +152,12 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     expect((await ended(run)).result).toMatchObject({ status: "deadline_exceeded", output });
   });
 
-  test("also where others, who had said nothing, left before it", async () => {
+  test("a workflow keeps the partial text of one node when other nodes without text stop first", async () => {
     const { runtime, ended, clock } = await company();
     const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
     const a = worker("a", [looks, looks], { tools: [look] });
     const generate = a.model.generate.bind(a.model);
-    // Takes a moment to stop.
+    // This model needs 50 ms to stop after a cancel.
     a.model.generate = async (...args) => {
       const reply = await generate(...args);
       if (a.model.calls.length === 1) return reply;
@@ -178,7 +180,7 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     ["a workflow", (made) => besideEachOther({ a: made("a"), b: made("b") }), "a looks"],
   ];
 
-  test.each(pairs)("in the order of declaration, whoever left first: %s", async (_what, agent, output) => {
+  test.each(pairs)("%s keeps the partial text of the worker that is declared first, not of the one that stops first", async (_what, agent, output) => {
     const { runtime, ended, clock } = await company();
     const models: { readonly calls: readonly unknown[] }[] = [];
     const made: Made = (name) => {
@@ -203,7 +205,7 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     expect((await ended(run)).result).toMatchObject({ status: "cancelled", output });
   });
 
-  test("also of an answer that was being shown", async () => {
+  test("a streamed part of an answer is kept when the run is cancelled", async () => {
     const { runtime, ended } = await company();
     const begun = Promise.withResolvers<void>();
     const model: Model = {
@@ -229,7 +231,7 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     });
   });
 
-  test("also of one that was put to sleep while it waited for a person", async () => {
+  test("the text of a suspended worker that waits for an approval is kept when the run is cancelled", async () => {
     const { runtime, ended, clock } = await company({ suspendAfterMs: 10 });
     const script = [{ text: "a asks", toolCalls: [{ name: "ask", input: {} }] }, "late"];
     const { agent } = worker("a", script, { tools: [ask] });
@@ -243,7 +245,7 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     });
   });
 
-  test.each(["model", "tool"])("also where its %s ignores the stop, after the grace", async (where) => {
+  test.each(["model", "tool"])("partial text is kept after the stop grace if the worker's %s ignores the cancel", async (where) => {
     const { runtime, ended, clock } = await company({ stopGraceMs: 100 });
     let begun = 0;
     const forever = (): Promise<never> => {
@@ -265,7 +267,7 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "a looks" });
   });
 
-  test("but a boss's words are its own: what it had others do is not its answer", async () => {
+  test("a supervisor keeps its own text, not the partial text of a worker", async () => {
     const { runtime, ended, clock } = await company();
     const { slow, areThinking } = thinkers({ clock });
     const delegate = { name: "delegate", input: { worker: "a", task: "Look." } };

@@ -15,8 +15,8 @@ const look = tool({
 
 const calls = (town: string) => ({ toolCalls: [{ name: "look", input: { town } }] });
 
-describe("plan and execute", () => {
-  test("plans, carries out each step with tools, answers, and tells so in order", async () => {
+describe("planAndExecute()", () => {
+  test("plans, executes each step with tools, writes the answer, and emits its events in order", async () => {
     const planner = scriptedModel(['["Look at Sens", "Look at Blois"]']);
     const executor = scriptedModel([calls("Sens"), "Sens: rain.", "Blois: sun."]);
     const synthesizer = scriptedModel(["Go to Blois."]);
@@ -49,7 +49,7 @@ describe("plan and execute", () => {
     expect(promptOf(synthesizer.calls[0] as never)).toContain("Sens: rain.");
   });
 
-  test("a step sees the plan and the results so far, and nothing of another step's session", async () => {
+  test("a step sees the plan and the results so far, but not the session of another step", async () => {
     const executor = scriptedModel([calls("Sens"), "one", "two"]);
     await runAgent({
       architecture: planAndExecute(),
@@ -67,7 +67,7 @@ describe("plan and execute", () => {
     expect(second?.messages[0]?.content).toMatch(/^Be brief\.\n\nYou carry out one step/u);
   });
 
-  test("without models of their own the roles ask the main one", async () => {
+  test("a role without a model of its own uses the main model", async () => {
     const model = scriptedModel([
       '{"steps": [{"id": "1", "description": "Look around"}]}',
       "trees",
@@ -79,7 +79,7 @@ describe("plan and execute", () => {
     expect(promptOf(model.calls[1] as never)).toContain("Look around");
   });
 
-  test("an empty plan is answered at once", async () => {
+  test("an empty plan leads directly to the answer", async () => {
     const model = scriptedModel(["[]", "Hello!"]);
     const { result, eventNames } = await runAgent({ architecture: planAndExecute(), model }, "Hi");
     expect(result).toMatchObject({ status: "completed", output: "Hello!" });
@@ -91,7 +91,7 @@ describe("plan and execute", () => {
     ]);
   });
 
-  test("a plan that cannot be read is a dead end, with what the planner said, in the conversation too", async () => {
+  test("an unreadable plan fails the run with unreadable_plan and the planner's text as output", async () => {
     const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
       model: scriptedModel(["I would rather not."]),
@@ -104,7 +104,7 @@ describe("plan and execute", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: I would rather not."]);
   });
 
-  test("steps beyond maxSteps are not carried out, and who answers knows it; 8 unless told", async () => {
+  test("steps beyond maxSteps, by default 8, are not executed, and the synthesizer's prompt lists them", async () => {
     const plan = (count: number) =>
       JSON.stringify(Array.from({ length: count }, (_, index) => `step ${index + 1}`));
     const few = scriptedModel([plan(3), "a", "b", "answer"]);
@@ -119,7 +119,7 @@ describe("plan and execute", () => {
     expect(many.calls).toHaveLength(10);
   });
 
-  test("a step that meets its bound is a result, and the plan goes on", async () => {
+  test("a step that reaches maxTurnsPerStep counts as a result, and the plan continues", async () => {
     const executor = scriptedModel([calls("Sens"), calls("Sens"), "two"]);
     const { result } = await runAgent({
       architecture: planAndExecute({ maxTurnsPerStep: 1 }),
@@ -140,7 +140,7 @@ describe("plan and execute", () => {
     ]);
   });
 
-  test("any architecture may carry out the steps", async () => {
+  test("any architecture can execute the steps", async () => {
     const { result, eventNames } = await runAgent({
       architecture: planAndExecute({ base: selfRefine(react(), { maxRounds: 1 }) }),
       model: scriptedModel(['["write"]', "draft", "too short", "longer draft", "final"]),
@@ -150,7 +150,7 @@ describe("plan and execute", () => {
     expect(result.metadata["plan"]).toMatchObject({ done: [{ result: "longer draft" }] });
   });
 
-  test("what was said before is known to the planner and to who answers", async () => {
+  test("planner and synthesizer see the earlier conversation of the session", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const model = scriptedModel(["[]", "Three.", "[]", "MIT."]);
     const agent = new Agent({ name: "thinker", model, architecture: planAndExecute() });
@@ -165,7 +165,7 @@ describe("plan and execute", () => {
     await runtime.close();
   });
 
-  test("an answer in a form is asked of who answers only, and fits", async () => {
+  test("a requested output schema applies only to the synthesizer", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const output = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
     const model = scriptedModel(['["look"]', "it rains", "Blois", '{"town": "Blois"}']);
@@ -188,7 +188,7 @@ describe("plan and execute", () => {
     await runtime.close();
   });
 
-  test("what the user says meanwhile is heard by the steps after it", async () => {
+  test("steering input during a step is shown to the following steps and kept in the conversation", async () => {
     let handle: RunHandle | undefined;
     const steering = tool({
       name: "look",
@@ -223,7 +223,7 @@ describe("plan and execute", () => {
     ]);
   });
 
-  test("and by whoever is around it", async () => {
+  test("steering input during a step is shown to an architecture that wraps planAndExecute()", async () => {
     let handle: RunHandle | undefined;
     const steering = tool({
       name: "look",
@@ -261,7 +261,7 @@ describe("plan and execute", () => {
     expect(conversation[0]?.content).toEqual([{ type: "text", text: "Where?" }, image]);
   });
 
-  test("B5: out of money half way it keeps the results so far, and the plan", async () => {
+  test("B5: the plan and the results so far are kept when the budget is exhausted", async () => {
     const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
       model: scriptedModel(['["a", "b"]', "result of a"]),
@@ -272,7 +272,7 @@ describe("plan and execute", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: 1. a\nresult of a"]);
   });
 
-  test("C2: once cancelled it calls no model, and the question stays in the conversation", async () => {
+  test("C2: no model is called after a cancel, and the question stays in the conversation", async () => {
     let handle: RunHandle | undefined;
     const stop = tool({
       name: "look",
@@ -294,7 +294,7 @@ describe("plan and execute", () => {
     expect(transcriptLines(conversation)).toEqual(["user: Where?"]);
   });
 
-  test("a run that is picked up by another owner goes on with its plan and pays nothing again", async () => {
+  test("a run that another runtime resumes continues its plan and repeats no model call", async () => {
     const store = memoryStore({ hash: sha256 });
     const wait = tool({
       name: "wait",
@@ -328,7 +328,7 @@ describe("plan and execute", () => {
   test.for([
     [{ maxSteps: 0 }, "maxSteps of planAndExecute is 0: it must be an integer from 1"],
     [{ maxTurnsPerStep: 1.5 }, "maxTurnsPerStep of planAndExecute is 1.5: it must be an integer from 1"],
-  ] as const)("refuses %j", ([options, message]) => {
+  ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => planAndExecute(options)).toThrow(message);
   });
 });

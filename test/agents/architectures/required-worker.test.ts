@@ -19,13 +19,13 @@ const look = tool({
   execute: () => "seen",
 });
 
-/** Works on for longer than it may. */
+/** Creates an agent that needs more turns than its `maxTurns`. */
 function tireless(name: string): Agent {
   const turn: ScriptStep = { text: `${name} works`, toolCalls: [{ name: "look", input: {} }] };
   return worker(name, [turn, turn], { tools: [look], maxTurns: 2 }).agent;
 }
 
-/** Comes to a dead end. */
+/** Creates an agent that is interrupted with `router_unresolved`. */
 function lost(name: string): Agent {
   const architecture = router({ routes: { nowhere: worker(`${name}.nowhere`, []).agent } });
   return new Agent({ name, model: scriptedModel(["route: ?"]), architecture });
@@ -37,7 +37,7 @@ const team = (architecture: Architecture): Agent =>
 
 type Needing = readonly [what: string, agent: (needed: (name: string) => Agent) => Agent, output: string];
 
-/** All who need an answer of one of those who work for them, and what there is without it. */
+/** Teams and flows that need the answer of a worker, with the expected output if that worker gives none. */
 const all: readonly Needing[] = [
   ["the actor", (n) => team(actorCritic({ actor: n("a"), critic: says("c") })), "a works"],
   ["the critic", (n) => team(actorCritic({ actor: says("a", "work"), critic: n("c") })), "work"],
@@ -85,8 +85,8 @@ const all: readonly Needing[] = [
   ],
 ];
 
-describe("one that is needed", () => {
-  test.each(all)("and is out of turns ends it as max_turns: %s", async (_what, agent, output) => {
+describe("an interrupted worker whose answer is required", () => {
+  test.each(all)("ends its parent as max_turns if the worker reaches maxTurns: %s", async (_what, agent, output) => {
     const { result, events } = await runAlone(agent(tireless));
     expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_turns_exceeded", output });
     expect(result.error).toBeNull();
@@ -96,19 +96,19 @@ describe("one that is needed", () => {
     expect(ends.every((status) => status === "max_turns" || status === "completed")).toBe(true);
   });
 
-  test.each(all)("and comes to a dead end is its dead end: %s", async (_what, agent) => {
+  test.each(all)("ends its parent with the worker's interruptionReason: %s", async (_what, agent) => {
     const { result } = await runAlone(agent(lost));
     expect(result).toMatchObject({ status: "failed", interruptionReason: "router_unresolved" });
     expect(result.error).toBeNull();
   });
 
-  test("is a bound to what is wrapped around it, too", async () => {
+  test("also interrupts an architecture that wraps the team", async () => {
     const base = debate({ debaters: { a: tireless("a"), b: tireless("b") } });
     const { result } = await runAlone(team(selfRefine(base)));
     expect(result).toMatchObject({ status: "max_turns", output: "a works" });
   });
 
-  test("keeps what was whole before: an actor's work, the answers of a round", async () => {
+  test("does not replace an earlier complete answer of the actor or of a debate round", async () => {
     const turn = { text: "hm", toolCalls: [{ name: "look", input: {} }] };
     const once = (name: string): Agent =>
       worker(name, [`${name} 1`, turn, turn], { tools: [look], maxTurns: 2 }).agent;

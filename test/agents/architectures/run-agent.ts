@@ -12,23 +12,25 @@ import {
 } from "../../../src/kernel/index.ts";
 import { ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 
+/** What one run of an agent left behind. */
 export interface AgentRun {
   readonly result: RunResult<JsonValue>;
   readonly events: readonly Event[];
-  /** The names of the architectures' own events. */
+  /** Names of the architecture events of the run, in order. */
   readonly eventNames: readonly string[];
   readonly store: Store;
-  /** What the session keeps for good. */
+  /** Messages that are stored in the session after the run. */
   readonly conversation: readonly ChatMessage[];
 }
 
+/** Options of `runAgent`. */
 export interface RunAgentOptions extends SubmitOptions {
   readonly store?: Store;
-  /** As soon as the run has begun. */
+  /** Called as soon as the run is submitted. */
   readonly onStart?: (run: RunHandle) => void;
 }
 
-/** One invocation of an agent, to its end. */
+/** Runs one invocation of an agent to its end, in a runtime of its own. */
 export async function runAgent(
   options: Partial<AgentOptions>,
   input: JsonValue = "What is it?",
@@ -53,26 +55,27 @@ function architectureEventNames(events: readonly Event[]): readonly string[] {
   return events.flatMap((event) => (event.type === "architecture_event" ? [event.data.name] : []));
 }
 
-/** What one of the architectures' own events said. */
+/** Returns the data of all architecture events with a name. */
 export function architectureEventData(events: readonly Event[], name: string): readonly JsonValue[] {
   return events.flatMap((event) =>
     event.type === "architecture_event" && event.data.name === name ? [event.data.data] : [],
   );
 }
 
-/** What a model was asked in a call: the last message. */
+/** Returns the prompt of a model call: the text of its last message. */
 export function promptOf({ messages }: ModelRequest): string {
   const last = messages.at(-1);
   return last === undefined ? "" : messageText(last);
 }
 
+/** Returns a conversation as lines of role and text. */
 export function transcriptLines(conversation: readonly ChatMessage[]): readonly string[] {
   return conversation.map((message) => `${message.role}: ${messageText(message)}`);
 }
 
-/** A model whose calls wait for each other: none is answered before `calls` of them are open at once. */
+/** A model that answers no call before `calls` of them are in flight at once. */
 export class BarrierModel extends ScriptedModel {
-  /** The most that were open at once. */
+  /** Maximum number of calls that were in flight at once. */
   maxInFlight = 0;
   readonly #calls: number;
   #open = 0;

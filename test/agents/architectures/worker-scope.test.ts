@@ -24,7 +24,7 @@ function architecture(run: Architecture["run"]): Architecture {
   return { name: "own", run, declaredWorkers: () => ({}) };
 }
 
-test("a worker's scope hears nobody and owes no format, also in what is made of it", async () => {
+test("scopeForWorker() reads no steering and no follow-ups and has no output format, also in dependencies derived from it", async () => {
   const seen: Pick<Dependencies, "steering" | "followUps" | "outputFormat" | "role">[] = [];
   const output = { type: "object" } as const;
   await runAgent(
@@ -50,7 +50,7 @@ test("a worker's scope hears nobody and owes no format, also in what is made of 
   ]);
 });
 
-test("of tools that are brought under one name the outermost's is told of, called and heard", async () => {
+test("of several extra tools with the same name, the outermost is listed, called and reported to its listener", async () => {
   const asked: string[] = [];
   const heard: string[] = [];
   const named = (name: string, by: string): Tool =>
@@ -92,7 +92,7 @@ test("of tools that are brought under one name the outermost's is told of, calle
   expect(heard).toEqual(["outer heard of look", "inner heard of peek"]);
 });
 
-test("sessions in a role are apart, however many there are of it", async () => {
+test("freshSession() creates a new session for every call with the same role", async () => {
   const model = scriptedModel(["one", "two"]);
   const ids: string[] = [];
   await runAgent({
@@ -113,7 +113,7 @@ test("sessions in a role are apart, however many there are of it", async () => {
   ]);
 });
 
-test("S1: every round that a stop hook asks for is in the conversation, whoever keeps it", async () => {
+test("S1: every round that a stop hook requests is in the conversation if the architecture keeps none itself", async () => {
   const { result, conversation } = await runAgent({
     model: scriptedModel(["[]", "one", "[]", "two"]),
     architecture: planAndExecute(),
@@ -136,7 +136,7 @@ const again = {
     continued === 0 ? "And then?" : undefined,
 };
 
-/** What each is asked, in order, until its first answer; and in the second round what is said then. */
+/** Architectures with the replies of their models up to the first answer. */
 const thinkers = {
   react: { architecture: react(), script: ["one"] },
   reflexion: { architecture: reflexion(), script: ["one", "1"] },
@@ -147,7 +147,7 @@ const thinkers = {
 } as const;
 
 test.each(Object.entries(thinkers))(
-  "S1: %s that is stopped in a round a stop hook asked for says nothing there that it did not say",
+  "S1: %s that is stopped in a round of a stop hook does not repeat its earlier answer in the conversation",
   async (_name, { architecture: base, script }) => {
     const budget = { maxTurns: script.length };
     const model = scriptedModel(script);
@@ -159,7 +159,7 @@ test.each(Object.entries(thinkers))(
   },
 );
 
-test("S1: what is said again in the same words was said again", async () => {
+test("S1: an answer that repeats an earlier one verbatim is in the conversation twice", async () => {
   const { result, conversation } = await runAgent({
     model: scriptedModel(["one", "one"]),
     stopHooks: [{ ...again, shouldContinue: ({ continued }) => (continued < 2 ? "And then?" : undefined) }],
@@ -175,7 +175,7 @@ test("S1: what is said again in the same words was said again", async () => {
   ]);
 });
 
-test("S1: a bound met in a later round leaves the answer before it, in the result and once in the conversation", async () => {
+test("S1: an interruption in a later round keeps the earlier answer in the result and once in the conversation", async () => {
   let round = 0;
   const { result, conversation } = await runAgent({
     model: scriptedModel([]),
@@ -201,7 +201,7 @@ test.each([
   eventDraft("approval_decision", { approvalId: "x", decision: { decision: "approved", by: "alice" } }),
   eventDraft("agent_start", { input: "x", architecture: "own" }),
 ])(
-  "E1: an architecture that yields $type, which is not its to tell, fails and says which are",
+  "E1: an architecture that yields $type, which only the runtime may emit, fails with a list of the events it may emit",
   async (draft) => {
     const { result, events } = await runAgent({
       model: scriptedModel(["never"]),
