@@ -22,10 +22,10 @@ export interface ModelCall {
  */
 export interface ArchitectureCase {
   /** Creates the agent, once for each worker process. Its budget is never exhausted. */
-  readonly agent: (outside: ExternalServices) => HostedAgent;
+  readonly agent: (services: ExternalServices) => HostedAgent;
   readonly input: string;
   /** Computes the reply of a model, only from the call itself. */
-  readonly reply: (asked: ModelCall) => Said;
+  readonly reply: (call: ModelCall) => Said;
   readonly output: JsonValue;
   /** Maximum number of calls that are in flight at once. Default: 1. */
   readonly maxParallelCalls?: number;
@@ -37,10 +37,10 @@ export interface ArchitectureCase {
 
 /** Returns models for several roles, by role. */
 export function roleModels(
-  outside: ExternalServices,
+  services: ExternalServices,
   ...roles: readonly string[]
 ): Readonly<Record<string, Model>> {
-  return Object.fromEntries(roles.map((role) => [role, outside.model(role)]));
+  return Object.fromEntries(roles.map((role) => [role, services.model(role)]));
 }
 
 /** Returns a `reply` that is one fixed text for each role. */

@@ -13,15 +13,15 @@ import { repliesByRole, type ExternalServices, type ArchitectureCase } from "./a
 
 const input = "How deep is it?";
 
-function worker(outside: ExternalServices, name: string): AgentCore {
-  return new AgentCore({ name, model: outside.model(name) });
+function worker(services: ExternalServices, name: string): AgentCore {
+  return new AgentCore({ name, model: services.model(name) });
 }
 
 const sequential: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "line",
-      architecture: new SequentialFlow(["first", "second"].map((name) => worker(outside, name))),
+      architecture: new SequentialFlow(["first", "second"].map((name) => worker(services, name))),
       budget,
     }),
   input,
@@ -30,11 +30,11 @@ const sequential: ArchitectureCase = {
 };
 
 const parallel: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "choir",
       architecture: new ParallelFlow({
-        branches: ["first", "second"].map((name) => worker(outside, name)),
+        branches: ["first", "second"].map((name) => worker(services, name)),
         merge: (texts) => texts.join(" and "),
       }),
       budget,
@@ -46,13 +46,13 @@ const parallel: ArchitectureCase = {
 };
 
 const conditional: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "fork",
       architecture: new ConditionalFlow({
         predicate: (text) => text.includes("deep"),
-        ifTrue: worker(outside, "diver"),
-        ifFalse: worker(outside, "climber"),
+        ifTrue: worker(services, "diver"),
+        ifFalse: worker(services, "climber"),
       }),
       budget,
     }),
@@ -64,15 +64,15 @@ const conditional: ArchitectureCase = {
 
 /** A diamond of agents and functions, with a loop that runs twice. */
 const workflow: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "works",
       architecture: new WorkflowFlow({
         nodes: {
-          left: worker(outside, "left"),
-          right: worker(outside, "right"),
+          left: worker(services, "left"),
+          right: worker(services, "right"),
           join: (_input, { text, visit }) => `${text} ${visit}`,
-          polish: worker(outside, "polish"),
+          polish: worker(services, "polish"),
         },
         edges: [
           [START, "left"],
@@ -99,17 +99,17 @@ const workflow: ArchitectureCase = {
 
 /** A parallel flow inside a sequential flow. */
 const nested: ArchitectureCase = {
-  agent: (outside) => {
+  agent: (services) => {
     const pair = new AgentCore({
       name: "pair",
       architecture: new ParallelFlow({
-        branches: ["first", "second"].map((name) => worker(outside, name)),
+        branches: ["first", "second"].map((name) => worker(services, name)),
         merge: "vote",
       }),
     });
     return new AgentCore({
       name: "nest",
-      architecture: new SequentialFlow([pair, worker(outside, "third")]),
+      architecture: new SequentialFlow([pair, worker(services, "third")]),
       budget,
     });
   },
@@ -121,12 +121,12 @@ const nested: ArchitectureCase = {
 
 /** A workflow with a node that fails, which keeps the output so far. */
 const failing: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "broken",
       architecture: new WorkflowFlow({
         nodes: {
-          work: worker(outside, "work"),
+          work: worker(services, "work"),
           fail: () => {
             throw new Fault("tool_failed", "no luck");
           },

@@ -214,14 +214,19 @@ describe("debate()", () => {
     expect([minor.model.calls.length, major.model.calls.length]).toEqual([1, 1]);
   });
 
-  test.for([1, 2])("H4: with maxAgents %i the debate continues with the debaters that get a seat, or fails without any", async (maxAgents) => {
-    const names = ["a", "b"].map((name) => [name, worker(name, ["It is so."]).agent]);
-    const architecture = debate({ debaters: Object.fromEntries(names) as Record<string, Agent> });
-    const { result } = await runAlone(new Agent({ name: "panel", architecture, spawnBudget: { maxAgents } }));
-    expect(result).toMatchObject(
-      maxAgents === 1
-        ? { status: "failed", error: { code: "child_failed" } }
-        : { status: "completed", output: "It is so." },
-    );
-  });
+  test.for([1, 2])(
+    "H4: with maxAgents %i the debate continues with the debaters that get a seat, or fails without any",
+    async (maxAgents) => {
+      const names = ["a", "b"].map((name) => [name, worker(name, ["It is so."]).agent]);
+      const architecture = debate({ debaters: Object.fromEntries(names) as Record<string, Agent> });
+      const { result } = await runAlone(
+        new Agent({ name: "panel", architecture, spawnBudget: { maxAgents } }),
+      );
+      expect(result).toMatchObject(
+        maxAgents === 1
+          ? { status: "failed", error: { code: "child_failed" } }
+          : { status: "completed", output: "It is so." },
+      );
+    },
+  );
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { deepAgent } from "../../../src/agents/architectures/index.ts";
 import { Agent, slidingWindow, summarization, tool } from "../../../src/index.ts";
-import { messageText, type RunHandle } from "../../../src/kernel/index.ts";
+import { messageText } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
 import { read, resultsIn, turn, write, type Call } from "./deep-agent-script.ts";
-import { promptOf, BarrierModel, runAgent } from "./run-agent.ts";
+import { BarrierModel, cancellingTool, promptOf, runAgent } from "./run-agent.ts";
 
 describe("the task tool of deepAgent()", () => {
   test("runs the sub-agents of one turn in parallel and passes the named files to them", async () => {
@@ -146,23 +146,14 @@ describe("the task tool of deepAgent()", () => {
   });
 
   test("C1, C2: a cancel also cancels the sub-agent, and no model is called afterwards", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "stop",
-      description: "Stops",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "said";
-      },
-    });
+    const cancelling = cancellingTool("stop");
     const worker = scriptedModel([turn(["stop", {}])]);
-    const reader = new Agent({ name: "reader", model: worker, tools: [stop] });
+    const reader = new Agent({ name: "reader", model: worker, tools: [cancelling.tool] });
     const model = scriptedModel([turn(["task", { agent: "reads", task: "Read it." }])]);
     const { result, events, conversation } = await runAgent(
       { architecture: deepAgent({ subAgents: { reads: reader } }), model },
       "Go",
-      { onStart: (run) => (handle = run) },
+      { onStart: cancelling.onStart },
     );
     expect(result.status).toBe("cancelled");
     expect([model.calls.length, worker.calls.length]).toEqual([1, 1]);

@@ -1,12 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { deepAgent } from "../../../src/agents/architectures/index.ts";
-import { Agent, memoryStore, openRuntime, permissions, sha256, tool } from "../../../src/index.ts";
-import type { RunHandle } from "../../../src/kernel/index.ts";
+import { Agent, memoryStore, openRuntime, permissions, sha256 } from "../../../src/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { read, resultsIn, todo, turn, write } from "./deep-agent-script.ts";
-import { promptOf, architectureEventData, runAgent } from "./run-agent.ts";
-import { foundRun } from "../../runtime/find-run.ts";
-
+import {
+  architectureEventData,
+  promptOf,
+  resultAcrossRestart,
+  runAgent,
+  signalTool,
+  steeringTool,
+} from "./run-agent.ts";
 describe("deepAgent()", () => {
   test("keeps todos and files and returns them as metadata of the result", async () => {
     const model = scriptedModel([
@@ -164,56 +168,30 @@ describe("deepAgent()", () => {
   });
 
   test("J7: after a restart in the middle of a turn, its calls see the earlier changes", async () => {
-    const store = memoryStore({ hash: sha256 });
-    const wait = tool({
-      name: "wait",
-      description: "Waits",
-      inputSchema: { type: "object" },
-      suspends: true,
-      concurrency: "sequential",
-      execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
-    });
     const model = scriptedModel([
       turn(write("a.md", "one")),
       turn(write("b.md", "two"), ["wait", {}], read("b.md"), read("a.md")),
       "Done.",
     ]);
-    const make = (): Agent => new Agent({ name: "thinker", model, tools: [wait], architecture: deepAgent() });
-    const one = await openRuntime({ store, unknownPrice: "ignore" });
-    let run = await one.submit(make(), "Go");
-    for await (const event of run.events()) if (event.type === "task_suspend") break;
-    await one.close();
-    const two = await openRuntime({ store, unknownPrice: "ignore" });
-    two.register(make());
-    run = await foundRun(two, run);
-    await run.signal("seen", "rain");
-    const result = await run.result();
+    const createAgent = (): Agent =>
+      new Agent({ name: "planner", model, tools: [signalTool], architecture: deepAgent() });
+    const result = await resultAcrossRestart(createAgent);
     expect(result).toMatchObject({
       status: "completed",
       metadata: { files: { "a.md": "one", "b.md": "two" } },
     });
     expect(resultsIn(model.calls[2])).toEqual(["wrote b.md: 3 characters", '"rain"', "two", "one"]);
     expect(model.calls).toHaveLength(3);
-    await two.close();
   });
 
   test("reads steering after a turn and is interrupted at maxTurns, as react() is", async () => {
-    let handle: RunHandle | undefined;
-    const steer = tool({
-      name: "steer",
-      description: "Steers",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.steer("Only in France.");
-        return "said";
-      },
-    });
+    const steering = steeringTool("Only in France.", "steer");
     const model = scriptedModel([turn(["steer", {}]), turn(["ls", {}])]);
     const { result } = await runAgent(
-      { architecture: deepAgent(), model, tools: [steer], maxTurns: 2 },
+      { architecture: deepAgent(), model, tools: [steering.tool], maxTurns: 2 },
       "Go",
       {
-        onStart: (run) => (handle = run),
+        onStart: steering.onStart,
       },
     );
     expect(promptOf(model.calls[1] as never)).toBe("Only in France.");

@@ -210,12 +210,12 @@ describe("an empty reply never replaces an earlier answer", () => {
     const model = scriptedModel([
       call("delegate", { worker: "diver", task: "Dive." }),
       call("forward_message", { worker: "diver" }),
-      "Nobody knows.",
+      "The depth is unknown.",
     ]);
     const { result } = await runAlone(
       new Agent({ name: "boss", model, architecture: supervisor({ workers: { diver: diver.agent } }) }),
     );
-    expect(result).toMatchObject({ status: "completed", output: "Nobody knows." });
+    expect(result).toMatchObject({ status: "completed", output: "The depth is unknown." });
     const told = JSON.stringify(model.calls.at(-1)?.messages);
     expect(told).toContain("diver gave an empty answer");
     expect(told).toContain("has no answer to forward");

@@ -156,11 +156,11 @@ describe("parsing of model replies", () => {
     ["route: travel\nroute: none\nconfidence: 1", undefined, 1],
     ["route: travel\n\nNo, I would not.\nroute: none", undefined, 0],
     [
-      "route: billing\nconfidence: 0.9\n\nWhy not the others:\n- route: travel: nobody goes anywhere",
+      "route: billing\nconfidence: 0.9\n\nWhy not the others:\n- route: travel: no trip is planned",
       "billing",
       0.9,
     ],
-    ["route: billing\n\nWhy not the others:\n- route: travel: nobody goes anywhere", "billing", 0],
+    ["route: billing\n\nWhy not the others:\n- route: travel: no trip is planned", "billing", 0],
     ["route: billing\nconfidence: 0.9\n\nRoute: none of the others fits.", "billing", 0.9],
     ["Route: billing, I would say.\nRoute: chosen because of an invoice", "billing", 0],
     ["My route: billing, I would say. (The route: chosen because of an invoice)", "billing", 0],

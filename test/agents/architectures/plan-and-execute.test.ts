@@ -1,10 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { planAndExecute, react, selfRefine } from "../../../src/agents/architectures/index.ts";
 import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
-import { messageText, type JsonObject, type RunHandle } from "../../../src/kernel/index.ts";
+import { messageText, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import {
+  architectureEventData,
+  cancellingTool,
+  promptOf,
+  resultAcrossRestart,
+  runAgent,
+  signalTool,
+  steeringTool,
+  transcriptLines,
+} from "./run-agent.ts";
 
 const look = tool({
   name: "look",
@@ -189,26 +197,17 @@ describe("planAndExecute()", () => {
   });
 
   test("steering input during a step is shown to the following steps and kept in the conversation", async () => {
-    let handle: RunHandle | undefined;
-    const steering = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.steer("Only in France.");
-        return "seen";
-      },
-    });
+    const steering = steeringTool("Only in France.");
     const executor = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one", "two"]);
     const { eventNames, conversation } = await runAgent(
       {
         architecture: planAndExecute(),
         model: executor,
         models: { planner: scriptedModel(['["a", "b"]']), synthesizer: scriptedModel(["done"]) },
-        tools: [steering],
+        tools: [steering.tool],
       },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: steering.onStart },
     );
     expect(eventNames).toContain("plan.steering_injected");
     expect(executor.calls.map((call) => promptOf(call).includes("Only in France."))).toEqual([
@@ -224,16 +223,7 @@ describe("planAndExecute()", () => {
   });
 
   test("steering input during a step is shown to an architecture that wraps planAndExecute()", async () => {
-    let handle: RunHandle | undefined;
-    const steering = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.steer("Only in France.");
-        return "seen";
-      },
-    });
+    const steering = steeringTool("Only in France.");
     const critic = scriptedModel(["Say the town.", "No issues."]);
     const refiner = scriptedModel(["Lyon."]);
     const image = {
@@ -246,10 +236,10 @@ describe("planAndExecute()", () => {
         architecture: selfRefine(planAndExecute()),
         model: scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one"]),
         models: { planner: scriptedModel(['["a"]']), synthesizer: scriptedModel(["done"]), critic, refiner },
-        tools: [steering],
+        tools: [steering.tool],
       },
       [{ type: "text", text: "Where?" }, image],
-      { onStart: (run) => (handle = run) },
+      { onStart: steering.onStart },
     );
     for (const { calls: made } of [critic, refiner])
       for (const call of made) expect(promptOf(call)).toContain("Where?\n\nOnly in France.");
@@ -273,21 +263,12 @@ describe("planAndExecute()", () => {
   });
 
   test("C2: no model is called after a cancel, and the question stays in the conversation", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "seen";
-      },
-    });
+    const cancelling = cancellingTool();
     const model = scriptedModel(['["a", "b"]', { toolCalls: [{ name: "look", input: {} }] }]);
     const { result, conversation } = await runAgent(
-      { architecture: planAndExecute(), model, tools: [stop] },
+      { architecture: planAndExecute(), model, tools: [cancelling.tool] },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: cancelling.onStart },
     );
     expect(result.status).toBe("cancelled");
     expect(model.calls).toHaveLength(2);
@@ -295,14 +276,6 @@ describe("planAndExecute()", () => {
   });
 
   test("a run that another runtime resumes continues its plan and repeats no model call", async () => {
-    const store = memoryStore({ hash: sha256 });
-    const wait = tool({
-      name: "wait",
-      description: "Waits",
-      inputSchema: { type: "object" },
-      suspends: true,
-      execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
-    });
     const model = scriptedModel([
       '["a", "b"]',
       "result of a",
@@ -310,19 +283,14 @@ describe("planAndExecute()", () => {
       "result of b",
       "answer",
     ]);
-    const make = (): Agent =>
-      new Agent({ name: "thinker", model, tools: [wait], architecture: planAndExecute() });
-    const one = await openRuntime({ store, unknownPrice: "ignore" });
-    let handle = await one.submit(make(), "Go");
-    for await (const event of handle.events()) if (event.type === "task_suspend") break;
-    await one.close();
-    const two = await openRuntime({ store, unknownPrice: "ignore" });
-    two.register(make());
-    handle = await foundRun(two, handle);
-    await handle.signal("seen", "rain");
-    expect(await handle.result()).toMatchObject({ status: "completed", output: "answer", turns: 5 });
+    const createAgent = (): Agent =>
+      new Agent({ name: "planner", model, tools: [signalTool], architecture: planAndExecute() });
+    expect(await resultAcrossRestart(createAgent)).toMatchObject({
+      status: "completed",
+      output: "answer",
+      turns: 5,
+    });
     expect(model.calls).toHaveLength(5);
-    await two.close();
   });
 
   test.for([

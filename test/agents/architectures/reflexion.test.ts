@@ -4,10 +4,17 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { planAndExecute, react, reflexion, selfRefine } from "../../../src/agents/architectures/index.ts";
 import { tool, type AgentOptions } from "../../../src/index.ts";
-import { messageText, type Architecture, type Memory, type RunHandle } from "../../../src/kernel/index.ts";
+import { messageText, type Architecture, type Memory } from "../../../src/kernel/index.ts";
 import { openMemory } from "../../../src/memory.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
+import {
+  architectureEventData,
+  cancellingTool,
+  promptOf,
+  runAgent,
+  steeringTool,
+  transcriptLines,
+} from "./run-agent.ts";
 
 const score = (value: number) => JSON.stringify({ score: value, reason: "because" });
 
@@ -142,27 +149,18 @@ describe("reflexion()", () => {
   });
 
   test("what the user adds during one attempt is shown to the next", async () => {
-    let handle: RunHandle | undefined;
-    const steering = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.steer("Only in France.");
-        return "seen";
-      },
-    });
+    const steering = steeringTool("Only in France.");
     const model = scriptedModel([calls, "Turin.", "Lyon."]);
     const evaluator = scriptedModel([score(0), score(1)]);
     await runAgent(
       {
         architecture: reflexion(),
         model,
-        tools: [steering],
+        tools: [steering.tool],
         models: { evaluator, reflector: scriptedModel(["Think."]) },
       },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: steering.onStart },
     );
     expect(promptOf(model.calls[2] as never)).toBe("Where?\n\nOnly in France.");
     expect(promptOf(evaluator.calls[0] as never)).toContain("Only in France.");
@@ -174,21 +172,12 @@ describe("reflexion()", () => {
       scripts: Readonly<Record<string, readonly ScriptStep[]>>,
       options: Partial<AgentOptions> = {},
     ) => {
-      let handle: RunHandle | undefined;
-      const steering = tool({
-        name: "look",
-        description: "Looks",
-        inputSchema: { type: "object" },
-        execute: async () => {
-          await handle?.steer("Only in France.");
-          return "seen";
-        },
-      });
+      const steering = steeringTool("Only in France.");
       const models = Object.fromEntries(
         Object.entries(scripts).map(([role, script]) => [role, scriptedModel(script)]),
       );
-      const ran = await runAgent({ architecture, tools: [steering], models, ...options }, "Where?", {
-        onStart: (run) => (handle = run),
+      const ran = await runAgent({ architecture, tools: [steering.tool], models, ...options }, "Where?", {
+        onStart: steering.onStart,
       });
       const asked = (role: string) => models[role]?.calls.map((call) => promptOf(call)) ?? [];
       return { ...ran, asked, words: transcriptLines(ran.conversation) };
@@ -366,21 +355,17 @@ describe("reflexion()", () => {
   });
 
   test("C2: no evaluator is called after a cancel during an attempt", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "seen";
-      },
-    });
+    const cancelling = cancellingTool();
     const evaluator = scriptedModel([]);
     const { result } = await runAgent(
-      { architecture: reflexion(), model: scriptedModel([calls]), tools: [stop], models: { evaluator } },
+      {
+        architecture: reflexion(),
+        model: scriptedModel([calls]),
+        tools: [cancelling.tool],
+        models: { evaluator },
+      },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: cancelling.onStart },
     );
     expect(result.status).toBe("cancelled");
     expect(evaluator.calls).toHaveLength(0);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { rewoo } from "../../../src/agents/architectures/index.ts";
 import { permissions, tool } from "../../../src/index.ts";
-import type { JsonObject, RunHandle } from "../../../src/kernel/index.ts";
+import type { JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
+import { architectureEventData, cancellingTool, promptOf, runAgent, transcriptLines } from "./run-agent.ts";
 
 const shout = tool({
   name: "shout",
@@ -149,7 +149,7 @@ describe("rewoo()", () => {
       { id: 5, tool: "echo", args: '{"text": "c"}' },
       { id: 6, tool: "echo", arguments: { text: "d" } },
       { id: 7, args: { text: "e" } },
-      { id: 8, tool: "echo", args: { text: "{{3}}, {{ 7 }}, {{nobody}}, {{5}}" } },
+      { id: 8, tool: "echo", args: { text: "{{3}}, {{ 7 }}, {{missing}}, {{5}}" } },
     ];
     const { result } = await runAgent({
       architecture: rewoo(),
@@ -168,7 +168,7 @@ describe("rewoo()", () => {
       5: "c",
       6: "d",
       7: "Not called: the plan names no tool.",
-      8: "Not called: no output is known for {{3}}, {{7}}, {{nobody}} in its args.",
+      8: "Not called: no output is known for {{3}}, {{7}}, {{missing}} in its args.",
     });
     expect(evidence.filter(({ isError }) => isError).map(({ id }) => id)).toEqual(["3", "4", "7", "8"]);
     expect(promptOf(solver.calls[0] as never)).toContain("(failed)\nNot called: the plan names no tool");
@@ -303,20 +303,15 @@ describe("rewoo()", () => {
   });
 
   test("C2: a cancel during a level prevents the next level and the solver call", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "stop",
-      description: "Stops",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "stopped";
-      },
-    });
+    const cancelling = cancellingTool("stop");
     const model = scriptedModel([plan(["E1", "stop", {}], ["E2", "shout", { text: "{{E1}}" }])]);
-    const { result, events } = await runAgent({ architecture: rewoo(), model, tools: [stop, shout] }, "Go", {
-      onStart: (run) => (handle = run),
-    });
+    const { result, events } = await runAgent(
+      { architecture: rewoo(), model, tools: [cancelling.tool, shout] },
+      "Go",
+      {
+        onStart: cancelling.onStart,
+      },
+    );
     expect(result.status).toBe("cancelled");
     expect(model.calls).toHaveLength(1);
     const started = events.flatMap((event) =>

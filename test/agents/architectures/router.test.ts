@@ -58,20 +58,23 @@ describe("router()", () => {
     ["no route", "I do not know.", {}],
     ["a confidence below requireConfidence", "route: billing\nconfidence: 0.4", { requireConfidence: 0.5 }],
     ["no confidence although requireConfidence is set", "route: billing", { requireConfidence: 0.5 }],
-  ])("a reply with %s takes the fallback, or fails with router_unresolved and spawns no specialist", async (_what, said, more) => {
-    const lost = desk([said], more);
-    const { result, notes } = await runAlone(lost.agent);
-    expect(result).toMatchObject({
-      status: "failed",
-      interruptionReason: "router_unresolved",
-      error: null,
-    });
-    expect(notes).toEqual(["router.classified", "router.unresolved"]);
-    expect([lost.billing.calls.length, lost.travel.calls.length]).toEqual([0, 0]);
-    const found = desk([said], { ...more, fallbackRoute: "travel" });
-    const second = await runAlone(found.agent);
-    expect(second.result).toMatchObject({ status: "completed", output: "Go by train." });
-  });
+  ])(
+    "a reply with %s takes the fallback, or fails with router_unresolved and spawns no specialist",
+    async (_what, said, more) => {
+      const lost = desk([said], more);
+      const { result, notes } = await runAlone(lost.agent);
+      expect(result).toMatchObject({
+        status: "failed",
+        interruptionReason: "router_unresolved",
+        error: null,
+      });
+      expect(notes).toEqual(["router.classified", "router.unresolved"]);
+      expect([lost.billing.calls.length, lost.travel.calls.length]).toEqual([0, 0]);
+      const found = desk([said], { ...more, fallbackRoute: "travel" });
+      const second = await runAlone(found.agent);
+      expect(second.result).toMatchObject({ status: "completed", output: "Go by train." });
+    },
+  );
 
   test("a confidence above 1 counts as 1, and a confidence equal to requireConfidence suffices", async () => {
     const { agent } = desk(["route: billing\nconfidence: 7"], { requireConfidence: 1 });

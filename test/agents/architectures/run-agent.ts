@@ -1,4 +1,4 @@
-import { Agent, memoryStore, openRuntime, sha256, type AgentOptions } from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
 import {
   messageText,
   type ChatMessage,
@@ -9,8 +9,10 @@ import {
   type RunResult,
   type Store,
   type SubmitOptions,
+  type Tool,
 } from "../../../src/kernel/index.ts";
 import { ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { foundRun } from "../../runtime/find-run.ts";
 
 /** What one run of an agent left behind. */
 export interface AgentRun {
@@ -66,6 +68,62 @@ export function architectureEventData(events: readonly Event[], name: string): r
 export function promptOf({ messages }: ModelRequest): string {
   const last = messages.at(-1);
   return last === undefined ? "" : messageText(last);
+}
+
+/** A tool that acts on the run that calls it. Pass its `onStart` to `runAgent`. */
+interface RunTool {
+  readonly tool: Tool;
+  readonly onStart: (run: RunHandle) => void;
+}
+
+/** Creates a tool that steers the run that calls it. */
+export function steeringTool(text: string, name = "look"): RunTool {
+  return runTool(name, (run) => run.steer(text));
+}
+
+/** Creates a tool that cancels the run that calls it, with the reason `enough`. */
+export function cancellingTool(name = "look"): RunTool {
+  return runTool(name, (run) => run.cancel("enough"));
+}
+
+function runTool(name: string, act: (run: RunHandle) => Promise<unknown>): RunTool {
+  let handle: RunHandle | undefined;
+  const acting = tool({
+    name,
+    description: "Looks",
+    inputSchema: { type: "object" },
+    execute: async () => {
+      if (handle !== undefined) await act(handle);
+      return "seen";
+    },
+  });
+  return { tool: acting, onStart: (run) => (handle = run) };
+}
+
+/** A tool that suspends its task until the signal of `resultAcrossRestart` arrives, and returns the signal as JSON. */
+export const signalTool: Tool = tool({
+  name: "wait",
+  description: "Waits",
+  inputSchema: { type: "object" },
+  suspends: true,
+  concurrency: "sequential",
+  execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
+});
+
+/** Runs an agent until it calls `signalTool`, resumes it in a second runtime with the signal "rain", and returns the result. */
+export async function resultAcrossRestart(createAgent: () => Agent): Promise<RunResult<JsonValue>> {
+  const store = memoryStore({ hash: sha256 });
+  const first = await openRuntime({ store, unknownPrice: "ignore" });
+  const started = await first.submit(createAgent(), "Go");
+  for await (const event of started.events()) if (event.type === "task_suspend") break;
+  await first.close();
+  const second = await openRuntime({ store, unknownPrice: "ignore" });
+  second.register(createAgent());
+  const run = await foundRun(second, started);
+  await run.signal("seen", "rain");
+  const result = await run.result();
+  await second.close();
+  return result;
 }
 
 /** Returns a conversation as lines of role and text. */

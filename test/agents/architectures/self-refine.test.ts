@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { planAndExecute, react, selfRefine } from "../../../src/agents/architectures/index.ts";
 import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
-import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { promptOf, transcriptLines, runAgent } from "./run-agent.ts";
+import { cancellingTool, promptOf, runAgent, transcriptLines } from "./run-agent.ts";
 
 const look = tool({
   name: "look",
@@ -112,21 +111,17 @@ describe("selfRefine()", () => {
   });
 
   test("C2: no critic is called after a cancel while the base works", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "seen";
-      },
-    });
+    const cancelling = cancellingTool();
     const critic = scriptedModel([]);
     const { result } = await runAgent(
-      { architecture: selfRefine(), model: scriptedModel([calls]), tools: [stop], models: { critic } },
+      {
+        architecture: selfRefine(),
+        model: scriptedModel([calls]),
+        tools: [cancelling.tool],
+        models: { critic },
+      },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: cancelling.onStart },
     );
     expect(result.status).toBe("cancelled");
     expect(critic.calls).toHaveLength(0);

@@ -256,7 +256,7 @@ describe("swarm()", () => {
     expect((await runAlone(agent)).result.output).toBe("Round.");
   });
 
-  ] as const)("invalid limits and a sub-agent named general are refused", ([options, message]) => {
+  test("a peer that reaches maxTurns interrupts the swarm, and a peer that fails fails it", async () => {
     const again = { text: "So far.", toolCalls: [{ name: "none", input: {} }] };
     const tired = band({ desk: [again], bank: [] }, {}, { maxTurns: 1 });
     const { result, notes } = await runAlone(tired.agent);

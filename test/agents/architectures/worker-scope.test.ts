@@ -52,7 +52,7 @@ test("scopeForWorker() reads no steering and no follow-ups and has no output for
 
 test("of several extra tools with the same name, the outermost is listed, called and reported to its listener", async () => {
   const asked: string[] = [];
-  const heard: string[] = [];
+  const reported: string[] = [];
   const named = (name: string, by: string): Tool =>
     tool({
       name,
@@ -72,12 +72,12 @@ test("of several extra tools with the same name, the outermost is listed, called
     tools: [named("look", "agent"), named("stay", "agent")],
     architecture: architecture(async function* own(session, deps, prompt) {
       const outer = deps.withExtraTools([named("look", "outer")], (_, { toolName }) => {
-        heard.push(`outer heard of ${toolName}`);
+        reported.push(`outer heard of ${toolName}`);
       });
       const inner = outer.withExtraTools(
         [named("look", "inner"), named("peek", "inner"), named("peek", "again")],
         (_, { toolName }) => {
-          heard.push(`inner heard of ${toolName}`);
+          reported.push(`inner heard of ${toolName}`);
         },
       );
       yield* react().run(session, inner, prompt);
@@ -89,7 +89,7 @@ test("of several extra tools with the same name, the outermost is listed, called
     "peek of inner",
   ]);
   expect(asked.toSorted()).toEqual(["look of outer", "peek of inner", "stay of agent"]);
-  expect(heard).toEqual(["outer heard of look", "inner heard of peek"]);
+  expect(reported).toEqual(["outer heard of look", "inner heard of peek"]);
 });
 
 test("freshSession() creates a new session for every call with the same role", async () => {
@@ -130,14 +130,14 @@ test("S1: every round that a stop hook requests is in the conversation if the ar
   ]);
 });
 
-const again = {
+const continueOnce = {
   name: "again",
   shouldContinue: ({ continued }: { readonly continued: number }) =>
     continued === 0 ? "And then?" : undefined,
 };
 
 /** Architectures with the replies of their models up to the first answer. */
-const thinkers = {
+const rounds = {
   react: { architecture: react(), script: ["one"] },
   reflexion: { architecture: reflexion(), script: ["one", "1"] },
   "self-refine": { architecture: selfRefine(), script: ["one", "no issues"] },
@@ -146,12 +146,12 @@ const thinkers = {
   "tree of thoughts": { architecture: treeOfThoughts({ depth: 1 }), script: ['["a"]', "1", "one"] },
 } as const;
 
-test.each(Object.entries(thinkers))(
+test.each(Object.entries(rounds))(
   "S1: %s that is stopped in a round of a stop hook does not repeat its earlier answer in the conversation",
   async (_name, { architecture: base, script }) => {
     const budget = { maxTurns: script.length };
     const model = scriptedModel(script);
-    const options = { model, architecture: base, stopHooks: [again], budget };
+    const options = { model, architecture: base, stopHooks: [continueOnce], budget };
     const { result, conversation, events } = await runAgent(options);
     expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
     expect(events.findLast(({ type }) => type === "agent_end")?.data).toMatchObject({ output: "one" });
@@ -162,7 +162,9 @@ test.each(Object.entries(thinkers))(
 test("S1: an answer that repeats an earlier one verbatim is in the conversation twice", async () => {
   const { result, conversation } = await runAgent({
     model: scriptedModel(["one", "one"]),
-    stopHooks: [{ ...again, shouldContinue: ({ continued }) => (continued < 2 ? "And then?" : undefined) }],
+    stopHooks: [
+      { ...continueOnce, shouldContinue: ({ continued }) => (continued < 2 ? "And then?" : undefined) },
+    ],
     budget: { maxTurns: 2 },
   });
   expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
@@ -179,7 +181,7 @@ test("S1: an interruption in a later round keeps the earlier answer in the resul
   let round = 0;
   const { result, conversation } = await runAgent({
     model: scriptedModel([]),
-    stopHooks: [again],
+    stopHooks: [continueOnce],
     architecture: architecture(async function* own(session) {
       if (++round === 1) session.output = "one";
       else [session.interrupted, session.interruptionReason] = [true, "max_patience"];
