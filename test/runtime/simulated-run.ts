@@ -206,7 +206,7 @@ export class SimulatedRun {
 
   #seat(command: HeadcountCommand): HeadcountOutcome {
     const before = copyHeadcount(this.state.headcount);
-    const outcome = this.state.seat(command, 0);
+    const outcome = this.state.applySeat(command, 0);
     const after = this.state.headcount;
     if (outcome.kind !== "ignored" && outcome.kind !== "refused") this.#draft.headcount.push(command);
     this.problems.push(...brokenSeats({ before, after, command, outcome }));

@@ -152,6 +152,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return { kind: "spawned", handle: { taskId, agentId } };
   }
 
+  /** Resolves with the outcome of the task. Never settles if this process releases the run first. */
   whenEnded(taskId: TaskId): Promise<TaskOutcome> {
     const { outcome } = this.#state.task(taskId);
     if (outcome !== null) return Promise.resolve(outcome);
@@ -167,7 +168,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const { record } of this.#state.tasks.values()) {
       if (record.parentId !== null && reached.has(record.parentId)) reached.add(record.taskId);
     }
-    for (const each of reached) this.#cancelOne(each, reason, status);
+    for (const id of reached) this.#cancelOne(id, reason, status);
   }
 
   /** Loads the delivery counts that the run needs before a task starts or ends. Returns `undefined` if there is nothing to load. */
@@ -186,17 +187,13 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.seats.apply({ type: "crash" });
   }
 
+  /** Starts every live task that holds a seat and is not running yet. Ends the run if no task is live. */
   startAll(): void {
     for (const taskId of this.#state.tasks.keys()) this.#start(taskId);
     this.finishIfDone();
   }
 
-  /** A person paused the run: tasks without a call in flight give up their seats now, the others once their calls settle. */
-  pause(): void {
-    for (const runner of this.#runners.values()) runner.settleIfPausing();
-  }
-
-  /** A person resumed the run. */
+  /** Continues the tasks of a run that a person had paused. */
   resume(): void {
     for (const [taskId, runner] of this.#runners) {
       this.waits.rearm(taskId);
@@ -376,9 +373,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
-    for (const each of answers?.inbox ?? noChanges)
-      if (each.type === "nack")
-        for (const draft of this.deliveries.handBack(each.messageIds)) this.#log.emit(taskId, draft);
+    for (const inboxChange of answers?.inbox ?? noChanges)
+      if (inboxChange.type === "nack")
+        for (const draft of this.deliveries.deadLetterEvents(inboxChange.messageIds))
+          this.#log.emit(taskId, draft);
     this.ledger.loseAll(taskId);
     for (const draft of endEvents(task, outcome)) this.#log.emit(taskId, draft, at, task);
     if (answers !== undefined) this.#log.add(answers, at);

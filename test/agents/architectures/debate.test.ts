@@ -186,7 +186,7 @@ describe("debate()", () => {
     expect(() => forum({ judge: [], bob: [] }, { judge: worker("w", []).agent })).toThrow(
       'debate has a judge and a member named "judge"',
     );
-    expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("give it a model");
+    expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("set the option `model`");
   });
 
   test("H3, H5: the debate waits for a debater that loses its seat, and its model call is not repeated", async () => {

@@ -56,7 +56,7 @@ describe("the task tool of deepAgent()", () => {
       return resultsIn(model.calls[1]);
     };
     expect(await run(1)).toEqual([
-      expect.stringContaining("reads was not hired: every seat is taken"),
+      expect.stringContaining("reads was not spawned: every seat is taken"),
       "there is no file b.md",
       expect.stringContaining("agent must be one of reads, general"),
     ]);

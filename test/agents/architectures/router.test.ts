@@ -224,7 +224,7 @@ describe("router()", () => {
     const full = desk(["route: billing"]);
     const { result } = await runAlone(full.agent, "Paid?", { spawnBudget: { maxAgents: 1 } });
     expect(result.error?.message).toBe(
-      "billing was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
+      "billing was not spawned: every seat is held by a task that waits for a task without a seat; raise spawnBudget.maxAgents (1 seat)",
     );
   });
 

@@ -152,7 +152,7 @@ describe("supervisor()", () => {
     const full = office([calling(delegate("idle", "a")), "Alone, then."], { workers: { idle: idle.agent } });
     await runAlone(full.agent, "Go.", { spawnBudget: { maxAgents: 1 } });
     expect(resultsIn(full.model)).toEqual([
-      "error: idle was not hired: every seat is taken (1 seat). Do it yourself, or try again when another worker has finished",
+      "error: idle was not spawned: every seat is taken (1 seat). Do it yourself, or try again when another worker has finished",
     ]);
   });
 

@@ -145,7 +145,7 @@ test("a team refuses two different agents with the same name", () => {
 test("an agent refuses a worker with its own name", () => {
   const architecture = supervisor({ workers: { a: worker("bot", []).agent } });
   expect(() => new Agent({ name: "bot", model: scriptedModel([]), architecture })).toThrow(
-    "agent bot, with all it may hire, has two agents named bot: give one of them another name",
+    "agent bot, with its sub-agents, has two agents named bot; rename one of them",
   );
 });
 
