@@ -1,5 +1,5 @@
 import { CancellationError, type TaskId } from "../../kernel/index.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
@@ -22,7 +22,7 @@ export async function withChildOutput(
   call.body = { abandon: () => (call.body = { abandon: () => left.resolve(undefined) }) };
   const outcome = await Promise.race([runner.host.whenEnded(child), left.promise]);
   runner.endCall(call);
-  if (runner.isDropped || cancelScope.isAbandoned) return never();
+  if (runner.isDropped || cancelScope.isAbandoned) return pendingForever();
   if (outcome === undefined) return stop;
   const { reason, status, cause } = stop;
   const { output: childOutput } = outcome;

@@ -50,8 +50,7 @@ import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { drainInput } from "./input-drain.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { withChildOutput } from "./child-output.ts";
-import { callModel, ModelCall, type SentPrefix } from "../model/model-call.ts";
-import { MessageStarts } from "../model/message-start.ts";
+import { callModel, MessageStarts, ModelCall, type SentPrefix } from "../model/model-call.ts";
 import { MessageSteps } from "./messages.ts";
 import { StepBodyContext } from "./step-context.ts";
 import { StepExecutor, type Body } from "../task/step-executor.ts";
@@ -163,7 +162,7 @@ export class TaskContext implements RunContext {
     const model = modelFor(agent, role);
     const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
     const call = new ModelCall(this.#steps.next(), request, role, model, this.#sent.get(role), countedBy);
-    return this.#steps.run(call, callModel, this.#starts.of(role, model), this.#noteReply);
+    return this.#steps.run(call, callModel, this.#starts.get(role, model), this.#noteReply);
   }
 
   readonly #noteReply = (reply: LlmReply, { address, role, request, countedBy }: ModelCall): LlmReply => {

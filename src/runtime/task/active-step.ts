@@ -1,6 +1,6 @@
 import { assertEmittable, sealMadeJson, type EventDraft, type StepAddress } from "../../kernel/index.ts";
 import type { CallTimeout } from "../process/call-timeouts.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { InFlightCall } from "./in-flight-calls.ts";
 import type { LazyScope } from "./lazy-scope.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
@@ -94,7 +94,7 @@ export class ActiveStep {
     const call = this.start();
     const flushed = runner.log.flush();
     if (flushed !== undefined) return this.#beganAfter(call, flushed);
-    return runner.isDropped ? never() : call;
+    return runner.isDropped ? pendingForever() : call;
   }
 
   async #beginAfter(wait: Promise<void>): Promise<InFlightCall> {
@@ -109,7 +109,7 @@ export class ActiveStep {
     } catch (error) {
       if (!runner.isDropped) throw error;
     }
-    if (runner.isDropped) return never();
+    if (runner.isDropped) return pendingForever();
     runner.check(cancelScope);
     return call;
   }

@@ -16,7 +16,7 @@ import {
   type StepScope,
 } from "../../kernel/index.ts";
 import { CallbackFuture } from "./callback-future.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "./active-step.ts";
 import { ComputedAtCommit, type Done } from "./step-result.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
@@ -85,14 +85,14 @@ export class StepExecutor {
     start?: EventDraft,
     as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
-    if (this.#isOver) return never();
+    if (this.#isOver) return pendingForever();
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
       const found = this.runner.find(step);
       if (found !== undefined) return Promise.resolve(this.#given(step, found, as));
     } catch (error) {
-      return isMismatch(error) ? never() : Promise.reject(error);
+      return isMismatch(error) ? pendingForever() : Promise.reject(error);
     }
     return this.#performAlone(step, body, events, start, as);
   }
@@ -100,7 +100,7 @@ export class StepExecutor {
   /** The same for a step that is over in the breath in which it is begun. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
     const { runner, cancelScope } = this;
-    if (this.#isOver) return never();
+    if (this.#isOver) return pendingForever();
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
@@ -116,7 +116,7 @@ export class StepExecutor {
       return Promise.resolve(this.#given<Value>(step, outcome));
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
-      return isMismatch(error) ? never() : Promise.reject(error);
+      return isMismatch(error) ? pendingForever() : Promise.reject(error);
     }
   }
 
@@ -143,15 +143,15 @@ export class StepExecutor {
 
   /** J2: one journaled call at a time in a scope, at the first run already. */
   async exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
-    if (this.#isOver) return never();
+    if (this.#isOver) return pendingForever();
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
     this.#recordLooks();
     this.#open = call;
     try {
       const value = await body();
-      return this.#isOver ? await never() : value;
+      return this.#isOver ? await pendingForever() : value;
     } catch (error) {
-      if (this.#isOver || isMismatch(error)) return await never();
+      if (this.#isOver || isMismatch(error)) return await pendingForever();
       if (error instanceof CancellationError) this.runner.noteStop(error);
       throw error;
     } finally {
@@ -263,7 +263,7 @@ export class StepExecutor {
     done: unknown,
     as: ((value: never, step: Step) => Given) | undefined,
   ): Given | Promise<Given> {
-    if (this.runner.isDropped) return never();
+    if (this.runner.isDropped) return pendingForever();
     try {
       return this.#recorded(open, step, outcomeOf(step, done), as);
     } catch (error) {
@@ -272,7 +272,7 @@ export class StepExecutor {
   }
 
   #failed(open: ActiveStep, step: StepIdentity, error: unknown): never | Promise<never> {
-    if (this.runner.isDropped) return never();
+    if (this.runner.isDropped) return pendingForever();
     try {
       // What a stop made of it is not what it came to: whoever goes on begins it anew.
       if (this.cancelScope.isAbandoned) throw error;
@@ -291,7 +291,7 @@ export class StepExecutor {
     this.runner.record(step, outcome, open.events, open.endedAt);
     const given = this.#given(step, outcome, as);
     this.#leave(step, open);
-    return this.#isOver ? never() : given;
+    return this.#isOver ? pendingForever() : given;
   }
 
   /** The code is given the fault, unless nothing here is answered any more. */
@@ -299,7 +299,7 @@ export class StepExecutor {
     const isAlone = this.#open === step;
     this.#leave(step, open);
     if (isAlone) {
-      if (this.#isOver || isMismatch(error)) return never();
+      if (this.#isOver || isMismatch(error)) return pendingForever();
       if (error instanceof CancellationError) this.runner.noteStop(error);
     }
     throw error;

@@ -20,12 +20,12 @@ import {
 } from "../../kernel/index.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import { InFlightCalls, type InFlightCall } from "./in-flight-calls.ts";
 import { ReplayCursor } from "../journal/replay-cursor.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
-import { factsOf, type Inside, type SlotYielder } from "../process/async-context.ts";
+import { factsOf, type AsyncContext, type SlotYielder } from "../process/async-context.ts";
 import { CancellationScope } from "./cancellation-scope.ts";
 import { TaskResources } from "./task-resources.ts";
 import { TaskSlot } from "./task-slot.ts";
@@ -65,7 +65,7 @@ export class TaskRunner implements SlotYielder {
   readonly host: TaskHost;
   readonly facts: RunFacts;
   /** Where its code stands. */
-  readonly inside: Inside;
+  readonly inside: AsyncContext;
   /** Its stop button, also for its code; whoever lets go of the task presses only what is below. */
   readonly token = new CancellationToken();
   /** Of the task's own code; those of races and tools hang below. */
@@ -378,7 +378,7 @@ export class TaskRunner implements SlotYielder {
     } catch (error) {
       if (!over()) throw error;
     }
-    return never();
+    return pendingForever();
   }
 
   onDrop(close: () => Promise<void>): void {

@@ -1,5 +1,5 @@
 import type { TaskId } from "../../kernel/index.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { TaskSlots } from "../process/task-slots.ts";
 import type { TaskHost } from "./task-host.ts";
 
@@ -29,7 +29,7 @@ export class TaskSlot {
 
   /** Nothing to wait for if it is held, or there is one to be had. Never settles once the task is over. */
   take(): Promise<void> | undefined {
-    if (this.#isOver) return never();
+    if (this.#isOver) return pendingForever();
     if (!this.#isHeld && this.#coming === undefined) this.#isHeld = this.#slots.tryTake();
     return this.#isHeld ? undefined : (this.#coming ??= this.#wait());
   }
@@ -52,7 +52,7 @@ export class TaskSlot {
       this.#isHeld = !this.#isOver;
       if (this.#isHeld) return undefined;
       this.#slots.give();
-      return never();
+      return pendingForever();
     });
   }
 }
