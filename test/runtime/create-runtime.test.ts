@@ -228,7 +228,7 @@ test.each([undefined, HistoryRetention.NONE])(
     for (const other of others)
       await expect(runtime.submit(clerk, null, { ...options, ...other })).rejects.toMatchObject({
         code: "already_exists",
-        message: "run_order-8 is another user's: give this one a runId of its own, or none",
+        message: "run_order-8 belongs to another user: choose another runId, or omit it",
         details: { runId },
       });
   },

@@ -194,5 +194,5 @@ test("an order in no name at all is refused", async () => {
     agent("worker", async () => undefined),
     null,
   );
-  expect(() => run.as("")).toThrow("an order is given in a name that is not empty");
+  expect(() => run.as("")).toThrow("the name passed to as() is empty");
 });

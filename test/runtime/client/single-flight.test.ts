@@ -153,7 +153,7 @@ it("S5: another user's or tenant's input is no steering of a run that waits, nor
       await expect(runtime.submit(clerk, "What did she say?", { ...other, whenBusy })).rejects.toMatchObject({
         code: "agent_busy",
         message: expect.stringContaining(
-          "It is another user's: wait for its end, or use a session of your own",
+          "The run belongs to another user: wait until it ends, or use another session",
         ),
       });
   }

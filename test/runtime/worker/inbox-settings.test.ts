@@ -48,6 +48,6 @@ test("a store that was handed in is given its own", async () => {
   const store = memoryStore({ hash: sha256 });
   await expect(createRuntime({ store, inbox: { maxDeliveries: 2 } })).rejects.toMatchObject({
     code: "invalid_argument",
-    message: expect.stringContaining("inbox is for a store named by its address"),
+    message: expect.stringContaining("inbox applies only to a store given by its address"),
   });
 });

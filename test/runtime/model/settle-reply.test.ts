@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { assistantMessage, type AssistantMessage } from "../../../src/kernel/index.ts";
-import { flattenText } from "../../../src/runtime/model/flatten-text.ts";
+import { flattenText } from "../../../src/runtime/model/settle-reply.ts";
 
 test("an answer that came in pieces is kept as one text", () => {
   const before = heapUsed();
