@@ -219,9 +219,7 @@ describe("a sequential flow", () => {
   });
 
   test("no steps, or two agents of one name, are refused when it is made", () => {
-    expect(() => new Sequential({ name: "s", steps: [] })).toThrow(
-      "invalid steps of a sequential flow: expected at least one agent",
-    );
+    expect(() => new Sequential({ name: "s", steps: [] })).toThrow("invalid steps of a sequential");
     const steps = [speaker("twin", "1").agent, speaker("twin", "2").agent];
     expect(() => new Sequential({ name: "s", steps })).toThrow("two agents named twin");
   });
@@ -304,9 +302,7 @@ describe("a parallel flow", () => {
   });
 
   test("no branches and an unknown merge are refused when it is made", () => {
-    expect(() => new Parallel({ name: "p", branches: [] })).toThrow(
-      "invalid branches of a parallel flow: expected at least one agent",
-    );
+    expect(() => new Parallel({ name: "p", branches: [] })).toThrow("invalid branches of a parallel");
     const merge = "shuffle" as unknown as "vote";
     expect(() => new Parallel({ name: "p", branches: answers("a"), merge })).toThrow(
       'expected "concat", "vote" or a function',
