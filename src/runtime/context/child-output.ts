@@ -17,11 +17,11 @@ export async function withChildOutput(
   const { cancelled, outcome: known } = runner.state.task(child);
   if (cancelled === null && known === null) return stop;
   const left = Promise.withResolvers<undefined>();
-  const call = runner.beginCall();
+  const call = runner.activity.beginCall();
   // What the child has open is left when this is, so that it comes to its end then, or after as long again.
   call.body = { abandon: () => (call.body = { abandon: () => left.resolve(undefined) }) };
   const outcome = await Promise.race([runner.host.whenEnded(child), left.promise]);
-  runner.endCall(call);
+  runner.activity.endCall(call);
   if (runner.isDropped || cancelScope.isAbandoned) return pendingForever();
   if (outcome === undefined) return stop;
   const { reason, status, cause } = stop;

@@ -121,7 +121,7 @@ export class ModelAttempts extends CallbackFuture<PendingReply> implements CallB
     const { runner, cancelScope } = this.#step;
     if (runner.isDropped) return;
     try {
-      runner.check(cancelScope);
+      cancelScope.check();
     } catch (error) {
       this.#refund(grant, error);
       return;

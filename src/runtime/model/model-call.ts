@@ -23,6 +23,7 @@ import { AttemptCount, ModelAttempts, type OutgoingRequest } from "./model-attem
 import { boundInput, type SentPrefix } from "./reservation.ts";
 import type { PendingReply } from "./settle-reply.ts";
 import { boundMessages } from "./token-bound.ts";
+import { modelName } from "./model-name.ts";
 
 export type { SentPrefix } from "./reservation.ts";
 
@@ -77,7 +78,7 @@ export class MessageStarts {
 
   get(role: string, model: Model | undefined): EventDraft {
     if (this.#last?.role === role && this.#last.model === model) return this.#last.draft;
-    const name = model && { model: this.#runner.nameOf(model).name };
+    const name = model && { model: modelName(this.#runner.agentId, model).name };
     const modelRole = role === "main" ? undefined : { modelRole: role };
     const data = Object.freeze({ role: "assistant", attempt: 1, ...name, ...modelRole } as const);
     const draft: EventDraft = { type: "message_start", data };
@@ -110,7 +111,9 @@ async function callWith(
   const { request, role } = call;
   const { ephemeral = [] } = request;
   const messages =
-    ephemeral.length === 0 ? noMessages : await step.runner.whileAlive(readEphemeral(step, ephemeral));
+    ephemeral.length === 0
+      ? noMessages
+      : await step.runner.activity.whileAlive(readEphemeral(step, ephemeral));
   if (chat === undefined) return callDirectly(step, call, messages).come();
   const { settle, countedBy } = await callThroughMiddleware(chat, {
     step,

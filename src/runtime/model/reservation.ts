@@ -12,10 +12,10 @@ import {
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { ActiveStep } from "../task/active-step.ts";
-import { exhausted } from "../task/budget-stop.ts";
+import { exhausted, type ActiveStep } from "../task/active-step.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
+import { modelName } from "./model-name.ts";
 
 /** An earlier request of the same role, and the input tokens that the provider counted for it. */
 export interface SentPrefix {
@@ -61,12 +61,12 @@ const defaultOutputTokens = 8_192;
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
   const { runner } = call.step;
   const loading = runner.worker.prices.load?.();
-  return loading === undefined ? reserve(call) : reserveAfter(runner.whileAlive(loading), call);
+  return loading === undefined ? reserve(call) : reserveAfter(runner.activity.whileAlive(loading), call);
 }
 
 function reserve(call: CallReservation): Grant | Promise<Grant> {
   const { runner, cancelScope } = call.step;
-  const wait = runner.ready(cancelScope);
+  const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
   const prepared = prepareReservation(call);
   const decision = runner.host.ledger.reserve(prepared.command);
@@ -83,7 +83,7 @@ async function reserveLater(call: CallReservation, prepared: PreparedReservation
   const { runner, cancelScope } = call.step;
   const { id } = prepared.command;
   const grant = grantOf(call, prepared, await waitForDecision(call.step, id));
-  if (await runner.stillReady(cancelScope)) return grant;
+  if (await runner.activity.isStillReady(cancelScope)) return grant;
   // The task lost its seat while it waited for the reservation. Another task may use the money meanwhile.
   runner.host.ledger.apply(runner.taskId, { type: "refund", id });
   return reserve(call);
@@ -108,7 +108,7 @@ async function waitForDecision({ runner, cancelScope }: ActiveStep, id: string):
   const { taskId, host } = runner;
   const decision = host.ledger.whenDecided(id);
   try {
-    return await runner.waitFor(cancelScope, decision, { name: "budget" });
+    return await runner.activity.waitFor(cancelScope, decision, { name: "budget" });
   } catch (error) {
     host.ledger.apply(taskId, { type: "withdraw", id });
     host.ledger.apply(taskId, { type: "refund", id });
@@ -143,7 +143,7 @@ function prepareReservation(call: CallReservation): PreparedReservation {
       usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
     },
     turns,
-    label: step.runner.nameOf(model).label,
+    label: modelName(step.runner.agentId, model).label,
   };
   return { command, priceOf };
 }

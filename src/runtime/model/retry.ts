@@ -64,7 +64,7 @@ export function emitFallback(
   to: Model,
   { kind, message }: ClassifiedError,
 ): void {
-  runner.emit({ type: "model_fallback", data: { from: idOf(from), to: idOf(to), kind, message } });
+  runner.journal.emit({ type: "model_fallback", data: { from: idOf(from), to: idOf(to), kind, message } });
 }
 
 function idOf({ provider, modelId }: Model): { readonly provider: string; readonly modelId: string } {
@@ -85,10 +85,10 @@ export function nextRetryDelayMs(step: ActiveStep, retry: number, { error, cause
     if (retry > 1) step.emit(previousEnd);
     throw fault;
   }
-  if (retry > 1) runner.emit(previousEnd);
+  if (retry > 1) runner.journal.emit(previousEnd);
   const delayMs = retryDelayMs(retry, settings, random, retryAfterMs);
   const start = { attempt: retry, maxAttempts: settings.maxRetries, delayMs, kind, message };
-  runner.emit({ type: "retry_start", data: start });
+  runner.journal.emit({ type: "retry_start", data: start });
   return delayMs;
 }
 
@@ -98,7 +98,7 @@ export async function waitForRetry({ runner, cancelScope }: ActiveStep, delayMs:
   const delay = Promise.withResolvers<void>();
   const cancel = clock.schedule(clock.now() + delayMs, delay.resolve);
   try {
-    await runner.pauseFor(cancelScope, delay.promise);
+    await runner.activity.pauseFor(cancelScope, delay.promise);
   } finally {
     cancel();
   }

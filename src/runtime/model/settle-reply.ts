@@ -14,6 +14,7 @@ import { partialOutput } from "../journal/task-end.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { ComputedAtCommit } from "../task/step-result.ts";
 import type { Grant } from "./reservation.ts";
+import { modelName } from "./model-name.ts";
 
 /** A provider's response and the reservation that pays for it. Settled in the commit that records the step. */
 export class PendingReply extends ComputedAtCommit {
@@ -63,7 +64,7 @@ export function concludeReply(
   { message, stopReason, modelId }: ModelResponse,
   usage: Usage,
 ): LlmReply {
-  const { name } = step.runner.nameOf(model);
+  const { name } = modelName(step.runner.agentId, model);
   const answeredBy =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
   flattenText(message);

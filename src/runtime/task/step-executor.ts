@@ -1,4 +1,4 @@
-import { openStep } from "./active-step.ts";
+import { openStep, type ActiveStep } from "./active-step.ts";
 import {
   CancellationError,
   Fault,
@@ -17,7 +17,6 @@ import {
 } from "../../kernel/index.ts";
 import { CallbackFuture } from "./callback-future.ts";
 import { pendingForever } from "../process/pending-forever.ts";
-import type { ActiveStep } from "./active-step.ts";
 import { ComputedAtCommit, type Done } from "./step-result.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import type { TaskRunner } from "./task-runner.ts";
@@ -75,7 +74,7 @@ export class StepExecutor {
   /** C2. */
   check(): void {
     const { runner, scope, cancelScope } = this;
-    if (!runner.isDropped && !runner.hasRecorded(scope)) runner.check(cancelScope);
+    if (!runner.isDropped && !runner.journal.hasRecorded(scope)) cancelScope.check();
   }
 
   /** J1, J2, J5: the recorded outcome, or the body's, recorded; no other call of the scope meanwhile. `as`: what the code is given of it. */
@@ -89,7 +88,7 @@ export class StepExecutor {
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
-      const found = this.runner.find(step);
+      const found = this.runner.journal.find(step);
       if (found !== undefined) return Promise.resolve(this.#given(step, found, as));
     } catch (error) {
       return isMismatch(error) ? pendingForever() : Promise.reject(error);
@@ -104,15 +103,16 @@ export class StepExecutor {
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
-      const found = runner.find(step);
+      const found = runner.journal.find(step);
       if (found !== undefined) return Promise.resolve(this.#given<Value>(step, found));
-      if (!runner.isSeated) return this.#performAlone<Value, Value, StepIdentity>(step, () => read, events);
+      if (!runner.activity.isSeated)
+        return this.#performAlone<Value, Value, StepIdentity>(step, () => read, events);
       this.#check(cancelScope, events);
       // An earlier owner may have told what was to be told, and no more.
-      if (!runner.task.opened.has(step.address)) for (const draft of events) runner.emit(draft);
+      if (!runner.task.opened.has(step.address)) for (const draft of events) runner.journal.emit(draft);
       const outcome = outcomeOf(step, read);
       this.#emptyPolls = undefined;
-      runner.record(step, outcome, nothing);
+      runner.journal.record(step, outcome, nothing);
       return Promise.resolve(this.#given<Value>(step, outcome));
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
@@ -128,10 +128,10 @@ export class StepExecutor {
     const { runner, cancelScope } = this;
     if (this.#isOver || this.#open !== undefined || runner.task.steps.has(step.address))
       return this.runSync(step, read);
-    if (runner.wentPast(step.address)) return foundNothing;
+    if (runner.journal.wasSkipped(step.address)) return foundNothing;
     if (read().length > 0) return this.runSync(step, read);
     try {
-      runner.check(cancelScope);
+      cancelScope.check();
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
       return Promise.reject(error);
@@ -166,7 +166,7 @@ export class StepExecutor {
     start?: EventDraft,
   ): Value | Promise<Value> {
     const events = this.takeEvents();
-    const found = this.runner.find(step);
+    const found = this.runner.journal.find(step);
     if (found !== undefined) return this.#given<Value>(step, found);
     return this.#perform(step, body, events, start);
   }
@@ -288,7 +288,7 @@ export class StepExecutor {
     outcome: StepOutcome,
     as?: (value: never, step: Step) => Given,
   ): Given | Promise<never> {
-    this.runner.record(step, outcome, open.events, open.endedAt);
+    this.runner.journal.record(step, outcome, open.events, open.endedAt);
     const given = this.#given(step, outcome, as);
     this.#leave(step, open);
     return this.#isOver ? pendingForever() : given;
@@ -326,20 +326,21 @@ export class StepExecutor {
   #recordLooks(): void {
     const looked = this.#emptyPolls;
     this.#emptyPolls = undefined;
-    if (looked !== undefined) for (const step of looked) this.runner.record(step, noneOutcome, nothing);
+    if (looked !== undefined)
+      for (const step of looked) this.runner.journal.record(step, noneOutcome, nothing);
   }
 
   /** C2, H7. What was to be told is told by whoever comes next, if this step never begins. */
   #seated(events: readonly EventDraft[]): Promise<void> | undefined {
     const { runner, cancelScope } = this;
-    if (!runner.isSeated) return this.#seatedLater(events);
+    if (!runner.activity.isSeated) return this.#seatedLater(events);
     this.#check(cancelScope, events);
     return undefined;
   }
 
   async #seatedLater(events: readonly EventDraft[]): Promise<void> {
     try {
-      await this.runner.seated(this.cancelScope);
+      await this.runner.activity.whenSeated(this.cancelScope);
     } catch (error) {
       this.#events.unshift(...events);
       throw error;
@@ -348,7 +349,7 @@ export class StepExecutor {
 
   #check(cancelScope: CancellationScope, events: readonly EventDraft[]): void {
     try {
-      this.runner.check(cancelScope);
+      this.cancelScope.check();
     } catch (error) {
       this.#events.unshift(...events);
       throw error;
@@ -363,7 +364,7 @@ export class StepExecutor {
     if (outcome.kind === "ok")
       return as === undefined ? (outcome.value as Given) : as(outcome.value as never, step);
     const fault = reviveFault(outcome.failure);
-    this.runner.noteOrigins(fault, [step.address]);
+    this.runner.journal.noteOrigins(fault, [step.address]);
     throw fault;
   }
 
