@@ -37,7 +37,7 @@ export interface Life {
   /** Calls of models, tools and steps that were recorded, of all runs, when the first worker died or the run ended. */
   readonly recorded: number;
   /** What the log said by then. */
-  readonly toldByThen: readonly Event[];
+  readonly eventsAtCrash: readonly Event[];
   /** How often the world had been asked for something by then. */
   readonly asked: number;
 }
@@ -105,7 +105,7 @@ export async function live(
     }
   };
   await drive(async () => dead || (await ended()));
-  const atDeath = { recorded, asked: asked(), toldByThen: await readAll(real, record) };
+  const atDeath = { recorded, asked: asked(), eventsAtCrash: await readAll(real, record) };
   if (dead) {
     await real.leases.dismiss("one");
     const two = await createRuntime({ ...common, store: real, ids: sequentialIds("b"), workerId: "two" });
