@@ -35,7 +35,7 @@ test.for<RuntimeOptions>([
   { retry: { jitter: Number.NaN } },
   { runRetry: { maxRetries: 0.5 } },
   { runRetry: { baseDelayMs: Number.NaN } },
-])("%o is refused, and the store that was opened for it is closed", async (options) => {
+])("createRuntime refuses %o and closes the store that it has opened", async (options) => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const store = `sqlite:${join(folder, "store.db")}` as const;
@@ -44,15 +44,15 @@ test.for<RuntimeOptions>([
     code: "invalid_argument",
     message: expect.stringMatching(new RegExp(`^${name}(?:\\.\\w+)? is `)),
   });
-  // SQLite's log goes with the last connection.
+  // SQLite deletes its write-ahead log when the last connection closes.
   expect((await readdir(folder)).filter((each) => each.endsWith("-wal"))).toEqual([]);
 });
 
-test("a store that was handed in stays open, and no signal is listened for, when a runtime cannot be opened", async () => {
+test("a createRuntime that fails leaves the caller's store open and no signal or store listener behind", async () => {
   const store = memoryStore({ hash: sha256 });
   let closed = false;
   let listeners = 0;
-  const handed = {
+  const failingStore = {
     ...store,
     close: async () => {
       closed = true;
@@ -65,7 +65,7 @@ test("a store that was handed in stays open, and no signal is listened for, when
     },
     leases: { ...store.leases, enlist: () => Promise.reject(new Error("full")) },
   } as never;
-  await expect(createRuntime({ store: handed, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
+  await expect(createRuntime({ store: failingStore, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
   expect({ closed, listeners, signals: process.listenerCount("SIGUSR2") }).toEqual({
     closed: false,
     listeners: 0,
@@ -73,44 +73,46 @@ test("a store that was handed in stays open, and no signal is listened for, when
   });
 });
 
-test("a run that is being loaded when its worker closes is not begun there, and closing does not wait for it", async () => {
+test("close() does not wait for a run that is being loaded, and the run starts on another worker", async () => {
   const store = memoryStore({ hash: sha256 });
-  const [read, go] = [gate(), gate()];
+  const [isLoading, mayLoad] = [gate(), gate()];
   const replay = store.journal.replay.bind(store.journal);
   let reads = 0;
   store.journal.replay = async (...args) => {
-    if (++reads === 1) await (read.resolve(), go.promise);
+    if (++reads === 1) await (isLoading.resolve(), mayLoad.promise);
     return replay(...args);
   };
-  const began: string[] = [];
+  const started: string[] = [];
   const slow = (name: string) =>
     agent("slow", async (ctx) => {
-      began.push(name);
-      if (name === "one") await ctx.step("for ever", () => new Promise<null>(() => {}));
+      started.push(name);
+      if (name === "one") await ctx.step("forever", () => new Promise<null>(() => {}));
       return name;
     });
   const one = await createRuntime({ store });
   const { runId } = await one.submit(slow("one"), null);
-  await read.promise;
+  await isLoading.promise;
   const closed = one.close();
-  go.resolve();
+  mayLoad.resolve();
   await closed;
-  expect(began).toEqual([]);
+  expect(started).toEqual([]);
   const two = await createRuntime({ store });
   two.register(slow("two"));
-  await until(() => began.length > 0);
+  await until(() => started.length > 0);
   expect((await (await two.find(runId))?.result())?.output).toBe("two");
   await two.close();
 });
 
-test("an agent whose submission was refused is not held for it", async () => {
+test("an agent object whose submission was refused can be garbage-collected", async () => {
   const runtime = await createRuntime({ sameName: "replace" });
-  const [begun, go] = [gate(), gate()];
+  const [isStarted, mayEnd] = [gate(), gate()];
   const clerk = () =>
-    agent("clerk", async (ctx) => ctx.step("work", async () => (begun.resolve(), await go.promise, null)));
+    agent("clerk", async (ctx) =>
+      ctx.step("work", async () => (isStarted.resolve(), await mayEnd.promise, null)),
+    );
   const sessionId = formatSessionId("busy");
   const run = await runtime.submit(clerk(), null, { sessionId });
-  await begun.promise;
+  await isStarted.promise;
   const refused = await (async () => {
     const other = clerk();
     await expect(runtime.submit(other, null, { sessionId })).rejects.toMatchObject({ code: "agent_busy" });
@@ -122,23 +124,23 @@ test("an agent whose submission was refused is not held for it", async () => {
     return refused.deref() === undefined;
   };
   await expect.poll(collected).toBe(true);
-  go.resolve();
+  mayEnd.resolve();
   await run.result();
   await runtime.close();
 });
 
-test("an agent is held for a run that failed until it is collected, since it may go on till then", async () => {
+test("an agent object is kept for a failed run until the run is collected, because the run may be resumed", async () => {
   const clock = new FakeClock();
   const runtime = await createRuntime({ sameName: "replace", clock });
   onTestFinished(() => runtime.close());
   let fails = true;
-  const clerk = (says: string) =>
+  const clerk = (output: string) =>
     agent("clerk", async () => {
       if (fails) throw new Fault("unsupported", "not yet");
-      return says;
+      return output;
     });
-  const submitted = async (says: string) => {
-    const mine = clerk(says);
+  const submitted = async (output: string) => {
+    const mine = clerk(output);
     const run = await runtime.submit(mine, null);
     expect((await run.result()).status).toBe("failed");
     return { run, agent: new WeakRef(mine) };
@@ -158,7 +160,7 @@ test("an agent is held for a run that failed until it is collected, since it may
   await expect.poll(collected).toBe(true);
 });
 
-test("agents of one name are refused as a whole, each time, and nobody is left half registered", async () => {
+test("submit() refuses an agent and a sub-agent with the same name, every time, and registers neither", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const inner = agent("clerk", async () => "inner");
@@ -171,12 +173,12 @@ test("agents of one name are refused as a whole, each time, and nobody is left h
       message: expect.stringMatching(/clerk.*(?:name|key)/),
     });
   }
-  // Neither the lead nor whom it came with stands in the way of others.
+  // The names of the refused agents are still free.
   for (const other of [agent("clerk", async () => "mine"), agent("other", async () => "mine")])
     expect((await (await runtime.submit(other, null)).result()).output).toBe("mine");
 });
 
-test("an agent whose name is taken is told what to do about it", async () => {
+test("register() names the ways out when an agent's name is taken", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   runtime.register(agent("clerk", async () => "first"));
@@ -185,7 +187,7 @@ test("an agent whose name is taken is told what to do about it", async () => {
   );
 });
 
-test("a run id is somebody's for good: another agent or input under it is refused, the same is given its run", async () => {
+test("submit() with a used run id returns the run for the same agent and input, and refuses any other agent or input", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const runId = formatRunId("order-7");
@@ -208,7 +210,7 @@ test("a run id is somebody's for good: another agent or input under it is refuse
 });
 
 test.each([undefined, HistoryRetention.NONE])(
-  "a run id is its user's: another user or tenant is refused, with nothing of the run (kept: %s)",
+  "submit() with the run id of another user or tenant is refused without details of the run (retention: %s)",
   async (retention) => {
     const runtime = await createRuntime();
     onTestFinished(() => runtime.close());
@@ -234,7 +236,7 @@ test.each([undefined, HistoryRetention.NONE])(
   },
 );
 
-test("a run of which no words are kept is given to whoever submits it again", async () => {
+test("submit() with a used run id also returns a run with retention NONE", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const clerk = agent("clerk", async () => "done");

@@ -5,7 +5,7 @@ import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { read, resultsIn, todo, turn, write } from "./deep-agent-script.ts";
 import { promptOf, architectureEventData, runAgent } from "./run-agent.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 describe("a deep agent", () => {
   test("keeps a plan and files, and gives them with its answer", async () => {
@@ -185,7 +185,7 @@ describe("a deep agent", () => {
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(make());
-    run = await foundRun(two, run);
+    run = await findRun(two, run);
     await run.signal("seen", "rain");
     const result = await run.result();
     expect(result).toMatchObject({

@@ -4,7 +4,7 @@ import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/inde
 import { messageText, type JsonObject, type RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const look = tool({
   name: "look",
@@ -318,7 +318,7 @@ describe("plan and execute", () => {
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(make());
-    handle = await foundRun(two, handle);
+    handle = await findRun(two, handle);
     await handle.signal("seen", "rain");
     expect(await handle.result()).toMatchObject({ status: "completed", output: "answer", turns: 5 });
     expect(model.calls).toHaveLength(5);

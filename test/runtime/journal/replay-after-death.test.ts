@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { rootTaskId, type Event } from "../../../src/kernel/index.ts";
 import { workloads, type World } from "../crash-workloads.ts";
-import { live, type Life } from "../simulated-crash.ts";
+import { runWorkload, type WorkloadResult } from "../simulated-crash.ts";
 
 /** Number of calls of the workload to the outside. */
 function callsOf(world: World): number {
@@ -11,7 +11,7 @@ function callsOf(world: World): number {
 }
 
 /** The events that must not depend on the crash: without those that a recovery adds, and those whose order depends on timing. */
-function stableEvents({ events }: Life): string[] {
+function stableEvents({ events }: WorkloadResult): string[] {
   const ignored = new Set([
     "run_recover",
     "budget_lost",
@@ -33,13 +33,13 @@ function stableEvents({ events }: Life): string[] {
 describe.each(Object.entries(workloads))("the workload %s", (_name, workload) => {
   it("J1, J6, E1, E4: has the same output and events wherever its worker crashes, and repeats no recorded call", async () => {
     const calmWorld: World = new Map();
-    const calm = await live(workload(calmWorld), { asked: () => callsOf(calmWorld) });
+    const calm = await runWorkload(workload(calmWorld), { countCalls: () => callsOf(calmWorld) });
     expect(calm.status).toBe("completed");
     // Write 1 registers the worker, which has no run yet.
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world: World = new Map();
-        const life = await live(workload(world), { at, when, asked: () => callsOf(world) });
+        const life = await runWorkload(workload(world), { at, when, countCalls: () => callsOf(world) });
         const promises = {
           at,
           when,
@@ -47,7 +47,7 @@ describe.each(Object.entries(workloads))("the workload %s", (_name, workload) =>
           gaps: life.events.filter(({ seq }, index) => seq !== index),
           events: stableEvents(life),
           // J1, J6: the second worker makes the calls that were not recorded, and no others.
-          callsAfterCrash: callsOf(world) - life.asked,
+          callsAfterCrash: callsOf(world) - life.callsAtCrash,
           endedOnce: endedOnce(life.events),
           // B3: the run has spent what the calm run spends plus the unreported charges, to the nano-dollar.
           overspent: Math.round(((life.costUsd ?? 0) - (calm.costUsd ?? 0) - lostUsd(life.events)) * 1e9) + 0,
@@ -58,7 +58,7 @@ describe.each(Object.entries(workloads))("the workload %s", (_name, workload) =>
           output: calm.output,
           gaps: [],
           events: stableEvents(calm),
-          callsAfterCrash: callsOf(calmWorld) - life.recorded,
+          callsAfterCrash: callsOf(calmWorld) - life.recordedAtCrash,
           endedOnce: true,
           overspent: 0,
         });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Agent, OrchestratorAgent, tool } from "../../../src/index.ts";
 import type { Event, Model } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { live, type Life, type Workload } from "../simulated-crash.ts";
+import { runWorkload, type WorkloadResult, type Workload } from "../simulated-crash.ts";
 
 /** Counts the calls of the agents to the outside: calls that are answered, and calls that never are. */
 class World {
@@ -45,7 +45,7 @@ class World {
 }
 
 /** Cancels the run once the call that never ends is in flight and an event of type `after` is stored. */
-function cancelOnce(world: World, after: Event["type"]): NonNullable<Workload["outside"]> {
+function cancelOnce(world: World, after: Event["type"]): NonNullable<Workload["interact"]> {
   let isCancelled = false;
   return async (handle, events) => {
     if (isCancelled || world.stuck === 0 || !events.some(({ type }) => type === after)) return;
@@ -70,7 +70,7 @@ const workloads = {
     ],
     input: "Where?",
     options,
-    outside: cancelOnce(world, "tool_execution_end"),
+    interact: cancelOnce(world, "tool_execution_end"),
   }),
   "a model": (world: World): Workload => {
     const script = scriptedModel(world.script("look"));
@@ -85,7 +85,7 @@ const workloads = {
       agents: () => [new Agent({ name: "scout", model, tools: [world.look] })],
       input: "Where?",
       options,
-      outside: cancelOnce(world, "tool_execution_end"),
+      interact: cancelOnce(world, "tool_execution_end"),
     };
   },
   [middlewareCode]: (world: World): Workload => ({
@@ -98,7 +98,7 @@ const workloads = {
     ],
     input: "Where?",
     options,
-    outside: cancelOnce(world, "message_end"),
+    interact: cancelOnce(world, "message_end"),
   }),
   [childOfEndedParent]: (world: World): Workload => ({
     agents: () => {
@@ -127,7 +127,7 @@ const workloads = {
 describe.each(Object.entries(workloads))("a cancellation that is ignored by %s", (name, workload) => {
   it("C2, B3, J6: has the same outcome wherever the worker crashes, also within stopGraceMs, and pays for no recorded call again", async () => {
     const calmWorld = new World();
-    const calm = await live(workload(calmWorld), { asked: () => calmWorld.calls });
+    const calm = await runWorkload(workload(calmWorld), { countCalls: () => calmWorld.calls });
     expect(calm.status).toBe(name === childOfEndedParent ? "completed" : "cancelled");
     expect(calmWorld.stuck).toBe(1);
     let crashesInGrace = 0;
@@ -135,7 +135,7 @@ describe.each(Object.entries(workloads))("a cancellation that is ignored by %s",
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world = new World();
-        const life = await live(workload(world), { at, when, asked: () => world.calls });
+        const life = await runWorkload(workload(world), { at, when, countCalls: () => world.calls });
         const inGrace = isStopping(life.eventsAtCrash);
         if (inGrace) crashesInGrace++;
         expect({ at, when, ...endOf(life) }).toEqual({ at, when, ...endOf(calm) });
@@ -150,7 +150,7 @@ describe.each(Object.entries(workloads))("a cancellation that is ignored by %s",
 });
 
 /** What must be the same in every run of the workload. */
-function endOf({ status, output, events, costUsd }: Life) {
+function endOf({ status, output, events, costUsd }: WorkloadResult) {
   const lost = events.reduce(
     (sum, event) => sum + (event.type === "budget_lost" ? (event.data.costUsd ?? 0) : 0),
     0,

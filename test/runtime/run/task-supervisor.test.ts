@@ -8,7 +8,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool, spawnTask, text, typesOf, until } from "../runtime-setup.ts";
-import { foundRun } from "../find-run.ts";
+import { findRun } from "../find-run.ts";
 
 const twoSeats = { spawnBudget: { maxAgents: 2, allowPreempt: true } };
 
@@ -303,7 +303,7 @@ it("J4: a run whose code no longer matches its journal fails with journal_mismat
   );
   const second = await open();
   second.register(changed);
-  run = await foundRun(second, run);
+  run = await findRun(second, run);
   await clock.advance(1_000);
   const { error } = await run.result();
   expect({ code: error?.code, continued, calls: model.calls.length }).toEqual({

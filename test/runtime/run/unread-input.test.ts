@@ -15,7 +15,7 @@ import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until, type Bench } from "../runtime-setup.ts";
-import { foundRun } from "../find-run.ts";
+import { findRun } from "../find-run.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 const sessionId = formatSessionId("talk");
@@ -149,7 +149,7 @@ describe("S5: input that a run has not read when it ends", () => {
     }
   });
 
-  it("is answered by an Agent in a run of its own if it arrives during the last model call", async () => {
+  it("is answered by an Agent in a separate run if it arrives during the last model call", async () => {
     const bench = await setUp();
     const isAsked = gate();
     const mayAnswer = gate();
@@ -280,7 +280,7 @@ it("S5: every input of a session is read by exactly one run, at whatever time it
             await runtime.submit(hosted(runtime), nextInput(), { sessionId, whenBusy: "steer" });
           if (action === "steer") await (await newest()).steer(nextInput());
           if (action === "followUp") await (await newest()).followUp(nextInput());
-          if (action === "steer first run") await (await foundRun(runtime, first)).steer(nextInput());
+          if (action === "steer first run") await (await findRun(runtime, first)).steer(nextInput());
           if (action === "signal") await (await newest()).signal("go");
           if (action === "wait") await bench.clock.advance(150);
           if (action === "restart") {
