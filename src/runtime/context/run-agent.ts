@@ -7,7 +7,6 @@ import {
   type StepAddress,
   type TaskOutcome,
 } from "../../kernel/index.ts";
-import { childrenOf } from "../journal/task-record.ts";
 import { isProgrammingError } from "./programming-error.ts";
 import { ContinueAsNew } from "./continue-as-new.ts";
 import { TaskContext } from "./task-context.ts";
@@ -39,7 +38,7 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
-    const children = childrenOf(state, taskId, "wait");
+    const children = state.liveChildren(taskId, "wait");
     if (children.length > 0) {
       const ended = Promise.all(children.map((each) => host.whenEnded(each)));
       await runner.waitFor(cancelScope, ended, { name: joinWait(children) });
