@@ -44,5 +44,5 @@ assert.equal(status, "completed");
 assert.deepEqual(output.split("\n"), [
   "To be named.",
   "To be named, and its patents are granted.",
-  "third was not hired: every seat is taken (3 seats). Do it yourself, or try again when someone has finished",
+  "third was not spawned: every seat is taken (3 seats). Do the task yourself, or try again when another agent has finished",
 ]);

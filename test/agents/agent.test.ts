@@ -308,7 +308,7 @@ describe("an agent that works alone", () => {
       error: {
         code: "invalid_argument",
         message:
-          "agent scout takes a text as its input, a list of text, image and file parts, " +
+          "invalid input of agent scout: expected a text, a list of text, image and file parts, " +
           "or { prompt, output } with one of these as the prompt",
       },
     });

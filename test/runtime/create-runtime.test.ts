@@ -35,24 +35,24 @@ test.for<RuntimeOptions>([
   { retry: { jitter: Number.NaN } },
   { runRetry: { maxRetries: 0.5 } },
   { runRetry: { baseDelayMs: Number.NaN } },
-])("createRuntime refuses %o and closes the store that it has opened", async (options) => {
+])("createRuntime refuses %o and closes the store that it opened", async (options) => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const store = `sqlite:${join(folder, "store.db")}` as const;
   const [name] = Object.keys(options);
   await expect(createRuntime({ store, ...options })).rejects.toMatchObject({
     code: "invalid_argument",
-    message: expect.stringMatching(new RegExp(`^${name}(?:\\.\\w+)? is `)),
+    message: expect.stringMatching(new RegExp(`^(?:invalid ${name}(?:\\.\\w+)? |${name}(?:\\.\\w+)? is )`)),
   });
   // SQLite deletes its write-ahead log when the last connection closes.
   expect((await readdir(folder)).filter((each) => each.endsWith("-wal"))).toEqual([]);
 });
 
-test("a createRuntime that fails leaves the caller's store open and no signal or store listener behind", async () => {
+test("when createRuntime fails, a store of the caller stays open and no listener is left", async () => {
   const store = memoryStore({ hash: sha256 });
   let closed = false;
   let listeners = 0;
-  const failingStore = {
+  const callersStore = {
     ...store,
     close: async () => {
       closed = true;
@@ -65,7 +65,7 @@ test("a createRuntime that fails leaves the caller's store open and no signal or
     },
     leases: { ...store.leases, enlist: () => Promise.reject(new Error("full")) },
   } as never;
-  await expect(createRuntime({ store: failingStore, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
+  await expect(createRuntime({ store: callersStore, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
   expect({ closed, listeners, signals: process.listenerCount("SIGUSR2") }).toEqual({
     closed: false,
     listeners: 0,
@@ -73,63 +73,63 @@ test("a createRuntime that fails leaves the caller's store open and no signal or
   });
 });
 
-test("close() does not wait for a run that is being loaded, and the run starts on another worker", async () => {
+test("a run that is being loaded during close() is not started, and close() does not wait for it", async () => {
   const store = memoryStore({ hash: sha256 });
-  const [isLoading, mayLoad] = [gate(), gate()];
+  const [reading, proceed] = [gate(), gate()];
   const replay = store.journal.replay.bind(store.journal);
   let reads = 0;
   store.journal.replay = async (...args) => {
-    if (++reads === 1) await (isLoading.resolve(), mayLoad.promise);
+    if (++reads === 1) await (reading.resolve(), proceed.promise);
     return replay(...args);
   };
-  const started: string[] = [];
+  const starts: string[] = [];
   const slow = (name: string) =>
     agent("slow", async (ctx) => {
-      started.push(name);
-      if (name === "one") await ctx.step("forever", () => new Promise<null>(() => {}));
+      starts.push(name);
+      if (name === "one") await ctx.step("never ends", () => new Promise<null>(() => {}));
       return name;
     });
   const one = await createRuntime({ store });
   const { runId } = await one.submit(slow("one"), null);
-  await isLoading.promise;
+  await reading.promise;
   const closed = one.close();
-  mayLoad.resolve();
+  proceed.resolve();
   await closed;
-  expect(started).toEqual([]);
+  expect(starts).toEqual([]);
   const two = await createRuntime({ store });
   two.register(slow("two"));
-  await until(() => started.length > 0);
+  await until(() => starts.length > 0);
   expect((await (await two.find(runId))?.result())?.output).toBe("two");
   await two.close();
 });
 
-test("an agent object whose submission was refused can be garbage-collected", async () => {
+test('with sameName: "replace", an agent whose submission was refused can be garbage-collected', async () => {
   const runtime = await createRuntime({ sameName: "replace" });
-  const [isStarted, mayEnd] = [gate(), gate()];
+  const [started, proceed] = [gate(), gate()];
   const clerk = () =>
     agent("clerk", async (ctx) =>
-      ctx.step("work", async () => (isStarted.resolve(), await mayEnd.promise, null)),
+      ctx.step("work", async () => (started.resolve(), await proceed.promise, null)),
     );
   const sessionId = formatSessionId("busy");
   const run = await runtime.submit(clerk(), null, { sessionId });
-  await isStarted.promise;
+  await started.promise;
   const refused = await (async () => {
     const other = clerk();
     await expect(runtime.submit(other, null, { sessionId })).rejects.toMatchObject({ code: "agent_busy" });
     return new WeakRef(other);
   })();
   runtime.register(clerk());
-  const collected = (): boolean => {
+  const isCollected = (): boolean => {
     globalThis.gc?.();
     return refused.deref() === undefined;
   };
-  await expect.poll(collected).toBe(true);
-  mayEnd.resolve();
+  await expect.poll(isCollected).toBe(true);
+  proceed.resolve();
   await run.result();
   await runtime.close();
 });
 
-test("an agent object is kept for a failed run until the run is collected, because the run may be resumed", async () => {
+test('with sameName: "replace", a failed run keeps its agent until the run is collected, because it may be resumed', async () => {
   const clock = new FakeClock();
   const runtime = await createRuntime({ sameName: "replace", clock });
   onTestFinished(() => runtime.close());
@@ -139,28 +139,28 @@ test("an agent object is kept for a failed run until the run is collected, becau
       if (fails) throw new Fault("unsupported", "not yet");
       return output;
     });
-  const submitted = async (output: string) => {
-    const mine = clerk(output);
-    const run = await runtime.submit(mine, null);
+  const submitClerk = async (output: string) => {
+    const submitted = clerk(output);
+    const run = await runtime.submit(submitted, null);
     expect((await run.result()).status).toBe("failed");
-    return { run, agent: new WeakRef(mine) };
+    return { run, agent: new WeakRef(submitted) };
   };
-  const first = await submitted("first");
-  const second = await submitted("second");
+  const first = await submitClerk("first");
+  const second = await submitClerk("second");
   runtime.register(clerk("another"));
   fails = false;
   await first.run.resume();
   expect((await first.run.result()).output).toBe("first");
   await clock.advance(1_000);
   expect(await runtime.collect({ endedBefore: clock.now() })).toBe(2);
-  const collected = (): boolean => {
+  const areCollected = (): boolean => {
     globalThis.gc?.();
     return [first, second].every((each) => each.agent.deref() === undefined);
   };
-  await expect.poll(collected).toBe(true);
+  await expect.poll(areCollected).toBe(true);
 });
 
-test("submit() refuses an agent and a sub-agent with the same name, every time, and registers neither", async () => {
+test("submit() of an agent with a sub-agent of the same name is refused and registers none of them", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const inner = agent("clerk", async () => "inner");
@@ -173,12 +173,12 @@ test("submit() refuses an agent and a sub-agent with the same name, every time, 
       message: expect.stringMatching(/clerk.*(?:name|key)/),
     });
   }
-  // The names of the refused agents are still free.
+  // Both names are free.
   for (const other of [agent("clerk", async () => "mine"), agent("other", async () => "mine")])
     expect((await (await runtime.submit(other, null)).result()).output).toBe("mine");
 });
 
-test("register() names the ways out when an agent's name is taken", async () => {
+test("register() of another agent with a taken name throws and names the ways out", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   runtime.register(agent("clerk", async () => "first"));
@@ -187,7 +187,7 @@ test("register() names the ways out when an agent's name is taken", async () => 
   );
 });
 
-test("submit() with a used run id returns the run for the same agent and input, and refuses any other agent or input", async () => {
+test("a repeated submission with a runId returns its run, and another agent or input is refused", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const runId = formatRunId("order-7");
@@ -210,7 +210,7 @@ test("submit() with a used run id returns the run for the same agent and input, 
 });
 
 test.each([undefined, HistoryRetention.NONE])(
-  "submit() with the run id of another user or tenant is refused without details of the run (retention: %s)",
+  "a submission with the runId of another user or tenant is refused without any content of the run (retention: %s)",
   async (retention) => {
     const runtime = await createRuntime();
     onTestFinished(() => runtime.close());
@@ -230,13 +230,13 @@ test.each([undefined, HistoryRetention.NONE])(
     for (const other of others)
       await expect(runtime.submit(clerk, null, { ...options, ...other })).rejects.toMatchObject({
         code: "already_exists",
-        message: "run_order-8 is another user's: give this one a runId of its own, or none",
+        message: "run_order-8 belongs to another user: choose another runId, or omit it",
         details: { runId },
       });
   },
 );
 
-test("submit() with a used run id also returns a run with retention NONE", async () => {
+test("a repeated submission with a runId returns its run although the input is not retained", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const clerk = agent("clerk", async () => "done");

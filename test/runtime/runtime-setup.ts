@@ -120,7 +120,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
       setImmediate(resolve);
     });
   }
-  throw new Error("the condition did not become true");
+  throw new Error("the condition did not become true within 1,000 turns of the event loop");
 }
 
 /** A promise that the test resolves, for example an effect that the agent's code waits for. */

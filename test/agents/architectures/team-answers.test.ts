@@ -15,7 +15,7 @@ import { company, runAlone, seen, worker, type Worker } from "../company.ts";
 
 const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
 
-/** Says so in the form that is wanted if it is told of one. */
+/** Creates a worker that replies with JSON if its prompt contains a JSON Schema, and with text otherwise. */
 function counting(name: string): Worker {
   return worker(name, [
     ({ messages }: ModelRequest) => (JSON.stringify(messages).includes("JSON Schema") ? '{"n": 1}' : "one"),
@@ -52,7 +52,7 @@ const kinds: Readonly<Record<string, (a: Agent, b: Agent) => Agent>> = {
 };
 
 test.for(Object.entries(kinds))(
-  "a form for the answer is asked of whoever gives it, and the team needs no model for it: %s",
+  "a requested output schema applies to the worker that writes the answer, without a model of the team: %s",
   async ([, team]) => {
     const { runtime } = await company();
     const agent = team(counting("a").agent, counting("b").agent);
@@ -61,7 +61,7 @@ test.for(Object.entries(kinds))(
   },
 );
 
-test("where nobody can be asked again, an answer that does not fit says so", async () => {
+test("an answer that does not fit the requested schema fails the run if no model can correct it", async () => {
   const { runtime } = await company();
   const panel = new Parallel({ name: "panel", branches: [counting("a").agent] });
   const result = await panel.invoke("Count.", { runtime, output: schema });
@@ -72,7 +72,7 @@ test("where nobody can be asked again, an answer that does not fit says so", asy
   });
 });
 
-test("a peer that hands over owes no form; the one who answers does", async () => {
+test("the output schema is not enforced for a peer that hands over, but for the peer that answers", async () => {
   const over = { name: "handoff", input: { target: "bank", message: "Count." } };
   const desk = worker("desk", [{ text: "Not mine.", toolCalls: [over] }]);
   const bank = counting("bank");
@@ -84,7 +84,7 @@ test("a peer that hands over owes no form; the one who answers does", async () =
   expect(desk.model.calls).toHaveLength(1);
 });
 
-describe("whoever works for a team", () => {
+describe("a worker of a team", () => {
   const image = { type: "image", mediaType: "image/png", source: { kind: "base64", data: "aGk=" } } as const;
   const hired: Readonly<
     Record<string, (a: Agent, b: Agent, advisor: Agent) => ReturnType<typeof debate | typeof blackboard>>
@@ -94,7 +94,7 @@ describe("whoever works for a team", () => {
   };
 
   test.for(Object.entries(hired))(
-    "sees its images and its conversation, also a hired %s",
+    "sees the images and the conversation of the invocation as %s",
     async ([, make]) => {
       const [a, b] = [worker("a", ["x", "x"]), worker("b", ["y", "y"])];
       const advisor = worker("advisor", ["first", "second"]);
@@ -107,7 +107,7 @@ describe("whoever works for a team", () => {
     },
   );
 
-  test("is told what the team is told", async () => {
+  test("gets the instructions of the team after its own", async () => {
     const [a, b] = [worker("a", ["x"], { instructions: "Be a." }), worker("b", ["x"])];
     const architecture = debate({ debaters: { a: a.agent, b: b.agent } });
     await runAlone(new Agent({ name: "team", instructions: "Answer in French.", architecture }));
@@ -115,7 +115,7 @@ describe("whoever works for a team", () => {
     expect(seen(b.model)[0]?.[0]).toMatch(/Answer in French\./u);
   });
 
-  test("knows the lessons of earlier attempts", async () => {
+  test("sees the lessons of earlier reflexion() attempts", async () => {
     const actor = worker("actor", ["bad", "good"]);
     const critic = worker("critic", ['{"score": 1}', '{"score": 1}']);
     const agent = new Agent({
@@ -133,7 +133,7 @@ describe("whoever works for a team", () => {
   });
 });
 
-test("agents of one name cannot be told apart, so no team takes two of them", () => {
+test("a team refuses two different agents with the same name", () => {
   const [one, other] = [worker("bot", []).agent, worker("bot", []).agent];
   const said = /has two agents named bot/u;
   expect(() => router({ routes: { a: one, b: other } })).toThrow(said);
@@ -142,14 +142,14 @@ test("agents of one name cannot be told apart, so no team takes two of them", ()
   expect(() => debate({ debaters: { a: one, b: one } })).not.toThrow();
 });
 
-test("nor is a worker taken for its boss", () => {
+test("an agent refuses a worker with its own name", () => {
   const architecture = supervisor({ workers: { a: worker("bot", []).agent } });
   expect(() => new Agent({ name: "bot", model: scriptedModel([]), architecture })).toThrow(
-    "agent bot, with all it may hire, has two agents named bot: give one of them another name",
+    "agent bot, with its sub-agents, has two agents named bot; rename one of them",
   );
 });
 
-test("names that objects have of themselves, and numbers, are names like any other", async () => {
+test("names of object properties and numbers are valid names of members", async () => {
   const names = ["1", "__proto__", "constructor", "toString", "-"];
   const debaters = Object.fromEntries(
     names.map((name, index) => [name, worker(`w${index}`, [`${name}?`, `${name}!`]).agent]),
@@ -160,7 +160,7 @@ test("names that objects have of themselves, and numbers, are names like any oth
   expect(Object.keys(answers)).toEqual(names);
 });
 
-test("what debaters say is compared in one pass, whatever it is", async () => {
+test("debate() compares very long answers in linear time", async () => {
   const dots = `${".".repeat(400_000)}a`;
   const [a, b] = [worker("a", [dots]), worker("b", [`${dots}!`])];
   const architecture = debate({ debaters: { a: a.agent, b: b.agent } });

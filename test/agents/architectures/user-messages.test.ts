@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { appendUserMessages } from "../../../src/agents/architectures/user-messages.ts";
 import { agentSession, messageText, parseSessionId, Transcript } from "../../../src/kernel/index.ts";
 
-test("what a user adds stands after the prompt, which is there once, as are the files that came with it", () => {
+test("appendUserMessages() puts user input after the prompt, and adds the prompt with its attachments once", () => {
   const attachments = [
     {
       type: "file",

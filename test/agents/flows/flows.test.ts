@@ -131,7 +131,7 @@ describe("a sequential flow", () => {
     const output = { type: "object", required: ["n"] } as const;
     const one = speaker("one", '{"n":1}', '{"n":2}');
     const flow = new Sequential({ name: "s", steps: [one.agent] });
-    const said = "the answer of s, by sequential, is all that was said, which fits no schema";
+    const said = "agent s cannot give structured output: its architecture sequential returns free text";
     await expect(flow.invoke("x", { output })).rejects.toThrow(said);
     const around = new Conditional({
       name: "c",
@@ -158,7 +158,7 @@ describe("a sequential flow", () => {
     expect(result.error).toMatchObject({
       code: "child_failed",
       message:
-        "one was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
+        "one was not spawned: every seat is held by a task that waits for a task without a seat; raise spawnBudget.maxAgents (1 seat)",
     });
   });
 

@@ -78,7 +78,7 @@ describe("a flow with fewer seats than it hires at once", () => {
     expect(result.error).toMatchObject({
       code: "child_failed",
       message:
-        "a was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
+        "a was not spawned: every seat is held by a task that waits for a task without a seat; raise spawnBudget.maxAgents (1 seat)",
       details: { reason: "nobody_leaves" },
     });
     expect(told(events, "spawn_refuse")).toBeGreaterThan(0);

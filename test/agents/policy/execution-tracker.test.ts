@@ -33,7 +33,7 @@ describe("alone", () => {
     const tracker = new ExecutionTracker();
     tracker.consume({ tokens: 1e12, costUsd: 1e6, turns: 1e9 });
     expect(() => new ExecutionTracker({ maxTokens: -1 })).toThrow("maxTokens");
-    expect(() => tracker.consume({ tokens: Number.NaN })).toThrow("tokens is NaN");
+    expect(() => tracker.consume({ tokens: Number.NaN })).toThrow("invalid tokens NaN");
   });
 
   it("holds the bound of a call, clamps it to what is left, and gives back what was not used (B1)", async () => {

@@ -173,7 +173,7 @@ describe("spawn_agent", () => {
     expect((await run.result()).output).toMatchObject([
       {
         isError: true,
-        output: { text: expect.stringMatching(/^poet was not hired: every seat is taken/) },
+        output: { text: expect.stringMatching(/^poet was not spawned: every seat is taken/) },
         metadata: { agent: "poet", holders: [{ status: "seated" }] },
       },
     ]);

@@ -225,9 +225,9 @@ describe("reeve run", () => {
     { args: ["x", "--mode", "xml"], says: "--mode xml: it must be text or json" },
     { args: ["x", "--tools", "some"], says: "--tools some: it must be one of none, read, all" },
     { args: ["x", "--model", "nobody/x"], says: 'no provider is called "nobody"' },
-    { args: ["x", "--session", "../up"], says: "is not a session id" },
+    { args: ["x", "--session", "../up"], says: "invalid session id" },
     { args: ["x", "--resume", "run_1"], says: "give it no prompt" },
-    { args: ["--resume", "what"], says: "is not a run id" },
+    { args: ["--resume", "what"], says: "invalid run id" },
     {
       args: ["--resume", "run_1", "--model", "a/b", "--timeout", "9"],
       says: "leave out --model, --timeout",
