@@ -49,14 +49,7 @@ const effects: ReadonlySet<StepKind> = new Set(["llm", "tool", "step"]);
 
 /** Runs a workload on a worker that crashes before or after write number `at`, and then on a second worker that does not crash. */
 export async function runWorkload(
-  {
-    agents,
-    input = null,
-    submit = {},
-    options = {},
-    interact: outside,
-    isComplete: isOver = () => true,
-  }: Workload,
+  { agents, input = null, submit = {}, options = {}, interact, isComplete = () => true }: Workload,
   {
     countCalls = () => 0,
     at = Number.POSITIVE_INFINITY,
@@ -103,11 +96,11 @@ export async function runWorkload(
   const hasEnded = async (): Promise<boolean> => {
     if ((await readAll(real, runId)).at(-1)?.type !== "run_end") return false;
     const { runs } = await real.journal.list();
-    return isOver(runs) && runs.every(({ endedAt }) => endedAt !== null);
+    return isComplete(runs) && runs.every(({ endedAt }) => endedAt !== null);
   };
   const drive = async (isOver: () => boolean | Promise<boolean>): Promise<void> => {
     for (let round = 0; round < 400 && !(await isOver()); round++) {
-      await outside?.(handle, await readAll(real, runId));
+      await interact?.(handle, await readAll(real, runId));
       await clock.advance(25);
     }
   };
