@@ -1,4 +1,4 @@
-/** What a server said on its standard error, so far as it may help whoever reads of its end: the last of it, bounded. */
+/** Keeps the last characters of a server's standard error for error messages. */
 export class LastWords {
   readonly #limit: number;
   #text = "";
@@ -7,13 +7,14 @@ export class LastWords {
     this.#limit = limit;
   }
 
+  /** Adds a piece of output. */
   add(chunk: string): void {
     this.#text = (this.#text + chunk).slice(-this.#limit);
   }
 
-  /** With where it comes from, to be put at the end of a message; empty when nothing was said. */
+  /** The kept output as the end of an error message, or an empty text if there is none. */
   get remark(): string {
     const text = this.#text.trim();
-    return text === "" ? "" : `. Its standard error ends: ${text}`;
+    return text === "" ? "" : `. Its standard error ends with: ${text}`;
   }
 }

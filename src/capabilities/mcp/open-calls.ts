@@ -2,18 +2,20 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { ElicitResult } from "@modelcontextprotocol/client";
 import type { Elicitation } from "./elicitation.ts";
 
-/** Answers what the server asks a person while a call is open. */
+/** Answers a question that the server asks a person during a call. */
 export type ModelAttempts = (elicitation: Elicitation) => Promise<ElicitResult>;
 
 /**
- * The calls a server has open, to tell which of them a question belongs to. The protocol does not say. What comes in on the stream of an
- * HTTP answer is known by the stream; otherwise the only open call is meant, and among several none: a person is not shown what
- * may be another's.
+ * The calls of a server that are in flight, to find the call to which a question belongs. The protocol does not name
+ * the call. A question on the response stream of an HTTP request belongs to that request; any other question belongs to
+ * the only call in flight. With several calls it belongs to none, so that a person never sees a question of another
+ * user's run.
  */
 export class InFlightCalls {
   readonly #open = new Set<ModelAttempts>();
   readonly #storage = new AsyncLocalStorage<ModelAttempts>();
 
+  /** Runs a call and answers questions during it with `asking`. */
   async during<Value>(asking: ModelAttempts, work: () => Promise<Value>): Promise<Value> {
     this.#open.add(asking);
     try {
@@ -23,12 +25,12 @@ export class InFlightCalls {
     }
   }
 
-  /** For what outlives the call that happens to start it. */
+  /** Runs work that outlives the current call, such as the start of a server, outside the call's context. */
   outside<Value>(work: () => Value): Value {
     return this.#storage.exit(work);
   }
 
-  /** `undefined` also when it cannot be told. */
+  /** Returns the handler of the call to which the current question belongs, or `undefined` if that is not known. */
   find(): ModelAttempts | undefined {
     const known = this.#storage.getStore();
     if (known !== undefined && this.#open.has(known)) return known;
@@ -36,6 +38,7 @@ export class InFlightCalls {
     return others.length === 0 ? only : undefined;
   }
 
+  /** Number of calls in flight. */
   get size(): number {
     return this.#open.size;
   }

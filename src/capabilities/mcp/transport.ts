@@ -15,7 +15,7 @@ import {
   type StdioServerConfig,
 } from "./server-config.ts";
 
-/** Starts the program, or finds the server at its address, and shakes hands. */
+/** Starts the server's program or connects to its address, and completes the handshake. */
 export async function connect(
   server: string,
   config: ServerConfig,
@@ -43,7 +43,10 @@ export async function connect(
   }
 }
 
-/** The person was sent to the server's own page; what it sends back lets us in. */
+/**
+ * Completes a sign-in: waits for the callback after the person was sent to the server's sign-in page, and finishes the
+ * authentication.
+ */
 export async function signIn(
   server: string,
   config: ServerConfig,
@@ -54,7 +57,7 @@ export async function signIn(
   if (callback === undefined || !(transport instanceof StreamableHTTPClientTransport)) {
     throw new Fault(
       "permission_denied",
-      `MCP server ${server} wants to know who asks: give a header (Authorization), or auth with a provider and a callback`,
+      `MCP server ${server} requires a sign-in: set an Authorization header, or set auth with a provider and a callback`,
       { cause },
     );
   }

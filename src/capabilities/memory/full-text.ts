@@ -1,6 +1,6 @@
 /**
- * A person's words as an FTS5 query, within one scope: any of them may be there. Each is quoted, so that nothing in them is taken for
- * the query language. `null`: there is no word in it.
+ * Converts a text to an FTS5 query that finds entries of one scope with any of its words. Each word is quoted, so that
+ * the text cannot contain query syntax. Returns `null` if the text has no words.
  */
 export function matchAny(scope: string, text: string): string | null {
   const words = text.normalize("NFC").match(/[\p{L}\p{N}\p{M}_]+/gu);
@@ -9,10 +9,13 @@ export function matchAny(scope: string, text: string): string | null {
   return `scope : "${scope}" AND text : (${wanted.join(" OR ")})`;
 }
 
-/** A whole document as a query finds no more than its first words would, and takes long. */
+/**
+ * Maximum number of words of a query. Further words of a long text would make the search slow and hardly change its
+ * result.
+ */
 const mostWords = 64;
 
-/** The scope as a word of the index, so that a search reads what is in it and not what is in all. */
+/** Returns a scope as a word of the full-text index, so that a search reads only the entries of that scope. */
 export function scopeWord(scopeId: number): string {
   return `scope${scopeId}`;
 }

@@ -13,24 +13,26 @@ import { AiSdkAdapter } from "./ai-sdk-adapter.ts";
 import type { AiSdkModel } from "./ai-sdk-model.ts";
 import { anyServer, providerDirectory, type ProviderEntry } from "./provider-directory.ts";
 
-/** `"anthropic/claude-sonnet-5"`: a provider, and what it calls the model, which may have slashes of its own. */
+/** Provider and model id, such as `"anthropic/claude-sonnet-5"`. The model id may contain further slashes. */
 export type ModelName = `${string}/${string}`;
 
+/** Options of `namedModel()`. */
 export interface NamedModelOptions {
-  /** Of the server. With it any provider name will do: an unknown one is an OpenAI-compatible server. */
+  /** Base URL of the server. With it, an unknown provider name means an OpenAI-compatible server. */
   readonly baseUrl?: string;
-  /** Instead of the environment's. */
+  /** API key. Default: the key in the provider's environment variable. */
   readonly apiKey?: string;
+  /** HTTP headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Anything else that the provider's package takes. */
+  /** Further settings of the provider's package. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Where keys and addresses are looked up. `process.env` unless told. */
+  /** Environment variables for keys and base URLs. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * A model by its name. Its provider's package is loaded with the first call, not before: what is missing then is a fault that says what
- * to install or to set.
+ * Returns a model by its name. The provider's package is loaded at the first call; if it or the API key is missing,
+ * that call fails with a fault that says what to install or to set.
  */
 export function namedModel(name: ModelName, options: NamedModelOptions = {}): Model {
   const slash = name.indexOf("/");
@@ -38,7 +40,7 @@ export function namedModel(name: ModelName, options: NamedModelOptions = {}): Mo
   if (slash < 1 || modelId === "") {
     throw new Fault(
       "invalid_argument",
-      `${JSON.stringify(name)} is not a model: write "provider/model", such as "anthropic/claude-sonnet-5"`,
+      `invalid model ${JSON.stringify(name)}: expected "provider/model", such as "anthropic/claude-sonnet-5"`,
     );
   }
   const entry = Object.hasOwn(providerDirectory, provider) ? providerDirectory[provider] : undefined;
@@ -46,7 +48,7 @@ export function namedModel(name: ModelName, options: NamedModelOptions = {}): Mo
     const known = Object.keys(providerDirectory).join(", ");
     throw new Fault(
       "invalid_argument",
-      `no provider is called ${JSON.stringify(provider)}; known: ${known}. Give the model of an AI SDK provider instead of its name, or a baseUrl with namedModel for a server that speaks OpenAI's protocol`,
+      `unknown provider ${JSON.stringify(provider)}: use one of ${known}; or pass a model of an AI SDK provider; or pass a baseUrl to namedModel() for an OpenAI-compatible server`,
     );
   }
   return new NamedModel({ name, provider, modelId, entry: entry ?? anyServer, options });
@@ -80,7 +82,10 @@ class NamedModel implements Model {
     yield* (await this.#load()).stream(request, options);
   }
 
-  /** What failed is looked up again with the next call: someone may have set what was missing. */
+  /**
+   * Loads the provider's package once. After a failure the next call tries again, because the user may have set what
+   * was missing.
+   */
   async #load(): Promise<Model> {
     this.#loaded ??= load(this.#naming);
     try {
@@ -100,7 +105,7 @@ async function load(naming: Naming): Promise<Model> {
   if (typeof factory !== "function") {
     throw new Fault(
       "unsupported",
-      `${entry.package} has no ${entry.factory}: install a version of it for AI SDK 6 or 7`,
+      `${entry.package} does not export ${entry.factory}: install a version of it for AI SDK 6 or 7`,
     );
   }
   const provider = (factory as (settings: object) => (id: string) => AiSdkModel)(settings);
@@ -112,7 +117,7 @@ function settingsFor({ name, provider, entry, options }: Naming): Record<string,
   const apiKey =
     options.apiKey ?? entry.keys.map((key) => env[key]).find((key) => key !== undefined && key !== "");
   if (apiKey === undefined && entry.keys.length > 0 && entry.keyless !== true) {
-    throw new Fault("model_auth", `${entry.keys.join(" or ")} is not set: ${name} needs it`);
+    throw new Fault("model_auth", `${entry.keys.join(" or ")} is not set: set it to use ${name}`);
   }
   const { server } = entry;
   const baseURL =
@@ -120,7 +125,7 @@ function settingsFor({ name, provider, entry, options }: Naming): Record<string,
   if (server !== undefined && baseURL === undefined) {
     throw new Fault(
       "invalid_argument",
-      `the address of the server of ${name} is not known: set ${server.variable}, such as http://127.0.0.1:8000/v1, or give namedModel a baseUrl`,
+      `the base URL of ${name} is unknown: set ${server.variable}, for example to http://127.0.0.1:8000/v1, or pass a baseUrl to namedModel()`,
     );
   }
   return {
@@ -133,7 +138,7 @@ function settingsFor({ name, provider, entry, options }: Naming): Record<string,
   };
 }
 
-/** From where this package is installed, or else from where the program runs, which may be another place. */
+/** Loads a package from where Reeve is installed, or else from the working directory of the program. */
 async function loadPackage({ name, entry }: Naming): Promise<Readonly<Record<string, unknown>>> {
   const wanted = entry.package;
   const address =

@@ -3,13 +3,17 @@ import { type ListedPrice, ListedModels, type TieredAmount, type TimedPrice } fr
 import { priceList } from "./price-list.ts";
 import { perToken } from "./price-override.ts";
 
-/** The list that comes with this package. A provider that is not in it has no prices, whatever its models are called. */
+/**
+ * Prices of the list that is part of this package. A provider that is not in the list has no prices, whatever its
+ * models are called.
+ */
 export class BundledPrices implements PriceTable {
   readonly #models = new ListedModels(priceList);
-  /** By provider and model; none: not listed. */
+  /** Prices by provider and model. An empty list means that the model is not in the price list. */
   readonly #known = new Map<string, Map<string, readonly TimedPrice[]>>();
   #kept = 0;
 
+  /** Returns the price of a call, or `null` if the model is not in the list. */
   find({ provider, modelId, inputTokens, at }: PriceQuery): ModelPrice | null {
     const listed = priceAt(this.#prices(provider, modelId), at);
     if (listed === undefined) return null;
@@ -49,12 +53,12 @@ export class BundledPrices implements PriceTable {
   }
 }
 
-/** Model names may come from outside. */
+/** Maximum number of models whose prices are cached. Model names may come from outside, so there must be a limit. */
 const mostKept = 1_000;
 
 const dayMs = 86_400_000;
 
-/** Of those that hold, the last; if none does, the first. */
+/** Returns the last price that applies at a time; if none applies, the first. */
 function priceAt(prices: readonly TimedPrice[], at: number): ListedPrice | undefined {
   const second = (at % dayMs) / 1_000;
   const found = prices.findLast(
@@ -66,7 +70,10 @@ function priceAt(prices: readonly TimedPrice[], at: number): ListedPrice | undef
 
 const allDay = [0, dayMs / 1_000] as const;
 
-/** A tier holds for the whole of a call whose input is above its start. */
+/**
+ * Returns the price for a number of input tokens. A tier applies to the whole call if its input exceeds the tier's
+ * start.
+ */
 function amount(price: number | TieredAmount | undefined, inputTokens: number): number | undefined {
   if (typeof price !== "object") return price;
   let highest = { start: -1, price: price.base };

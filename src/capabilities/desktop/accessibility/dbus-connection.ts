@@ -4,16 +4,18 @@ import { InputWindow } from "../input-window.ts";
 import { plainLine } from "../plain-words.ts";
 import { DBusReader, DBusWriter, type DBusValue } from "./dbus-value.ts";
 
+/** A method call on the bus. */
 export interface DBusCall {
   readonly destination: string;
   readonly path: string;
   readonly interface: string;
   readonly member: string;
-  /** Of the arguments: texts (`s`) and whole numbers of 32 bits, with a sign (`i`) or without (`u`). */
+  /** D-Bus signature of the arguments: strings (`s`), signed 32-bit integers (`i`) and unsigned ones (`u`). */
   readonly signature?: string;
   readonly args?: readonly (string | number)[];
 }
 
+/** A call that waits for its reply. */
 interface Asked {
   readonly resolve: (values: readonly DBusValue[]) => void;
   readonly reject: (error: Fault) => void;
@@ -23,14 +25,14 @@ const [methodCall, methodReturn, methodError] = [1, 2, 3];
 const [pathField, interfaceField, memberField, replyField, destinationField, signatureField] = [
   1, 2, 3, 5, 6, 8,
 ];
-/** Of what a bus says before it lets us in. */
+/** Maximum length of the bus's reply to the authentication, in characters. */
 const longestGreeting = 1_000;
-/** Of why a call was refused, in characters. */
+/** Maximum length of an error text of the bus, in characters. */
 const mostReason = 300;
-/** Of one message. */
+/** Maximum size of one message, in bytes. */
 const mostBytes = 16 * 1024 * 1024;
 
-/** One client of a message bus: calls and their answers. Signals and calls to us are passed over. */
+/** A client of a D-Bus message bus: sends calls and receives their replies. Signals and incoming calls are ignored. */
 export class DBusConnection {
   readonly #socket: Socket;
   readonly #asked = new Map<number, Asked>();
@@ -47,7 +49,10 @@ export class DBusConnection {
     socket.on("close", () => this.#end(closed()));
   }
 
-  /** `address` is as the bus says it: `unix:path=...`, `unix:abstract=...`, several with `;`. A program that hangs for longer keeps its answer to itself. */
+  /**
+   * Connects to a bus. `address` has the form of D-Bus: `unix:path=...` or `unix:abstract=...`, several separated by
+   * `;`. `answerMs` is the maximum duration of each reply.
+   */
   static async open(address: string, answerMs: number): Promise<DBusConnection> {
     const socket = await connect(address);
     try {
@@ -66,10 +71,15 @@ export class DBusConnection {
     }
   }
 
+  /** Whether the connection is open. */
   get isOpen(): boolean {
     return this.#gone === undefined;
   }
 
+  /**
+   * Calls a method and returns its values. Rejects with `tool_timeout` if no reply arrives in time, and with
+   * `tool_failed` if the program refuses.
+   */
   call(call: DBusCall): Promise<readonly DBusValue[]> {
     if (this.#gone) return Promise.reject(this.#gone);
     const serial = ++this.#serial;
@@ -77,7 +87,7 @@ export class DBusConnection {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
         this.#asked.delete(serial);
-        reject(new Fault("tool_timeout", `${call.destination} does not answer ${call.member}`));
+        reject(new Fault("tool_timeout", `${call.destination} did not answer ${call.member} in time`));
       }, this.#answerMs);
       const settled = (): void => {
         clearTimeout(late);
@@ -96,22 +106,26 @@ export class DBusConnection {
     });
   }
 
+  /** Closes the connection. Calls in flight reject. */
   close(): void {
     this.#drop(closed());
   }
 
-  /** What is no message, or has values that are none, ends the connection: what follows cannot be trusted either. */
+  /**
+   * Processes received bytes. A malformed message closes the connection, because the position of the next message is
+   * then unknown.
+   */
   #receive(bytes: Buffer): void {
     try {
       this.#input.add(bytes);
       while (this.#next());
     } catch (error) {
       const { message } = Fault.from(error);
-      this.#drop(new Fault("dependency_missing", `the message bus is not understood: ${message}`));
+      this.#drop(new Fault("dependency_missing", `the message bus sent a malformed message: ${message}`));
     }
   }
 
-  /** Whether there was a whole message. */
+  /** Processes the next message. Returns `false` if no complete message has been received. */
   #next(): boolean {
     const head = this.#input.peek(16);
     if (head === undefined) return false;
@@ -149,7 +163,7 @@ export class DBusConnection {
 }
 
 function closed(): Fault {
-  return new Fault("dependency_missing", "the message bus has closed the connection");
+  return new Fault("dependency_missing", "the message bus closed the connection");
 }
 
 function encode(call: DBusCall, serial: number): Buffer {
@@ -191,7 +205,7 @@ async function connect(address: string): Promise<Socket> {
       await new Promise<void>((resolve, reject) => {
         socket.once("connect", resolve).once("error", reject);
       });
-      // Its close tells the same, after it.
+      // Ignored, because the `close` event follows and reports the same.
       socket.removeAllListeners("error").on("error", () => {});
       return socket;
     } catch (error) {
@@ -201,14 +215,14 @@ async function connect(address: string): Promise<Socket> {
   throw new Fault("dependency_missing", `no message bus answers at ${address}`, { cause: last });
 }
 
-/** By the user we are, which the kernel tells the bus. */
+/** Authenticates as the user of this process, which the kernel confirms to the bus. */
 async function authenticate(socket: Socket, answerMs: number): Promise<void> {
   const user = Buffer.from(String(process.getuid?.() ?? 0)).toString("hex");
   socket.write(`\0AUTH EXTERNAL ${user}\r\n`);
   const answer = await new Promise<string>((resolve, reject) => {
     let said = "";
     const ended = (): void => reject(closed());
-    const late = (): void => reject(new Fault("tool_timeout", "the message bus does not answer"));
+    const late = (): void => reject(new Fault("tool_timeout", "the message bus did not answer in time"));
     const read = (bytes: Buffer): void => {
       said += bytes.toString("latin1");
       if (!said.includes("\r\n") && said.length < longestGreeting) return;
@@ -220,7 +234,7 @@ async function authenticate(socket: Socket, answerMs: number): Promise<void> {
   if (!answer.startsWith("OK "))
     throw new Fault(
       "permission_denied",
-      `the message bus lets us not in: ${plainLine(answer, longestGreeting)}`,
+      `the message bus refused the connection: ${plainLine(answer, longestGreeting)}`,
     );
   socket.write("BEGIN\r\n");
 }

@@ -7,11 +7,12 @@ import { Request } from "./request.ts";
 const queryExtension = 98;
 const [keyPress, keyRelease, buttonPress, buttonRelease, motion] = [2, 3, 4, 5, 6];
 const fakeInput = 2;
-/** Of a pointer's modifiers: Caps Lock is on; the second layout is in use. */
+/** Bits of the modifier state: Caps Lock is on; the second keyboard layout is active. */
 const [lockMask, secondGroup] = [1 << 1, 1 << 13];
 
 type Action = "press" | "release";
 
+/** One simulated input event. */
 interface Played {
   readonly kind: number;
   readonly detail: number;
@@ -19,7 +20,10 @@ interface Played {
   readonly y?: number;
 }
 
-/** Mouse and keyboard as the server's own test extension plays them: programs cannot tell them from a person's. */
+/**
+ * Simulates mouse and keyboard with the server's XTEST extension. Programs cannot distinguish the events from a
+ * person's.
+ */
 export class Input {
   readonly #x11: X11Connection;
   readonly #keys: KeyboardMap;
@@ -30,14 +34,17 @@ export class Input {
     this.#keys = new KeyboardMap(x11);
   }
 
+  /** Moves the pointer. */
   move(x: number, y: number): Promise<void> {
     return this.#play({ kind: motion, detail: 0, x, y });
   }
 
+  /** Presses or releases a mouse button. */
   button(number: number, action: Action): Promise<void> {
     return this.#play({ kind: action === "press" ? buttonPress : buttonRelease, detail: number });
   }
 
+  /** Presses keys in order, or releases them in reverse order. */
   async keys(symbols: readonly number[], action: Action): Promise<void> {
     await this.#keys.refresh();
     const held: number[] = [];
@@ -46,7 +53,7 @@ export class Input {
     await this.#play(...inOrder.map((keycode) => key(keycode, action)));
   }
 
-  /** One after the other. `modifiers` are those that are on, as the pointer says them. */
+  /** Types symbols one after the other. `modifiers` is the current modifier state, as `pointer()` returns it. */
   async type(symbols: readonly number[], modifiers: number, signal?: CancelSignal): Promise<void> {
     await this.#keys.refresh();
     const group = (modifiers & secondGroup) === 0 ? 0 : 1;
@@ -62,7 +69,7 @@ export class Input {
     }
   }
 
-  /** Leaves the keyboard as it was. */
+  /** Restores the keyboard layout. */
   close(): Promise<void> {
     return this.#keys.restore();
   }
@@ -90,7 +97,7 @@ export class Input {
     if (reply.readUInt8(8) === 1) return reply.readUInt8(9);
     throw new Fault(
       "dependency_missing",
-      `the X server of ${this.#x11.display} has no XTEST extension, by which mouse and keyboard are played: turn it on, or use Xvfb or Xorg`,
+      `the X server of ${this.#x11.display} has no XTEST extension, which simulates mouse and keyboard: enable it, or use Xvfb or Xorg`,
     );
   }
 }
