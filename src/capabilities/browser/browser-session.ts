@@ -115,7 +115,7 @@ export class BrowserSession implements EphemeralSource {
     const page = this.#tabs.get(this.#active);
     if (page === undefined)
       throw new Fault("invalid_argument", "no page is open: open one with browser_open");
-    throw new Fault("invalid_argument", "no page is open: open one with browser_open");
+    return page;
   }
 
   /**
