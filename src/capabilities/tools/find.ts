@@ -53,7 +53,7 @@ export function findTool({ root: path, maxResults = 500, timeoutMs = 20_000 }: F
       const shown: string[] = [];
       for (const file of found.slice(0, maxResults)) if (await isInside(root, file)) shown.push(file);
       const left = Math.max(0, found.length - maxResults);
-      const more = left > 0 ? [`[${left} more: make the pattern narrower]`] : [];
+      const more = left > 0 ? [`[${left} more: use a narrower pattern]`] : [];
       return textResult([...shown, ...more].join("\n") || `[no file matches ${pattern}]`, {
         pattern,
         path: from,
