@@ -166,7 +166,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     await expect.poll(() => desktop.look(), patience).toContain(`push button "Cancel"`);
     process.kill(pid, "SIGSTOP");
     const words = await desktop.look().finally(() => process.kill(pid, "SIGCONT"));
-    expect(words).toMatch(/^\[:\d\.\d+ does not answer GetChildren\]$/mu);
+    expect(words).toMatch(/^\[:\d\.\d+ did not answer GetChildren in time\]$/mu);
     expect(words).toMatch(/window \d+: "Tea" \(Yad/u);
     await desktop.click(middleOf(await desktop.look(), `push button "Cancel"`));
     expect((await ended).code).toBe(20);

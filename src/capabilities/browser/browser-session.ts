@@ -48,7 +48,7 @@ export interface BrowserState {
 }
 
 /** Maximum length of an accessibility tree that the model sees, in characters. */
-const mostChars = 20_000;
+const maxChars = 20_000;
 const images = "image/png";
 
 /**
@@ -234,7 +234,7 @@ export function stateParts({
 }
 
 function cut(text: string): string {
-  return text.length <= mostChars
+  return text.length <= maxChars
     ? text
-    : `${text.slice(0, mostChars)}\n[... ${text.length - mostChars} more characters]`;
+    : `${text.slice(0, maxChars)}\n[... ${text.length - maxChars} more characters]`;
 }

@@ -5,7 +5,7 @@ import { describeWindows, stateParts, type DesktopState, type Point } from "./de
 import { X11Connection } from "./x11/connection.ts";
 import { Input } from "./x11/input.ts";
 import { parseChord, symbolOf } from "./x11/keys.ts";
-import { takePicture, type Area } from "./x11/picture.ts";
+import { takeScreenshot, type Area } from "./x11/screenshot.ts";
 import { Properties } from "./x11/properties.ts";
 import { Windows, type DesktopWindow } from "./x11/windows.ts";
 
@@ -57,7 +57,7 @@ const wheel = { up: 4, down: 5, left: 6, right: 7 } as const;
 /** Number of moves of a drag. Programs recognise a drag only if there are moves between start and end. */
 const dragMoves = 10;
 /** Maximum number of windows that an error message lists, from the top of the stack. */
-const mostNamed = 20;
+const maxListedWindows = 20;
 /** Depth to which subwindows are listed for programs without accessibility support. */
 const subwindowDepth = 4;
 
@@ -116,7 +116,7 @@ export class DesktopSession implements EphemeralSource {
         "invalid_argument",
         `the area is outside the screen, which is ${width}x${height}: use one that overlaps it`,
       );
-    return takePicture(x11, { x, y, width: right - x, height: bottom - y });
+    return takeScreenshot(x11, { x, y, width: right - x, height: bottom - y });
   }
 
   /** Returns the content of the windows, as far as programs report it. */
@@ -135,7 +135,7 @@ export class DesktopSession implements EphemeralSource {
       "not_found",
       `there is no window ${id}; open windows: ${
         all
-          .slice(-mostNamed)
+          .slice(-maxListedWindows)
           .map((each) => `${each.id} (${each.title})`)
           .join(", ") || "none"
       }`,

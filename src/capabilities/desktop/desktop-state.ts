@@ -1,6 +1,6 @@
 import type { ImagePart, TextPart } from "../../kernel/index.ts";
-import type { ToldWindows } from "./accessibility/accessible-tree.ts";
-import type { Area } from "./x11/picture.ts";
+import type { DescribedWindows } from "./accessibility/accessible-tree.ts";
+import type { Area } from "./x11/screenshot.ts";
 import type { DesktopWindow, Subwindow } from "./x11/windows.ts";
 
 /** A position on the screen, in pixels. */
@@ -22,9 +22,9 @@ export interface DesktopState {
 }
 
 /** Maximum number of windows that are listed, from the top of the stack. */
-const mostWindows = 100;
+const maxWindows = 100;
 /** Maximum length of the content of the windows that the model sees, in characters. */
-const mostChars = 20_000;
+const maxChars = 20_000;
 const images = "image/png";
 
 /** Formats the state of a desktop as message parts. */
@@ -32,9 +32,9 @@ export function stateParts(state: DesktopState): (TextPart | ImagePart)[] {
   const { screen, pointer, windows, screenshot, accessibility } = state;
   const facts = [
     `Desktop, ${screen.width}x${screen.height}, pointer at ${pointer.x},${pointer.y}:`,
-    ...windows.slice(-mostWindows).map(windowLine),
+    ...windows.slice(-maxWindows).map(windowLine),
   ];
-  if (windows.length > mostWindows) facts.push(`[${windows.length - mostWindows} more windows below these]`);
+  if (windows.length > maxWindows) facts.push(`[${windows.length - maxWindows} more windows below these]`);
   if (windows.length === 0) facts.push("No window is visible.");
   if (accessibility !== undefined) facts.push("Content of the windows:", accessibility);
   const text: TextPart = { type: "text", text: facts.join("\n") };
@@ -48,7 +48,7 @@ export function imagePart(data: string): ImagePart {
 
 /** Describes the windows of programs with accessibility support, then the windows of the others by their positions. */
 export function describeWindows(
-  { windows, reason }: ToldWindows,
+  { windows, reason }: DescribedWindows,
   silent: readonly { readonly window: DesktopWindow; readonly subwindows: readonly Subwindow[] }[],
 ): string {
   const lines = windows.map(({ text }) => text);
@@ -79,7 +79,7 @@ function placeOf({ x, y, width, height }: Area): string {
 }
 
 function cut(text: string): string {
-  return text.length <= mostChars
+  return text.length <= maxChars
     ? text
-    : `${text.slice(0, mostChars)}\n[... ${text.length - mostChars} more characters]`;
+    : `${text.slice(0, maxChars)}\n[... ${text.length - maxChars} more characters]`;
 }

@@ -20,7 +20,7 @@ export interface Place {
 }
 
 /** Maximum number of links in one path, as in Linux. */
-const mostLinks = 40;
+const maxLinks = 40;
 
 /**
  * A folder to which the file tools are confined.
@@ -34,7 +34,7 @@ const mostLinks = 40;
  * Hard links are treated as normal files. Whoever may create hard links in the root decides which files they expose.
  */
 export class FileRoot {
-  readonly #given: string;
+  readonly #root: string;
   readonly #isPinned: boolean;
   #real: Promise<string> | undefined;
 
@@ -44,17 +44,17 @@ export class FileRoot {
         "invalid_argument",
         `invalid root ${JSON.stringify(root)}: expected the path of a folder`,
       );
-    this.#given = resolve(root);
+    this.#root = resolve(root);
     this.#isPinned = isPinned;
   }
 
   /** Returns the real path of the root. Rejects with `not_found` if the folder does not exist. */
   path(): Promise<string> {
-    this.#real ??= realpath(this.#given).catch((cause: unknown) => {
+    this.#real ??= realpath(this.#root).catch((cause: unknown) => {
       this.#real = undefined;
       throw new Fault(
         "not_found",
-        `the root ${this.#given} does not exist: create it, or use another folder`,
+        `the root ${this.#root} does not exist: create it, or use another folder`,
         {
           cause,
         },
@@ -112,7 +112,7 @@ export class FileRoot {
     const follow = async (name: string): Promise<boolean> => {
       const target = await linkTarget(top().at(name));
       if (target === undefined) return false;
-      if (++links > mostLinks) throw new Fault("invalid_argument", `${path} contains too many links`);
+      if (++links > maxLinks) throw new Fault("invalid_argument", `${path} contains too many links`);
       if (isAbsolute(target)) {
         todo.unshift(...(await this.#parts(target)));
         while (stack.length > 1) await stack.pop()?.close();
@@ -156,7 +156,7 @@ export class FileRoot {
       const code = codeOf(error);
       if (code === "ENOTDIR" || code === "ELOOP") return false;
       if (code !== "ENOENT" || !create) throw error;
-      await mkdir(parent.at(part)).catch(unlessThere);
+      await mkdir(parent.at(part)).catch(ignoreExisting);
       return await enter();
     }
   }
@@ -165,7 +165,7 @@ export class FileRoot {
   async #parts(path: string): Promise<string[]> {
     if (path.includes("\0")) throw new Fault("invalid_argument", "invalid path: it contains a zero byte");
     if (!isAbsolute(path)) return split(path);
-    for (const root of [await this.path(), this.#given]) {
+    for (const root of [await this.path(), this.#root]) {
       const inside = relative(root, path);
       if (inside !== ".." && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)) return split(inside);
     }
@@ -181,20 +181,20 @@ interface WalkOptions {
   readonly last: "name" | "folder";
 }
 
-const errorWords: Readonly<
+const errorTexts: Readonly<
   Record<
     string,
-    { readonly code: "not_found" | "permission_denied" | "invalid_argument"; readonly words: string }
+    { readonly code: "not_found" | "permission_denied" | "invalid_argument"; readonly text: string }
   >
 > = {
-  ENOENT: { code: "not_found", words: "does not exist" },
-  EACCES: { code: "permission_denied", words: "cannot be opened: the system denies access" },
-  EPERM: { code: "permission_denied", words: "cannot be opened: the system denies access" },
-  EROFS: { code: "permission_denied", words: "is on a read-only file system" },
-  ELOOP: { code: "permission_denied", words: "became a link while it was opened" },
-  ENXIO: { code: "invalid_argument", words: "is not a regular file" },
-  EISDIR: { code: "invalid_argument", words: "is a folder" },
-  ENAMETOOLONG: { code: "invalid_argument", words: "is too long for a path" },
+  ENOENT: { code: "not_found", text: "does not exist" },
+  EACCES: { code: "permission_denied", text: "cannot be opened: the system denies access" },
+  EPERM: { code: "permission_denied", text: "cannot be opened: the system denies access" },
+  EROFS: { code: "permission_denied", text: "is on a read-only file system" },
+  ELOOP: { code: "permission_denied", text: "became a link while it was opened" },
+  ENXIO: { code: "invalid_argument", text: "is not a regular file" },
+  EISDIR: { code: "invalid_argument", text: "is a folder" },
+  ENAMETOOLONG: { code: "invalid_argument", text: "is too long for a path" },
 };
 
 /**
@@ -202,8 +202,8 @@ const errorWords: Readonly<
  * errors are returned unchanged.
  */
 export function fileFault(error: unknown, path: string): unknown {
-  const said = Fault.is(error) ? undefined : errorWords[codeOf(error) ?? ""];
-  return said === undefined ? error : new Fault(said.code, `${path} ${said.words}`, { details: { path } });
+  const known = Fault.is(error) ? undefined : errorTexts[codeOf(error) ?? ""];
+  return known === undefined ? error : new Fault(known.code, `${path} ${known.text}`, { details: { path } });
 }
 
 /** R3: opens a regular file without following a link and without blocking. */
@@ -246,7 +246,7 @@ async function isFolder(at: string): Promise<boolean> {
   }
 }
 
-function unlessThere(error: unknown): void {
+function ignoreExisting(error: unknown): void {
   if (codeOf(error) !== "EEXIST") throw error;
 }
 

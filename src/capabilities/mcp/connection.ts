@@ -11,10 +11,10 @@ import {
 } from "@modelcontextprotocol/client";
 import { Fault, type ApprovalDecision, type Clock, type JsonObject } from "../../kernel/index.ts";
 import { elicitResult, questionOf, type Elicitation } from "./elicitation.ts";
-import { LastWords } from "./last-words.ts";
-import { InFlightCalls, type ModelAttempts } from "./open-calls.ts";
+import { StderrTail } from "./stderr-tail.ts";
+import { InFlightCalls, type ElicitationHandler } from "./in-flight-calls.ts";
 import type { ServerConfig } from "./server-config.ts";
-import { reasonOf, rest, TimeLimit, unlessAborted } from "./time-limit.ts";
+import { reasonOf, delay, TimeLimit, unlessAborted } from "./time-limit.ts";
 import { connect, signIn } from "./transport.ts";
 
 /** How starts of a server are retried. */
@@ -55,11 +55,11 @@ export interface CallOptions {
   /** Receives the progress that the server reports. */
   readonly progress?: (update: JsonObject) => void;
   /** Answers questions that the server asks during the call. Default: `onQuestion` of the connection. */
-  readonly asking?: ModelAttempts;
+  readonly onElicitation?: ElicitationHandler;
 }
 
 /** Maximum delay of a platform timer. It disables the timeout of the MCP package, because `TimeLimit` applies ours. */
-const longest = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * Connection to one server. The server is started at the first call, and again after it is lost, with increasing delays
@@ -72,7 +72,7 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #calls = new InFlightCalls();
   readonly #closing = new AbortController();
-  #words = new LastWords();
+  #stderr = new StderrTail();
   #client: Client | undefined;
   #transport: Transport | undefined;
   #starting: Promise<Client> | undefined;
@@ -106,12 +106,12 @@ export class Connection {
     try {
       return await this.#request(client, what, request, options);
     } catch (error) {
-      if (!(await this.#mended(client, error))) throw this.#shown(what, error);
+      if (!(await this.#recovered(client, error))) throw this.#toFault(what, error);
     }
     try {
       return await this.#request(await this.client(options.signal), what, request, options);
     } catch (error) {
-      throw this.#shown(what, error);
+      throw this.#toFault(what, error);
     }
   }
 
@@ -119,7 +119,7 @@ export class Connection {
    * Handles an error that the server returned before executing the request. Returns `true` if the request can be sent
    * again.
    */
-  async #mended(client: Client, error: unknown): Promise<boolean> {
+  async #recovered(client: Client, error: unknown): Promise<boolean> {
     // The server requires a sign-in.
     if (error instanceof UnauthorizedError) {
       await signIn(this.name, this.config, this.#transport, error);
@@ -166,12 +166,12 @@ export class Connection {
     const { clock, backoff } = this.#options;
     const { attempts = 3 } = backoff;
     for (let attempt = 1; ; attempt++) {
-      await rest(clock, this.#notBefore - clock.now(), this.#closing.signal);
+      await delay(clock, this.#notBefore - clock.now(), this.#closing.signal);
       try {
         return await this.#connect();
       } catch (error) {
         this.#failed();
-        if (attempt >= attempts || !mayPass(error) || this.#closing.signal.aborted)
+        if (attempt >= attempts || !isTransient(error) || this.#closing.signal.aborted)
           throw this.#notStarted(error);
       }
     }
@@ -179,8 +179,8 @@ export class Connection {
 
   async #connect(): Promise<Client> {
     const { clock, clientInfo, name } = this.#options;
-    const words = new LastWords();
-    this.#words = words;
+    const words = new StderrTail();
+    this.#stderr = words;
     const client = this.#newClient(clientInfo);
     const controller = new AbortController();
     const stop = (): void => controller.abort(reasonOf(this.#closing.signal));
@@ -190,7 +190,7 @@ export class Connection {
     );
     this.#closing.signal.addEventListener("abort", stop);
     try {
-      const options = { timeout: longest, signal: controller.signal };
+      const options = { timeout: maxTimerMs, signal: controller.signal };
       const connecting = connect(name, this.config, { client, words, options });
       this.#transport = await unlessAborted(connecting, controller.signal);
       Object.assign(client, { onclose: () => this.#forget(client) });
@@ -215,11 +215,11 @@ export class Connection {
         tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#options.onToolsChanged() },
       },
     });
-    client.setRequestHandler("elicitation/create", ({ params }) => this.#asked(params));
+    client.setRequestHandler("elicitation/create", ({ params }) => this.#answerQuestion(params));
     return client;
   }
 
-  async #asked(elicitation: Elicitation): ReturnType<ModelAttempts> {
+  async #answerQuestion(elicitation: Elicitation): ReturnType<ElicitationHandler> {
     const asking = this.#calls.find();
     if (asking !== undefined) return asking(elicitation);
     const { onQuestion } = this.#options;
@@ -231,7 +231,7 @@ export class Connection {
     client: Client,
     what: string,
     request: (client: Client, options: RequestOptions) => Promise<Value>,
-    { signal, progress, asking }: CallOptions,
+    { signal, progress, onElicitation: asking }: CallOptions,
   ): Promise<Value> {
     const controller = new AbortController();
     const stop = (): void => controller.abort(signal === undefined ? undefined : reasonOf(signal));
@@ -247,7 +247,7 @@ export class Connection {
       ),
     );
     const options: RequestOptions = {
-      timeout: longest,
+      timeout: maxTimerMs,
       signal: controller.signal,
       onprogress: ({ progress: done, total, message }) => {
         limit.renew();
@@ -258,7 +258,8 @@ export class Connection {
         });
       },
     };
-    const ask: ModelAttempts = (elicitation) => limit.heldDuring((asking ?? this.#unasked)(elicitation));
+    const ask: ElicitationHandler = (elicitation) =>
+      limit.heldDuring((asking ?? this.#askOutsideCall)(elicitation));
     try {
       const value = await this.#calls.during(ask, () => request(client, options));
       this.#failures = 0;
@@ -274,7 +275,7 @@ export class Connection {
     }
   }
 
-  readonly #unasked: ModelAttempts = async (elicitation) => {
+  readonly #askOutsideCall: ElicitationHandler = async (elicitation) => {
     const { onQuestion } = this.#options;
     if (onQuestion === undefined) return { action: "cancel" };
     return elicitResult(await onQuestion(questionOf(elicitation), this.name), elicitation);
@@ -287,7 +288,7 @@ export class Connection {
     this.#transport = undefined;
     this.#failed();
     // Closing a client whose server is lost releases local resources; an error is only kept for messages.
-    client.close().catch((error: unknown) => this.#words.add(String(error)));
+    client.close().catch((error: unknown) => this.#stderr.add(String(error)));
   }
 
   /**
@@ -314,7 +315,7 @@ export class Connection {
     }
     return new Fault(
       "tool_failed",
-      `MCP server ${this.name} did not start: ${message}${this.#words.remark}`,
+      `MCP server ${this.name} did not start: ${message}${this.#stderr.suffix}`,
       {
         cause: error,
       },
@@ -322,7 +323,7 @@ export class Connection {
   }
 
   /** T2: converts an error to a fault whose message tells the model what happened and what it can do. */
-  #shown(what: string, error: unknown): unknown {
+  #toFault(what: string, error: unknown): unknown {
     if (Fault.is(error)) return error;
     const server = `MCP server ${this.name}`;
     const { message } = error as Partial<Error>;
@@ -331,7 +332,7 @@ export class Connection {
     if (isLost(error)) {
       return new Fault(
         "tool_failed",
-        `${server} was lost during ${what} (${message}); the request may or may not have been executed. The next call starts the server again${this.#words.remark}`,
+        `${server} was lost during ${what} (${message}); the request may or may not have been executed. The next call starts the server again${this.#stderr.suffix}`,
         { cause: error },
       );
     }
@@ -357,7 +358,7 @@ function isLost(error: unknown): boolean {
 }
 
 /** Whether a failed start may succeed later. A program that does not exist will not appear within seconds. */
-function mayPass(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (Fault.is(error)) return error.code === "tool_timeout";
   const { code, syscall } = error as Partial<NodeJS.ErrnoException>;
   return !((code === "ENOENT" || code === "EACCES") && syscall?.startsWith("spawn"));

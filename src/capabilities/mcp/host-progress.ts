@@ -9,7 +9,7 @@ export class HostProgress {
   readonly #context: ServerContext;
   readonly #onWarning: (warning: Fault) => void;
   #steps = 0;
-  #told: Promise<void> = Promise.resolve();
+  #sent: Promise<void> = Promise.resolve();
 
   constructor(context: ServerContext, onWarning: (warning: Fault) => void) {
     this.#context = context;
@@ -17,18 +17,18 @@ export class HostProgress {
   }
 
   /** Resolves when everything so far has been sent. */
-  get told(): Promise<void> {
-    return this.#told;
+  get sent(): Promise<void> {
+    return this.#sent;
   }
 
   /** Sends the tool progress or text that the event or delta contains. */
   show(event: Event | Delta): void {
-    if (event.type === "tool_execution_update") this.#tell(event.update);
-    else if (event.type === "message_update" && event.kind === "text") this.#tell(event.text);
+    if (event.type === "tool_execution_update") this.#enqueue(event.update);
+    else if (event.type === "message_update" && event.kind === "text") this.#enqueue(event.text);
   }
 
-  #tell(update: JsonValue): void {
-    this.#told = this.#told
+  #enqueue(update: JsonValue): void {
+    this.#sent = this.#sent
       .then(() => this.#send(update))
       // If the host is gone, its progress is dropped and the run continues.
       .catch((error: unknown) => this.#onWarning(Fault.from(error)));

@@ -43,7 +43,7 @@ export interface McpServersOptions {
 }
 
 /** An item together with the name of its server. */
-type Of<Item> = Item & { readonly server: string };
+type FromServer<Item> = Item & { readonly server: string };
 
 /** Tools that one server offers. */
 interface Offer {
@@ -141,7 +141,7 @@ export class McpServers {
   }
 
   /** Returns the resources of one server, or of all servers that have resources. */
-  resources(server?: string): Promise<readonly Of<Resource>[]> {
+  resources(server?: string): Promise<readonly FromServer<Resource>[]> {
     return this.#gather(server, "resources", async (connection) => {
       const { resources } = await connection.call("its resources", (client, options) =>
         client.listResources({}, options),
@@ -151,7 +151,7 @@ export class McpServers {
   }
 
   /** Returns the resource templates of one server, or of all servers that have resources. */
-  resourceTemplates(server?: string): Promise<readonly Of<ResourceTemplateType>[]> {
+  resourceTemplates(server?: string): Promise<readonly FromServer<ResourceTemplateType>[]> {
     return this.#gather(server, "resources", async (connection) => {
       const { resourceTemplates } = await connection.call("its resource templates", (client, options) =>
         client.listResourceTemplates({}, options),
@@ -175,7 +175,7 @@ export class McpServers {
   }
 
   /** Returns the prompts of one server, or of all servers that have prompts. */
-  prompts(server?: string): Promise<readonly Of<Prompt>[]> {
+  prompts(server?: string): Promise<readonly FromServer<Prompt>[]> {
     return this.#gather(server, "prompts", async (connection) => {
       const { prompts } = await connection.call("its prompts", (client, options) =>
         client.listPrompts({}, options),
@@ -222,7 +222,7 @@ export class McpServers {
     server: string | undefined,
     capability: "resources" | "prompts",
     list: (connection: Connection) => Promise<readonly Item[]>,
-  ): Promise<readonly Of<Item>[]> {
+  ): Promise<readonly FromServer<Item>[]> {
     const asked = server === undefined ? [...this.#connections.values()] : [this.#find(server)];
     const found = await Promise.all(
       asked.map(async (connection) => {

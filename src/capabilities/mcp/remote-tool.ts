@@ -19,7 +19,7 @@ export const idempotencyMeta = "reeve/idempotencyKey";
 /** Converts a server's tool to a `Tool`. The connection handles timeouts, restarts and error messages. */
 export function remoteTool(name: string, connection: Connection, listed: ListedTool): Tool<JsonObject> {
   const { config } = connection;
-  const { risk, destructive, harmless } = standing(listed, config.trustAnnotations ?? true);
+  const { risk, destructive, harmless } = riskOf(listed, config.trustAnnotations ?? true);
   const inputSchema = listed.inputSchema as JsonSchema;
   return Object.freeze({
     name,
@@ -40,7 +40,7 @@ export function remoteTool(name: string, connection: Connection, listed: ListedT
       const result = await connection.call(
         `tool ${listed.name}`,
         (client, options) => client.callTool(params, options),
-        { signal, progress, asking: (question) => askInRun(connection.name, context, name, question) },
+        { signal, progress, onElicitation: (question) => askInRun(connection.name, context, name, question) },
       );
       return remoteResult(result);
     },
@@ -51,7 +51,7 @@ export function remoteTool(name: string, connection: Connection, listed: ListedT
  * Returns the risk of a tool from the server's annotations. Without annotations the tool counts as risky and
  * destructive.
  */
-function standing(
+function riskOf(
   { annotations }: ListedTool,
   trusted: boolean,
 ): {

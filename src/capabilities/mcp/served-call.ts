@@ -75,7 +75,7 @@ export async function serveCall(
   try {
     const state = call.context.mcpReq.requestState<CallState>();
     const { run, session } =
-      state === undefined ? await begin(options, call) : await goOn(options, call, state);
+      state === undefined ? await start(options, call) : await resume(options, call, state);
     return await follow(options, call, { run, session, fromSeq: state === undefined ? 0 : state.seq + 1 });
   } catch (error) {
     if (!Fault.is(error)) throw error;
@@ -89,7 +89,7 @@ interface Followed {
   readonly fromSeq: number;
 }
 
-async function begin(
+async function start(
   { server, runtime }: ServingOptions,
   { offer, given, user: { userId }, context }: HostCall,
 ): Promise<Omit<Followed, "fromSeq">> {
@@ -117,7 +117,7 @@ function repeatedRun(call: readonly (string | null)[]): RunId {
   return formatRunId(hash("sha256", JSON.stringify(call), "base64url"));
 }
 
-async function goOn(
+async function resume(
   { runtime, server }: ServingOptions,
   { context: { mcpReq }, user }: HostCall,
   { runId, session, approvalId, asked }: CallState,
@@ -159,7 +159,7 @@ async function follow(
         });
     }
     if (signal.aborted && !isCancelled(signal)) throw signal.reason;
-    await progress.told;
+    await progress.sent;
     return offer.result(await run.result(), session);
   } finally {
     signal.removeEventListener("abort", stop);

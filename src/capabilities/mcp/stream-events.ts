@@ -1,6 +1,6 @@
 import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
 
-interface Kept {
+interface StoredMessage {
   readonly stream: string;
   readonly message: JSONRPCMessage;
 }
@@ -8,7 +8,7 @@ interface Kept {
 /** Keeps the latest messages of one session's streams, for a host that reconnects after its connection broke. */
 export class StreamEvents implements EventStore {
   readonly #limit: number;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, StoredMessage>();
   #next = 0;
 
   constructor(limit = 1_000) {

@@ -43,7 +43,7 @@ export class TimeLimit {
 }
 
 /** Resolves after a delay, or rejects with the signal's reason if the signal is aborted first. */
-export function rest(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+export function delay(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const stop = (): void => {

@@ -7,7 +7,7 @@ export interface RemoteName {
 }
 
 /** Maximum length of a tool name that every provider accepts. */
-const longest = 64;
+const maxLength = 64;
 
 /**
  * Returns the names by which the model calls the tools, in the same order: the tool's own name if it is unique, else
@@ -38,7 +38,7 @@ function plain(name: string): string {
 }
 
 function fitted(name: string): string {
-  return name.length <= longest ? name : withMark(name, name);
+  return name.length <= maxLength ? name : withMark(name, name);
 }
 
 function marked(name: string, remote: RemoteName | undefined): string {
@@ -47,5 +47,5 @@ function marked(name: string, remote: RemoteName | undefined): string {
 
 function withMark(name: string, of: string): string {
   const mark = `_${hash("sha256", of, "hex").slice(0, 8)}`;
-  return name.slice(0, longest - mark.length) + mark;
+  return name.slice(0, maxLength - mark.length) + mark;
 }

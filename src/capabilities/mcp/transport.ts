@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Fault } from "../../kernel/index.ts";
-import type { LastWords } from "./last-words.ts";
+import type { StderrTail } from "./stderr-tail.ts";
 import {
   isStdio,
   type HttpServerConfig,
@@ -23,7 +23,7 @@ export async function connect(
     client,
     words,
     options,
-  }: { readonly client: Client; readonly words: LastWords; readonly options: ConnectOptions },
+  }: { readonly client: Client; readonly words: StderrTail; readonly options: ConnectOptions },
 ): Promise<Transport> {
   if (isStdio(config)) {
     const transport = stdio(config, words);
@@ -66,7 +66,7 @@ export async function signIn(
 
 function stdio(
   { command, args = [], env = {}, cwd }: StdioServerConfig,
-  words: LastWords,
+  words: StderrTail,
 ): StdioClientTransport {
   const transport = new StdioClientTransport({
     command,

@@ -44,10 +44,10 @@ export function withSettings(model: ModelLike, settings: ModelSettings): Model {
         `invalid ${key} of withSettings(): ${limit}; use an integer above 0`,
       );
   }
-  return new SetModel(toModel(model), settings);
+  return new ModelWithSettings(toModel(model), settings);
 }
 
-class SetModel implements Model {
+class ModelWithSettings implements Model {
   readonly provider: string;
   readonly modelId: string;
   readonly contextWindow?: number;
@@ -71,21 +71,21 @@ class SetModel implements Model {
     if (choice !== undefined) {
       this.choice = {
         candidates: (request, task) =>
-          choice.candidates(request, task).map((each) => new SetModel(each, settings)),
+          choice.candidates(request, task).map((each) => new ModelWithSettings(each, settings)),
         shouldFallBack: (error) => choice.shouldFallBack(error),
       };
     }
   }
 
   async generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse> {
-    return this.#model.generate(this.#set(request), options);
+    return this.#model.generate(this.#apply(request), options);
   }
 
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart> {
-    return this.#model.stream(this.#set(request), options);
+    return this.#model.stream(this.#apply(request), options);
   }
 
-  #set(request: ModelRequest): ModelRequest {
+  #apply(request: ModelRequest): ModelRequest {
     const { contextWindow: _window, promptCache = false, providerOptions, ...settings } = this.#settings;
     const merged = mergeOptions(providerOptions, request.providerOptions);
     return {

@@ -54,7 +54,7 @@ export function namedModel(name: ModelName, options: NamedModelOptions = {}): Mo
   return new NamedModel({ name, provider, modelId, entry: entry ?? anyServer, options });
 }
 
-interface Naming {
+interface ModelReference {
   readonly name: ModelName;
   readonly provider: string;
   readonly modelId: string;
@@ -65,11 +65,11 @@ interface Naming {
 class NamedModel implements Model {
   readonly provider: string;
   readonly modelId: string;
-  readonly #naming: Naming;
+  readonly #reference: ModelReference;
   #loaded: Promise<Model> | undefined;
 
-  constructor(naming: Naming) {
-    this.#naming = naming;
+  constructor(naming: ModelReference) {
+    this.#reference = naming;
     this.provider = naming.provider;
     this.modelId = naming.modelId;
   }
@@ -87,7 +87,7 @@ class NamedModel implements Model {
    * was missing.
    */
   async #load(): Promise<Model> {
-    this.#loaded ??= load(this.#naming);
+    this.#loaded ??= load(this.#reference);
     try {
       return await this.#loaded;
     } catch (error) {
@@ -97,7 +97,7 @@ class NamedModel implements Model {
   }
 }
 
-async function load(naming: Naming): Promise<Model> {
+async function load(naming: ModelReference): Promise<Model> {
   const { entry, modelId } = naming;
   const settings = settingsFor(naming);
   const exports = await loadPackage(naming);
@@ -112,7 +112,7 @@ async function load(naming: Naming): Promise<Model> {
   return new AiSdkAdapter(provider(modelId));
 }
 
-function settingsFor({ name, provider, entry, options }: Naming): Record<string, unknown> {
+function settingsFor({ name, provider, entry, options }: ModelReference): Record<string, unknown> {
   const { env = process.env, headers, settings } = options;
   const apiKey =
     options.apiKey ?? entry.keys.map((key) => env[key]).find((key) => key !== undefined && key !== "");
@@ -139,7 +139,7 @@ function settingsFor({ name, provider, entry, options }: Naming): Record<string,
 }
 
 /** Loads a package from where Reeve is installed, or else from the working directory of the program. */
-async function loadPackage({ name, entry }: Naming): Promise<Readonly<Record<string, unknown>>> {
+async function loadPackage({ name, entry }: ModelReference): Promise<Readonly<Record<string, unknown>>> {
   const wanted = entry.package;
   const address =
     resolveFrom(import.meta.url, wanted) ?? resolveFrom(pathToFileURL(join(process.cwd(), "_")), wanted);

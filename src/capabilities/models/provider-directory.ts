@@ -37,7 +37,7 @@ function compatible(
   };
 }
 
-const bare = "OPENAI_COMPATIBLE";
+const anyServerPrefix = "OPENAI_COMPATIBLE";
 
 /** Providers that can be used in `"provider/model"`. */
 export const providerDirectory: Readonly<Record<string, ProviderEntry>> = {
@@ -71,12 +71,16 @@ export const providerDirectory: Readonly<Record<string, ProviderEntry>> = {
   ),
   vllm: compatible({ url: "http://127.0.0.1:8000/v1", variable: "VLLM_BASE_URL" }, ["VLLM_API_KEY"], true),
   lmstudio: compatible({ url: "http://127.0.0.1:1234/v1", variable: "LMSTUDIO_BASE_URL" }, [], true),
-  "openai-compatible": compatible({ variable: `${bare}_BASE_URL` }, [`${bare}_API_KEY`], true),
+  "openai-compatible": compatible(
+    { variable: `${anyServerPrefix}_BASE_URL` },
+    [`${anyServerPrefix}_API_KEY`],
+    true,
+  ),
 };
 
 /** Entry for a server of the user, under any provider name. */
 export const anyServer: ProviderEntry = compatible(
-  { variable: `${bare}_BASE_URL` },
-  [`${bare}_API_KEY`],
+  { variable: `${anyServerPrefix}_BASE_URL` },
+  [`${anyServerPrefix}_API_KEY`],
   true,
 );

@@ -10,8 +10,8 @@ import { perToken } from "./price-override.ts";
 export class BundledPrices implements PriceTable {
   readonly #models = new ListedModels(priceList);
   /** Prices by provider and model. An empty list means that the model is not in the price list. */
-  readonly #known = new Map<string, Map<string, readonly TimedPrice[]>>();
-  #kept = 0;
+  readonly #cache = new Map<string, Map<string, readonly TimedPrice[]>>();
+  #cachedCount = 0;
 
   /** Returns the price of a call, or `null` if the model is not in the list. */
   find({ provider, modelId, inputTokens, at }: PriceQuery): ModelPrice | null {
@@ -37,24 +37,24 @@ export class BundledPrices implements PriceTable {
   }
 
   #prices(provider: string, modelId: string): readonly TimedPrice[] {
-    const known = this.#known.get(provider)?.get(modelId);
+    const known = this.#cache.get(provider)?.get(modelId);
     if (known !== undefined) return known;
     const isNamed = provider !== "" && modelId !== "";
     const prices = (isNamed ? this.#models.find(provider, modelId)?.prices : undefined) ?? [];
-    if (this.#kept++ >= mostKept) this.#forget();
-    const models = this.#known.get(provider) ?? new Map<string, readonly TimedPrice[]>();
-    this.#known.set(provider, models.set(modelId, prices));
+    if (this.#cachedCount++ >= maxCached) this.#forget();
+    const models = this.#cache.get(provider) ?? new Map<string, readonly TimedPrice[]>();
+    this.#cache.set(provider, models.set(modelId, prices));
     return prices;
   }
 
   #forget(): void {
-    this.#known.clear();
-    this.#kept = 0;
+    this.#cache.clear();
+    this.#cachedCount = 0;
   }
 }
 
 /** Maximum number of models whose prices are cached. Model names may come from outside, so there must be a limit. */
-const mostKept = 1_000;
+const maxCached = 1_000;
 
 const dayMs = 86_400_000;
 

@@ -21,7 +21,7 @@ export interface PriceCatalogOptions {
  * const prices = priceCatalog({
  *   overrides: [{ provider: "vllm", model: "*", usdPerMillion: { input: 0.1, output: 0.3 } }],
  * });
- * await using runtime = await openRuntime({ prices });
+ * const runtime = await openRuntime({ prices });
  * ```
  */
 export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {

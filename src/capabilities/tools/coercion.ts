@@ -16,17 +16,17 @@ interface Place {
 }
 
 /** Maximum nesting depth that is converted. A schema may refer to itself, so there must be a limit. */
-const deepest = 64;
+const maxDepth = 64;
 
 function coerce(value: JsonValue, schema: JsonValue | undefined, at: Place): JsonValue {
-  if (!isObject(schema) || at.depth > deepest) return value;
+  if (!isObject(schema) || at.depth > maxDepth) return value;
   const { $ref, allOf, anyOf, oneOf } = schema;
   // A number, a boolean or null cannot be converted to another type.
   const isPlain = typeof value === "number" || typeof value === "boolean" || value === null;
   if (isPlain) return value;
   const place = { root: at.root, depth: at.depth + 1 };
-  if (typeof $ref === "string") return coerce(value, referred(at.root, $ref), place);
-  let coerced = typed(value, schema);
+  if (typeof $ref === "string") return coerce(value, resolveReference(at.root, $ref), place);
+  let coerced = convertText(value, schema);
   if (Array.isArray(allOf)) for (const part of allOf) coerced = coerce(coerced, part, place);
   if (Array.isArray(anyOf)) coerced = oneReading(coerced, anyOf, place);
   if (Array.isArray(oneOf)) coerced = oneReading(coerced, oneOf, place);
@@ -51,22 +51,22 @@ function oneReading(value: JsonValue, branches: readonly JsonValue[], place: Pla
 }
 
 function acceptsType(branch: JsonValue, value: JsonValue, { root, depth }: Place): boolean {
-  if (!isObject(branch) || depth > deepest) return true;
+  if (!isObject(branch) || depth > maxDepth) return true;
   const { $ref, anyOf, oneOf } = branch;
   const below = { root, depth: depth + 1 };
-  if (typeof $ref === "string") return acceptsType(referred(root, $ref) ?? true, value, below);
+  if (typeof $ref === "string") return acceptsType(resolveReference(root, $ref) ?? true, value, below);
   const nested = anyOf ?? oneOf;
   if (Array.isArray(nested)) return nested.some((each) => acceptsType(each, value, below));
   const types = typesOf(branch);
   return types === undefined || types.some((type) => isOfType(value, type));
 }
 
-function typed(value: JsonValue, schema: JsonObject): JsonValue {
+function convertText(value: JsonValue, schema: JsonObject): JsonValue {
   if (typeof value !== "string") return value;
   const types = typesOf(schema);
   if (types === undefined || types.some((type) => isOfType(value, type))) return value;
   const readings = types.flatMap((type) => {
-    const reading = reads(value, type);
+    const reading = convert(value, type);
     return reading === undefined ? [] : [reading];
   });
   const [first] = readings;
@@ -75,7 +75,7 @@ function typed(value: JsonValue, schema: JsonObject): JsonValue {
 }
 
 /** Returns the text as a value of the type, or `undefined` if that is not possible without loss. */
-function reads(text: string, type: string): JsonValue | undefined {
+function convert(text: string, type: string): JsonValue | undefined {
   switch (type) {
     case "number":
       return exactNumber(text);
@@ -159,7 +159,7 @@ function insideObject(value: JsonObject, schema: JsonObject, place: Place): Json
  * Returns the part of the schema that a reference such as `#/$defs/name` points to. References to other documents are
  * ignored.
  */
-function referred(root: JsonSchema, reference: string): JsonValue | undefined {
+function resolveReference(root: JsonSchema, reference: string): JsonValue | undefined {
   if (reference === "#") return root;
   if (!reference.startsWith("#/")) return undefined;
   let found: JsonValue | undefined = root;

@@ -14,7 +14,7 @@ import { errorResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
 /** An agent that the tool `spawn_agent` can spawn, with the options of the spawn. */
-export interface HireableAgent extends SpawnOptions {
+export interface SpawnableAgent extends SpawnOptions {
   /** Id under which the agent is registered with the runtime. */
   readonly agentId: AgentId;
   /** Text by which the model chooses the agent. */
@@ -24,7 +24,7 @@ export interface HireableAgent extends SpawnOptions {
 /** Options of `spawnAgentTool()`. */
 export interface SpawnAgentToolOptions {
   /** Agents by the name that the model uses. Register each of them with the runtime. */
-  readonly agents: Readonly<Record<string, HireableAgent>>;
+  readonly agents: Readonly<Record<string, SpawnableAgent>>;
 }
 
 /**

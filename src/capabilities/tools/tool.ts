@@ -105,19 +105,19 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     concurrency,
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
-    needsApproval: asksFor,
+    needsApproval: approvalNeeded,
     coerce: coerced,
     parse: parsed,
     execute: executed,
-    [made]: { name, reader, body: options.execute, needsApproval },
-  } satisfies MadeTool<Infer<Input>>);
+    [toolParts]: { name, reader, body: options.execute, needsApproval },
+  } satisfies CreatedTool<Infer<Input>>);
 }
 
 /** Key of a tool's parts. A symbol key is copied when a caller spreads a tool to change one of its fields. */
-const made = Symbol("made");
+const toolParts = Symbol("made");
 
-interface MadeTool<Input> extends Tool<Input> {
-  readonly [made]: {
+interface CreatedTool<Input> extends Tool<Input> {
+  readonly [toolParts]: {
     readonly name: string;
     readonly reader: SchemaReader<Input>;
     readonly body: ToolBody<Input>;
@@ -127,21 +127,21 @@ interface MadeTool<Input> extends Tool<Input> {
 
 // All tools share these functions, so that V8 compiles them once for all tools.
 
-function asksFor<Input>(this: MadeTool<Input>, input: Input): boolean | Promise<boolean> {
-  const { needsApproval } = this[made];
+function approvalNeeded<Input>(this: CreatedTool<Input>, input: Input): boolean | Promise<boolean> {
+  const { needsApproval } = this[toolParts];
   return typeof needsApproval === "function" ? needsApproval(input) : needsApproval;
 }
 
-function coerced(this: MadeTool<unknown>, input: JsonValue): JsonValue {
-  return coerceInput(this[made].reader.jsonSchema, input);
+function coerced(this: CreatedTool<unknown>, input: JsonValue): JsonValue {
+  return coerceInput(this[toolParts].reader.jsonSchema, input);
 }
 
-function parsed<Input>(this: MadeTool<Input>, input: JsonValue): Input | Promise<Input> {
-  return this[made].reader.parse(input);
+function parsed<Input>(this: CreatedTool<Input>, input: JsonValue): Input | Promise<Input> {
+  return this[toolParts].reader.parse(input);
 }
 
-function executed<Input>(this: MadeTool<Input>, input: Input, context: ToolContext): Promise<ToolResult> {
-  const { name, body } = this[made];
+function executed<Input>(this: CreatedTool<Input>, input: Input, context: ToolContext): Promise<ToolResult> {
+  const { name, body } = this[toolParts];
   return runBody(name, body, input, context);
 }
 

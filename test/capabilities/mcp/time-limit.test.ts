@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { rest, TimeLimit, unlessAborted } from "../../../src/capabilities/mcp/time-limit.ts";
+import { delay, TimeLimit, unlessAborted } from "../../../src/capabilities/mcp/time-limit.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 
 it("TimeLimit expires without activity, restarts with each renewal and pauses while a person is asked", async () => {
@@ -29,7 +29,7 @@ it("TimeLimit leaves no timer behind, even if it ends while it is paused", async
   person.resolve();
   await held;
   const stopped = new AbortController();
-  const resting = rest(clock, 100, stopped.signal);
+  const resting = delay(clock, 100, stopped.signal);
   stopped.abort(new Error("enough"));
   await expect(resting).rejects.toThrow("enough");
   expect(clock.pending).toBe(0);

@@ -203,7 +203,7 @@ describe("todo", () => {
     expect(textOf(await callTool(todoTool(), { items: two }))).toBe(
       "4 items have the status doing: keep one and set the others to open",
     );
-    expect(textOf(await callTool(todoTool({ maxItems: 1 }), { items }))).toContain("too many");
+    expect(textOf(await callTool(todoTool({ maxItems: 1 }), { items }))).toContain("at most 1");
     expect(textOf(await callTool(todoTool(), { items: [] }))).toBe("[the list is empty]");
   });
 });

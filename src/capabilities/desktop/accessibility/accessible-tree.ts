@@ -1,5 +1,5 @@
 import { Fault } from "../../../kernel/index.ts";
-import { plainLine, plainText } from "../plain-words.ts";
+import { plainLine, plainText } from "../plain-text.ts";
 import { DBusConnection } from "./dbus-connection.ts";
 import type { DBusValue } from "./dbus-value.ts";
 
@@ -16,14 +16,14 @@ const registry: Reference = {
   path: "/org/a11y/atspi/accessible/root",
 };
 /** Text that describes one window. */
-interface TextOfWindow {
+interface WindowText {
   readonly title?: string;
   readonly text: string;
 }
 
 /** The windows that programs describe through the accessibility bus. */
-export interface ToldWindows {
-  readonly windows: readonly TextOfWindow[];
+export interface DescribedWindows {
+  readonly windows: readonly WindowText[];
   /** Why the bus could not be read, if it could not. */
   readonly reason?: string;
 }
@@ -31,8 +31,8 @@ export interface ToldWindows {
 /** Bits of an element's states, as AT-SPI defines them. */
 const states = { checked: 4, enabled: 8, focused: 12, selected: 23, showing: 25, editable: 18 } as const;
 /** Limits of one description, because a program may have any number of elements. */
-const [mostElements, mostDepth, mostChildren, mostText, mostName] = [1_500, 30, 200, 2_000, 200];
-const screenPlaces = 0;
+const [maxElements, maxDepth, maxChildren, maxTextLength, maxNameLength] = [1_500, 30, 200, 2_000, 200];
+const screenCoordinates = 0;
 
 /**
  * Reads the accessibility trees of the programs on a desktop through AT-SPI: roles, names, texts and positions of their
@@ -59,17 +59,17 @@ export class AccessibleTree {
    * Describes all windows. `known` is the address of the accessibility bus. Default: the address that the session bus
    * reports. Never rejects: if the bus cannot be read, `reason` says why.
    */
-  async describe(known: string | undefined): Promise<ToldWindows> {
+  async describe(known: string | undefined): Promise<DescribedWindows> {
     try {
       const bus = await this.#open(known);
-      const room = { left: mostElements, until: performance.now() + this.#lookMs };
-      const windows: TextOfWindow[] = [];
+      const room = { left: maxElements, until: performance.now() + this.#lookMs };
+      const windows: WindowText[] = [];
       for (const program of await childrenOf(bus, registry)) {
         if (isSpent(room)) break;
         windows.push(...(await this.#program(bus, program, room)));
       }
       const { left, until } = room;
-      if (left < 0) windows.push({ text: `[more than ${mostElements} elements: the rest is not shown]` });
+      if (left < 0) windows.push({ text: `[more than ${maxElements} elements: the rest is not shown]` });
       else if (performance.now() >= until)
         windows.push({ text: `[reading took longer than ${this.#lookMs} ms: the rest is not shown]` });
       return { windows };
@@ -97,8 +97,8 @@ export class AccessibleTree {
    * Describes the windows of one program. A program that does not answer is asked nothing more, because every question
    * would take until its timeout.
    */
-  async #program(bus: DBusConnection, program: Reference, room: Room): Promise<readonly TextOfWindow[]> {
-    const windows: TextOfWindow[] = [];
+  async #program(bus: DBusConnection, program: Reference, room: ReadBudget): Promise<readonly WindowText[]> {
+    const windows: WindowText[] = [];
     try {
       for (const window of (await unlessRefused(childrenOf(bus, program))) ?? []) {
         if (isSpent(room)) break;
@@ -117,15 +117,15 @@ export class AccessibleTree {
     bus: DBusConnection,
     element: Reference,
     depth: number,
-    room: Room,
+    room: ReadBudget,
   ): Promise<readonly string[]> {
-    if (isSpent(room) || room.left-- === 0 || depth > mostDepth) return [];
+    if (isSpent(room) || room.left-- === 0 || depth > maxDepth) return [];
     const told = await unlessRefused(read(bus, element));
     if (told === undefined || !told.has(states.showing)) return [];
     const line = lineOf(told);
     // An element that only groups others gets no line and no indentation.
     const below = line === undefined ? depth : depth + 1;
-    const children = ((await unlessRefused(childrenOf(bus, element))) ?? []).slice(0, mostChildren);
+    const children = ((await unlessRefused(childrenOf(bus, element))) ?? []).slice(0, maxChildren);
     const lines = line === undefined ? [] : [`${"  ".repeat(depth)}- ${line}`];
     for (const child of children) lines.push(...(await this.#lines(bus, child, below, room)));
     return lines;
@@ -133,14 +133,14 @@ export class AccessibleTree {
 }
 
 /** Budget of one description. */
-interface Room {
+interface ReadBudget {
   /** Number of elements that may still be read. A negative number means that there were more. */
   left: number;
   /** End of the description, in milliseconds of `performance.now()`. */
   readonly until: number;
 }
 
-function isSpent({ left, until }: Room): boolean {
+function isSpent({ left, until }: ReadBudget): boolean {
   return left < 0 || performance.now() >= until;
 }
 
@@ -158,7 +158,7 @@ async function unlessRefused<Value>(answer: Promise<Value>): Promise<Value | und
 }
 
 /** What a program reports about one element. */
-interface Told {
+interface ElementFacts {
   readonly role: string;
   readonly name: string;
   readonly text: string;
@@ -166,7 +166,7 @@ interface Told {
   has(state: number): boolean;
 }
 
-async function read(bus: DBusConnection, { owner, path }: Reference): Promise<Told> {
+async function read(bus: DBusConnection, { owner, path }: Reference): Promise<ElementFacts> {
   const at = { destination: owner, path };
   const [[role], name, [bits], [interfaces]] = await Promise.all([
     bus.call({ ...at, interface: accessible, member: "GetRoleName" }),
@@ -180,7 +180,7 @@ async function read(bus: DBusConnection, { owner, path }: Reference): Promise<To
     interface: "org.a11y.atspi.Component",
     member: "GetExtents",
     signature: "u",
-    args: [screenPlaces],
+    args: [screenCoordinates],
   };
   const [words, place] = await Promise.all([
     can("Text") ? unlessRefused(textOf(bus, { owner, path })) : undefined,
@@ -188,16 +188,16 @@ async function read(bus: DBusConnection, { owner, path }: Reference): Promise<To
   ]);
   const marks = listOf(bits).map(Number);
   return {
-    role: plainLine(String(role), mostName),
+    role: plainLine(String(role), maxNameLength),
     name,
-    text: plainText(words ?? "", mostText),
+    text: plainText(words ?? "", maxTextLength),
     place: listOf(place?.[0]).map(Number),
     has: (state) => (((marks[state >> 5] ?? 0) >>> (state & 31)) & 1) === 1,
   };
 }
 
 /** Formats an element as one line. Returns `undefined` for an element without text that only contains others. */
-function lineOf(told: Told): string | undefined {
+function lineOf(told: ElementFacts): string | undefined {
   const { role, name, text, place } = told;
   const [x = 0, y = 0, width = 0, height = 0] = place;
   const words = [name, text === name ? "" : text].filter((each) => each.trim() !== "");
@@ -217,7 +217,7 @@ function lineOf(told: Told): string | undefined {
 }
 
 async function nameOf(bus: DBusConnection, element: Reference): Promise<string> {
-  return plainLine(String(await property(bus, element, accessible, "Name")), mostName);
+  return plainLine(String(await property(bus, element, accessible, "Name")), maxNameLength);
 }
 
 /**
@@ -231,7 +231,7 @@ async function textOf(bus: DBusConnection, element: Reference): Promise<string> 
     interface: textInterface,
     member: "GetText",
     signature: "ii",
-    args: [0, Math.min(count, mostText + 1)],
+    args: [0, Math.min(count, maxTextLength + 1)],
   });
   return String(words);
 }

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { Fault } from "../../../kernel/index.ts";
-import { InputWindow } from "../input-window.ts";
-import { plainLine } from "../plain-words.ts";
+import { MessageBuffer } from "../message-buffer.ts";
+import { plainLine } from "../plain-text.ts";
 import { DBusReader, DBusWriter, type DBusValue } from "./dbus-value.ts";
 
 /** A method call on the bus. */
@@ -16,7 +16,7 @@ export interface DBusCall {
 }
 
 /** A call that waits for its reply. */
-interface Asked {
+interface PendingCall {
   readonly resolve: (values: readonly DBusValue[]) => void;
   readonly reject: (error: Fault) => void;
 }
@@ -26,19 +26,19 @@ const [pathField, interfaceField, memberField, replyField, destinationField, sig
   1, 2, 3, 5, 6, 8,
 ];
 /** Maximum length of the bus's reply to the authentication, in characters. */
-const longestGreeting = 1_000;
+const maxGreetingLength = 1_000;
 /** Maximum length of an error text of the bus, in characters. */
-const mostReason = 300;
+const maxReasonLength = 300;
 /** Maximum size of one message, in bytes. */
-const mostBytes = 16 * 1024 * 1024;
+const maxMessageBytes = 16 * 1024 * 1024;
 
 /** A client of a D-Bus message bus: sends calls and receives their replies. Signals and incoming calls are ignored. */
 export class DBusConnection {
   readonly #socket: Socket;
-  readonly #asked = new Map<number, Asked>();
-  readonly #input = new InputWindow(mostBytes);
+  readonly #pending = new Map<number, PendingCall>();
+  readonly #input = new MessageBuffer(maxMessageBytes);
   #serial = 0;
-  #gone: Fault | undefined;
+  #closedBy: Fault | undefined;
 
   readonly #answerMs: number;
 
@@ -73,7 +73,7 @@ export class DBusConnection {
 
   /** Whether the connection is open. */
   get isOpen(): boolean {
-    return this.#gone === undefined;
+    return this.#closedBy === undefined;
   }
 
   /**
@@ -81,19 +81,19 @@ export class DBusConnection {
    * `tool_failed` if the program refuses.
    */
   call(call: DBusCall): Promise<readonly DBusValue[]> {
-    if (this.#gone) return Promise.reject(this.#gone);
+    if (this.#closedBy) return Promise.reject(this.#closedBy);
     const serial = ++this.#serial;
     this.#socket.write(encode(call, serial));
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
-        this.#asked.delete(serial);
+        this.#pending.delete(serial);
         reject(new Fault("tool_timeout", `${call.destination} did not answer ${call.member} in time`));
       }, this.#answerMs);
       const settled = (): void => {
         clearTimeout(late);
-        this.#asked.delete(serial);
+        this.#pending.delete(serial);
       };
-      this.#asked.set(serial, {
+      this.#pending.set(serial, {
         resolve: (values) => {
           settled();
           resolve(values);
@@ -143,12 +143,13 @@ export class DBusConnection {
     if (kind !== methodReturn && kind !== methodError) return;
     const [fields] = new DBusReader(message, little, 12).all("a(yv)") as [readonly [number, DBusValue][]];
     const known = new Map(fields);
-    const asked = this.#asked.get(Number(known.get(replyField)));
+    const asked = this.#pending.get(Number(known.get(replyField)));
     if (asked === undefined) return;
     const signature = String(known.get(signatureField) ?? "");
     const values = new DBusReader(message.subarray(start), little).all(signature);
     if (kind === methodReturn) asked.resolve(values);
-    else asked.reject(new Fault("tool_failed", plainLine(String(values[0] ?? known.get(4)), mostReason)));
+    else
+      asked.reject(new Fault("tool_failed", plainLine(String(values[0] ?? known.get(4)), maxReasonLength)));
   }
 
   #drop(fault: Fault): void {
@@ -157,8 +158,8 @@ export class DBusConnection {
   }
 
   #end(fault: Fault): void {
-    this.#gone ??= fault;
-    for (const { reject } of this.#asked.values()) reject(this.#gone);
+    this.#closedBy ??= fault;
+    for (const { reject } of this.#pending.values()) reject(this.#closedBy);
   }
 }
 
@@ -225,7 +226,7 @@ async function authenticate(socket: Socket, answerMs: number): Promise<void> {
     const late = (): void => reject(new Fault("tool_timeout", "the message bus did not answer in time"));
     const read = (bytes: Buffer): void => {
       said += bytes.toString("latin1");
-      if (!said.includes("\r\n") && said.length < longestGreeting) return;
+      if (!said.includes("\r\n") && said.length < maxGreetingLength) return;
       socket.off("data", read).off("close", ended).off("timeout", late).setTimeout(0);
       resolve(said);
     };
@@ -234,7 +235,7 @@ async function authenticate(socket: Socket, answerMs: number): Promise<void> {
   if (!answer.startsWith("OK "))
     throw new Fault(
       "permission_denied",
-      `the message bus refused the connection: ${plainLine(answer, longestGreeting)}`,
+      `the message bus refused the connection: ${plainLine(answer, maxGreetingLength)}`,
     );
   socket.write("BEGIN\r\n");
 }

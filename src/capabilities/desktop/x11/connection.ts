@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
 import { Fault } from "../../../kernel/index.ts";
-import { InputWindow } from "../input-window.ts";
+import { MessageBuffer } from "../message-buffer.ts";
 import { readAuthority, type Authority } from "./authority.ts";
 import { displayAddress, type DisplayAddress } from "./display-address.ts";
 import { padding, Request } from "./request.ts";
 import { parseSetup, type Screen, type ServerSetup } from "./server-setup.ts";
 
 /** A request that waits for its reply. */
-interface Asked {
+interface PendingRequest {
   readonly sequence: number;
   readonly resolve: (reply: Buffer) => void;
   readonly reject: (error: Fault) => void;
@@ -20,7 +20,7 @@ const errorNames = [
 
 const getInputFocus = 43;
 /** Maximum size of one reply, in bytes: an image of 8,192 by 8,192 pixels. */
-const mostBytes = 32 + 8_192 * 8_192 * 4;
+const maxReplyBytes = 32 + 8_192 * 8_192 * 4;
 
 /** A client of an X server: sends requests and receives their replies in order. Events are ignored. */
 export class X11Connection {
@@ -29,17 +29,17 @@ export class X11Connection {
   readonly setup: ServerSetup;
   readonly screen: Screen;
   readonly #socket: Socket;
-  readonly #asked: Asked[] = [];
-  readonly #input: InputWindow;
+  readonly #pending: PendingRequest[] = [];
+  readonly #input: MessageBuffer;
   readonly #answerMs: number;
   #sequence = 0;
-  #gone: Fault | undefined;
+  #closedBy: Fault | undefined;
 
   private constructor(
     address: DisplayAddress,
     setup: ServerSetup,
     socket: Socket,
-    input: InputWindow,
+    input: MessageBuffer,
     answerMs: number,
   ) {
     const screen = setup.screens[address.screen];
@@ -56,8 +56,8 @@ export class X11Connection {
     this.#answerMs = answerMs;
     socket.setTimeout(0);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
-    socket.on("close", () => this.#end(gone(address.name)));
-    socket.on("timeout", () => this.#drop(hung(address.name, answerMs)));
+    socket.on("close", () => this.#end(closedFault(address.name)));
+    socket.on("timeout", () => this.#drop(timeoutFault(address.name, answerMs)));
     this.#receive(Buffer.alloc(0));
   }
 
@@ -68,7 +68,7 @@ export class X11Connection {
   static async open(display: string, answerMs: number): Promise<X11Connection> {
     const address = displayAddress(display);
     const socket = await connect(address, answerMs);
-    const input = new InputWindow(mostBytes);
+    const input = new MessageBuffer(maxReplyBytes);
     try {
       const authority = await readAuthority(address.number, socket.remoteAddress);
       const setup = await greet(socket, input, authority, address, answerMs);
@@ -81,24 +81,24 @@ export class X11Connection {
 
   /** Whether the connection is open. */
   get isOpen(): boolean {
-    return this.#gone === undefined;
+    return this.#closedBy === undefined;
   }
 
   /** Sends a request that has a reply, and returns the reply. */
   ask(request: Request): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      if (this.#gone) reject(this.#gone);
-      else this.#asked.push({ sequence: this.#send(request), resolve, reject });
+      if (this.#closedBy) reject(this.#closedBy);
+      else this.#pending.push({ sequence: this.#send(request), resolve, reject });
     });
   }
 
   /** Sends requests without replies. Resolves when the server has processed them, and rejects with the first error. */
   async perform(...requests: readonly Request[]): Promise<void> {
     const done = requests.map((request) => {
-      if (this.#gone) throw this.#gone;
+      if (this.#closedBy) throw this.#closedBy;
       const sequence = this.#send(request);
       return new Promise<Buffer>((resolve, reject) => {
-        this.#asked.push({ sequence, resolve, reject });
+        this.#pending.push({ sequence, resolve, reject });
       });
     });
     // The server answers in order, so the reply to this request proves that all earlier ones were processed.
@@ -107,7 +107,7 @@ export class X11Connection {
 
   /** Closes the connection. Requests in flight reject. */
   close(): void {
-    this.#drop(gone(this.display));
+    this.#drop(closedFault(this.display));
   }
 
   #send(request: Request): number {
@@ -124,7 +124,7 @@ export class X11Connection {
     } catch (error) {
       this.#drop(Fault.from(error));
     }
-    if (this.#asked.length === 0) this.#socket.setTimeout(0);
+    if (this.#pending.length === 0) this.#socket.setTimeout(0);
   }
 
   #next(): Buffer | undefined {
@@ -139,11 +139,11 @@ export class X11Connection {
     const kind = message.readUInt8(0);
     if (kind > 1) return;
     const sequence = message.readUInt16LE(2);
-    const index = this.#asked.findIndex((each) => each.sequence === sequence);
+    const index = this.#pending.findIndex((each) => each.sequence === sequence);
     if (index < 0) return;
-    const [asked] = this.#asked.splice(index, 1);
+    const [asked] = this.#pending.splice(index, 1);
     // Earlier requests without replies succeeded, because the server reported no error for them.
-    for (const done of this.#asked.splice(0, index)) done.resolve(Buffer.alloc(0));
+    for (const done of this.#pending.splice(0, index)) done.resolve(Buffer.alloc(0));
     if (kind === 1) asked?.resolve(message);
     else asked?.reject(refusal(message));
   }
@@ -154,8 +154,8 @@ export class X11Connection {
   }
 
   #end(fault: Fault): void {
-    this.#gone ??= fault;
-    for (const { reject } of this.#asked.splice(0)) reject(this.#gone);
+    this.#closedBy ??= fault;
+    for (const { reject } of this.#pending.splice(0)) reject(this.#closedBy);
   }
 }
 
@@ -178,11 +178,11 @@ function refusal(message: Buffer): Fault {
   );
 }
 
-function gone(display: string): Fault {
+function closedFault(display: string): Fault {
   return new Fault("dependency_missing", `the X server of ${display} closed the connection`);
 }
 
-function hung(display: string, answerMs: number): Fault {
+function timeoutFault(display: string, answerMs: number): Fault {
   return new Fault(
     "tool_timeout",
     `the X server of ${display} did not answer for ${answerMs} ms: it hangs, or a program has grabbed it`,
@@ -197,7 +197,7 @@ async function connect(address: DisplayAddress, answerMs: number): Promise<Socke
       const socket = open(where).setTimeout(answerMs);
       await new Promise<void>((resolve, reject) => {
         socket.once("connect", resolve).once("error", reject);
-        socket.once("timeout", () => socket.destroy(hung(address.name, answerMs)));
+        socket.once("timeout", () => socket.destroy(timeoutFault(address.name, answerMs)));
       });
       // Ignored, because the `close` event follows and reports the same.
       socket.removeAllListeners("error").on("error", () => {});
@@ -216,7 +216,7 @@ async function connect(address: DisplayAddress, answerMs: number): Promise<Socke
 /** Sends the credentials and reads the description of the server. */
 async function greet(
   socket: Socket,
-  input: InputWindow,
+  input: MessageBuffer,
   { scheme, data }: Authority,
   { name }: DisplayAddress,
   answerMs: number,
@@ -228,7 +228,7 @@ async function greet(
   head.writeUInt16LE(data.length, 8);
   socket.write(Buffer.concat([head, padded(Buffer.from(scheme)), padded(data)]));
   const reply = await new Promise<Buffer>((resolve, reject) => {
-    const ended = (): void => reject(gone(name));
+    const ended = (): void => reject(closedFault(name));
     const read = (bytes: Buffer): void => {
       input.add(bytes);
       const start = input.peek(8);
@@ -238,7 +238,7 @@ async function greet(
       resolve(whole);
     };
     socket.on("data", read).on("close", ended);
-    socket.once("timeout", () => reject(hung(name, answerMs)));
+    socket.once("timeout", () => reject(timeoutFault(name, answerMs)));
   });
   socket.removeAllListeners("timeout").resume();
   if (reply.readUInt8(0) === 1) return readSetup(reply.subarray(8), name);

@@ -13,7 +13,7 @@ const [lockMask, secondGroup] = [1 << 1, 1 << 13];
 type Action = "press" | "release";
 
 /** One simulated input event. */
-interface Played {
+interface InputEvent {
   readonly kind: number;
   readonly detail: number;
   readonly x?: number;
@@ -36,12 +36,12 @@ export class Input {
 
   /** Moves the pointer. */
   move(x: number, y: number): Promise<void> {
-    return this.#play({ kind: motion, detail: 0, x, y });
+    return this.#send({ kind: motion, detail: 0, x, y });
   }
 
   /** Presses or releases a mouse button. */
   button(number: number, action: Action): Promise<void> {
-    return this.#play({ kind: action === "press" ? buttonPress : buttonRelease, detail: number });
+    return this.#send({ kind: action === "press" ? buttonPress : buttonRelease, detail: number });
   }
 
   /** Presses keys in order, or releases them in reverse order. */
@@ -50,7 +50,7 @@ export class Input {
     const held: number[] = [];
     for (const symbol of symbols) held.push(...(await this.#codes(await this.#keys.place(symbol))));
     const inOrder = action === "press" ? held : held.toReversed();
-    await this.#play(...inOrder.map((keycode) => key(keycode, action)));
+    await this.#send(...inOrder.map((keycode) => key(keycode, action)));
   }
 
   /** Types symbols one after the other. `modifiers` is the current modifier state, as `pointer()` returns it. */
@@ -62,7 +62,7 @@ export class Input {
       signal?.throwIfAborted();
       const { keycode, shifted } = await this.#keys.place(symbol, group);
       const codes = await this.#codes({ keycode, shifted: shifted !== (capsLock && isLetter(symbol)) });
-      await this.#play(
+      await this.#send(
         ...codes.map((code) => key(code, "press")),
         ...codes.toReversed().map((code) => key(code, "release")),
       );
@@ -78,7 +78,7 @@ export class Input {
     return shifted ? [(await this.#keys.place(shiftKey)).keycode, keycode] : [keycode];
   }
 
-  async #play(...all: readonly Played[]): Promise<void> {
+  async #send(...all: readonly InputEvent[]): Promise<void> {
     this.#extension ??= this.#find();
     const opcode = await this.#extension;
     await this.#x11.perform(
@@ -102,7 +102,7 @@ export class Input {
   }
 }
 
-function key(keycode: number, action: Action): Played {
+function key(keycode: number, action: Action): InputEvent {
   return { kind: action === "press" ? keyPress : keyRelease, detail: keycode };
 }
 

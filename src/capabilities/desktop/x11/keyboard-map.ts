@@ -5,7 +5,7 @@ import { Request } from "./request.ts";
 
 const [changeKeyboardMapping, getKeyboardMapping] = [100, 101];
 /** Milliseconds that programs get to process earlier key events before a key is assigned another symbol. */
-const takenInMs = 200;
+const settleMs = 200;
 
 /** How to type a symbol: a key, with or without Shift. */
 export interface KeyPlace {
@@ -20,7 +20,7 @@ export interface KeyPlace {
 export class KeyboardMap {
   readonly #x11: X11Connection;
   /** Keycodes by the symbol that was assigned to them, the oldest first. */
-  readonly #lent = new Map<number, number>();
+  readonly #assigned = new Map<number, number>();
   #rows: readonly (readonly number[])[] = [];
 
   constructor(x11: X11Connection) {
@@ -40,31 +40,31 @@ export class KeyboardMap {
 
   /** Returns the key for a symbol. `group` is the active layout of the keyboard: 0 or 1. */
   async place(symbol: number, group = 0): Promise<KeyPlace> {
-    const lent = this.#lent.get(symbol);
+    const lent = this.#assigned.get(symbol);
     if (lent !== undefined) return { keycode: lent, shifted: false };
     for (const [level, shifted] of [false, true].entries()) {
       const row = this.#rows.findIndex((symbols) => symbols[group * 2 + level] === symbol);
       if (row >= 0) return { keycode: this.#x11.setup.minKeycode + row, shifted };
     }
-    return { keycode: await this.#lend(symbol), shifted: false };
+    return { keycode: await this.#assign(symbol), shifted: false };
   }
 
   /** Removes the assigned symbols. */
   async restore(): Promise<void> {
-    const keycodes = [...this.#lent.values()];
-    this.#lent.clear();
+    const keycodes = [...this.#assigned.values()];
+    this.#assigned.clear();
     await this.#x11.perform(...keycodes.map((keycode) => mapping(keycode, 0)));
   }
 
-  async #lend(symbol: number): Promise<number> {
+  async #assign(symbol: number): Promise<number> {
     const keycode = this.#spare() ?? (await this.#oldest());
     await this.#x11.perform(mapping(keycode, symbol));
-    this.#lent.set(symbol, keycode);
+    this.#assigned.set(symbol, keycode);
     return keycode;
   }
 
   #spare(): number | undefined {
-    const taken = new Set(this.#lent.values());
+    const taken = new Set(this.#assigned.values());
     const { minKeycode } = this.#x11.setup;
     const row = this.#rows.findLastIndex(
       (symbols, index) => symbols.every((symbol) => symbol === 0) && !taken.has(minKeycode + index),
@@ -73,14 +73,14 @@ export class KeyboardMap {
   }
 
   async #oldest(): Promise<number> {
-    const [[symbol, keycode] = []] = this.#lent;
+    const [[symbol, keycode] = []] = this.#assigned;
     if (symbol === undefined || keycode === undefined)
       throw new Fault(
         "unsupported",
         "the keyboard has no unused key for a character that its layout lacks: type the text without that character",
       );
-    await delay(takenInMs);
-    this.#lent.delete(symbol);
+    await delay(settleMs);
+    this.#assigned.delete(symbol);
     return keycode;
   }
 }

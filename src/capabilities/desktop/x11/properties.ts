@@ -4,7 +4,7 @@ import { Request } from "./request.ts";
 const [internAtom, getProperty] = [16, 20];
 const anyType = 0;
 /** Maximum size of one property, in units of four bytes. */
-const most = { numbers: 65_536, text: 1_024 } as const;
+const maxSize = { numbers: 65_536, text: 1_024 } as const;
 
 /** Reads the properties that programs and window managers set on windows. */
 export class Properties {
@@ -28,7 +28,7 @@ export class Properties {
 
   /** Returns a property as window ids or other numbers, or `undefined` if it is not set. */
   async numbers(window: number, name: string): Promise<readonly number[] | undefined> {
-    const { format, value } = await this.#read(window, name, most.numbers);
+    const { format, value } = await this.#read(window, name, maxSize.numbers);
     if (format !== 32) return undefined;
     return Array.from({ length: value.length / 4 }, (_, index) => value.readUInt32LE(index * 4));
   }
@@ -37,7 +37,7 @@ export class Properties {
   async texts(window: number, name: string): Promise<readonly string[]> {
     const [utf8, { type, format, value }] = await Promise.all([
       this.atom("UTF8_STRING"),
-      this.#read(window, name, most.text),
+      this.#read(window, name, maxSize.text),
     ]);
     if (format !== 8) return [];
     const text = type === utf8 ? value.toString() : fromCompound(value.toString("latin1"));

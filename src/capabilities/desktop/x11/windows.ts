@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../../kernel/index.ts";
-import { plainLine } from "../plain-words.ts";
+import { plainLine } from "../plain-text.ts";
 import { isMismatch, isWindowGone, type X11Connection } from "./connection.ts";
-import type { Area } from "./picture.ts";
+import type { Area } from "./screenshot.ts";
 import type { Properties } from "./properties.ts";
 import { Request } from "./request.ts";
 
@@ -32,9 +32,9 @@ const [clientMessage, substructureMask, byUser] = [33, 0x18_0000, 2];
 const focusChecks = { count: 40, everyMs: 50 };
 const viewable = 2;
 /** Maximum number of subwindows of one window that are read. */
-const mostChildren = 200;
+const maxChildren = 200;
 /** Maximum length of a window's title, class or role, in characters. */
-const mostWords = 200;
+const maxNameLength = 200;
 /** Maximum depth of a program's window below the frame of the window manager. */
 const frameDepth = 3;
 
@@ -119,7 +119,7 @@ export class Windows {
     if (depth === 0) return [];
     const children = (await unlessGone(this.#children(window))) ?? [];
     const found = await Promise.all(
-      children.slice(0, mostChildren).map((id) =>
+      children.slice(0, maxChildren).map((id) =>
         unlessGone(
           (async () => {
             if (!(await this.#attributes(id)).shown) return undefined;
@@ -165,7 +165,7 @@ export class Windows {
       const found = level.find((_, index) => marked[index]);
       if (found !== undefined) return found;
       const below = await Promise.all(level.map((id) => unlessGone(this.#children(id))));
-      level = below.flatMap((children) => children ?? []).slice(0, mostChildren);
+      level = below.flatMap((children) => children ?? []).slice(0, maxChildren);
     }
     return window;
   }
@@ -197,9 +197,9 @@ export class Windows {
     ]);
     return {
       id,
-      title: words(name[0] ?? oldName[0]),
-      class: words(kind[1] ?? kind[0]),
-      ...(role[0] && { role: words(role[0]) }),
+      title: nameLine(name[0] ?? oldName[0]),
+      class: nameLine(kind[1] ?? kind[0]),
+      ...(role[0] && { role: nameLine(role[0]) }),
       ...(pid?.[0] !== undefined && { pid: pid[0] }),
       ...area,
       focused,
@@ -244,8 +244,8 @@ export class Windows {
   }
 }
 
-function words(text = ""): string {
-  return plainLine(text, mostWords);
+function nameLine(text = ""): string {
+  return plainLine(text, maxNameLength);
 }
 
 /** Returns the result, or `undefined` if the window has disappeared meanwhile. */

@@ -1,5 +1,5 @@
 /** Keeps the last characters of a server's standard error for error messages. */
-export class LastWords {
+export class StderrTail {
   readonly #limit: number;
   #text = "";
 
@@ -13,7 +13,7 @@ export class LastWords {
   }
 
   /** The kept output as the end of an error message, or an empty text if there is none. */
-  get remark(): string {
+  get suffix(): string {
     const text = this.#text.trim();
     return text === "" ? "" : `. Its standard error ends with: ${text}`;
   }

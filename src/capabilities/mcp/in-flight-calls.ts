@@ -3,7 +3,7 @@ import type { ElicitResult } from "@modelcontextprotocol/client";
 import type { Elicitation } from "./elicitation.ts";
 
 /** Answers a question that the server asks a person during a call. */
-export type ModelAttempts = (elicitation: Elicitation) => Promise<ElicitResult>;
+export type ElicitationHandler = (elicitation: Elicitation) => Promise<ElicitResult>;
 
 /**
  * The calls of a server that are in flight, to find the call to which a question belongs. The protocol does not name
@@ -12,11 +12,11 @@ export type ModelAttempts = (elicitation: Elicitation) => Promise<ElicitResult>;
  * user's run.
  */
 export class InFlightCalls {
-  readonly #open = new Set<ModelAttempts>();
-  readonly #storage = new AsyncLocalStorage<ModelAttempts>();
+  readonly #open = new Set<ElicitationHandler>();
+  readonly #storage = new AsyncLocalStorage<ElicitationHandler>();
 
   /** Runs a call and answers questions during it with `asking`. */
-  async during<Value>(asking: ModelAttempts, work: () => Promise<Value>): Promise<Value> {
+  async during<Value>(asking: ElicitationHandler, work: () => Promise<Value>): Promise<Value> {
     this.#open.add(asking);
     try {
       return await this.#storage.run(asking, work);
@@ -31,7 +31,7 @@ export class InFlightCalls {
   }
 
   /** Returns the handler of the call to which the current question belongs, or `undefined` if that is not known. */
-  find(): ModelAttempts | undefined {
+  find(): ElicitationHandler | undefined {
     const known = this.#storage.getStore();
     if (known !== undefined && this.#open.has(known)) return known;
     const [only, ...others] = this.#open;

@@ -4,14 +4,14 @@ import { Fault } from "../../kernel/index.ts";
  * Received bytes that have not been read yet. The pieces are joined only when a message is complete, because a
  * screenshot arrives in hundreds of pieces.
  */
-export class InputWindow {
+export class MessageBuffer {
   /** Maximum size of one message, in bytes. */
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #pieces: Buffer[] = [];
   #length = 0;
 
   constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes;
+    this.#maxBytes = mostBytes;
   }
 
   /** Adds received bytes. */
@@ -33,10 +33,10 @@ export class InputWindow {
    * exceeds the limit, before the message fills the memory.
    */
   take(length: number): Buffer | undefined {
-    if (length > this.#mostBytes)
+    if (length > this.#maxBytes)
       throw new Fault(
         "unsupported",
-        `a message of ${length} bytes exceeds the limit of ${this.#mostBytes} bytes`,
+        `a message of ${length} bytes exceeds the limit of ${this.#maxBytes} bytes`,
       );
     if (this.#length < length) return undefined;
     const all = this.#join();

@@ -15,7 +15,7 @@ export interface Area {
 const [getImage, zPixmap, allPlanes] = [73, 2, 0xffff_ffff];
 
 /** Returns an area of the screen as PNG, without the pointer. */
-export async function takePicture(x11: X11Connection, area: Area): Promise<Buffer> {
+export async function takeScreenshot(x11: X11Connection, area: Area): Promise<Buffer> {
   const { root } = x11.screen;
   const request = new Request(getImage, zPixmap)
     .u32(root)
