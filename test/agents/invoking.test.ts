@@ -284,7 +284,7 @@ describe("what an agent is made of", () => {
     }));
     expect((await new Agent({ name: "p", architecture: "parrot" }).invoke("Polly")).output).toBe("Polly");
     expect(() => registerArchitecture("react", () => ({}) as never)).toThrow(
-      "there is an architecture react already",
+      "architecture react already exists",
     );
     expect(() => scout([], { architecture: "zen" })).toThrow(
       /there is no architecture zen; there are: .*react.*parrot/,

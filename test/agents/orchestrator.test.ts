@@ -101,10 +101,12 @@ describe("an orchestrator", () => {
     const { result } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "Never mind." });
     const [failed, exhausted, outOfTurns] = resultsIn(model);
-    expect(failed).toContain("error: broken ended as failed: bad key");
-    expect(exhausted).toMatch(/^error: poor ended as budget_exhausted: .*So far it said: So far so good\.$/u);
+    expect(failed).toContain("error: broken ended with status failed: bad key");
+    expect(exhausted).toMatch(
+      /^error: poor ended with status budget_exhausted: .*Its output so far: So far so good\.$/u,
+    );
     expect(outOfTurns).toBe(
-      "error: tired ended as max_turns: max_turns_exceeded. So far it said: So far so good.",
+      "error: tired ended with status max_turns: max_turns_exceeded. Its output so far: So far so good.",
     );
   });
 

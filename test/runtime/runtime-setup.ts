@@ -26,7 +26,7 @@ export interface Bench {
   readonly events: (runId: RunId) => Promise<Event[]>;
 }
 
-/** A runtime in memory whose time stands still until it is told to move. */
+/** Opens a runtime in memory on a fake clock, which moves only when the test advances it. */
 export async function setUp(options: RuntimeOptions = {}): Promise<Bench> {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256, inbox: { maxDeliveries: 3 } });
@@ -100,7 +100,7 @@ export function text(value: string): ToolResult {
   return { output: { type: "text", text: value }, isError: false };
 }
 
-/** Lets everything happen that needs neither time nor a person. */
+/** Lets everything happen that needs neither time nor a command. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 20; round++) {
     await new Promise<void>((resolve) => {
@@ -116,10 +116,10 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
       setImmediate(resolve);
     });
   }
-  throw new Error("it did not come to that");
+  throw new Error("the condition did not become true within 1,000 turns of the event loop");
 }
 
-/** A promise that the test settles: what an agent's code waits for outside. */
+/** A promise that the test settles and on which the agent's code waits. */
 export function gate<Value = void>(): PromiseWithResolvers<Value> {
   return Promise.withResolvers<Value>();
 }

@@ -1,6 +1,6 @@
 import { openStep, type ActiveStep } from "../task/active-step.ts";
 import type { Branch, StepAddress } from "../../kernel/index.ts";
-import type { NestedContext } from "../task/lazy-scope.ts";
+import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import { emittedAddress } from "../journal/wait-names.ts";

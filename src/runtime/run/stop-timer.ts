@@ -47,7 +47,7 @@ export class StopTimer {
   #endGrace(runner: TaskRunner): void {
     const stop = runner.token.error;
     if (runner.isDropped || stop === undefined) return;
-    if (runner.abandonCalls(stop)) this.giveGrace(runner);
+    if (runner.activity.abandonCalls(stop)) this.giveGrace(runner);
     else if (!runner.abandon(stop)) this.#stopper.endUnstarted(runner, stop);
   }
 }

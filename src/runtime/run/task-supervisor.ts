@@ -111,17 +111,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   /** Every live task only waits, and the run may be released meanwhile. */
   get isIdle(): boolean {
-    return this.#everyLiveTask("idle");
+    return this.#everyLiveTask("isIdle");
   }
 
   /** Like `isIdle`, but tasks may also wait for other runs, for which this process has to stay. */
   get isResting(): boolean {
-    return this.#everyLiveTask("rests");
+    return this.#everyLiveTask("isResting");
   }
 
   /** A call of some task is in flight. */
   get hasCalls(): boolean {
-    for (const runner of this.#runners.values()) if (runner.atWork) return true;
+    for (const runner of this.#runners.values()) if (runner.activity.isCalling) return true;
     return false;
   }
 
@@ -197,7 +197,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   resume(): void {
     for (const [taskId, runner] of this.#runners) {
       this.waits.rearm(taskId);
-      runner.unpark();
+      runner.activity.unpark();
     }
     this.startAll();
   }
@@ -235,11 +235,11 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.listener.finish();
   }
 
-  #everyLiveTask(waits: "idle" | "rests"): boolean {
+  #everyLiveTask(rest: "isIdle" | "isResting"): boolean {
     let isAnyLive = false;
     for (const { record, outcome } of this.#state.tasks.values()) {
       if (outcome !== null) continue;
-      if (this.#runners.get(record.taskId)?.[waits] === false) return false;
+      if (this.#runners.get(record.taskId)?.activity[rest] === false) return false;
       isAnyLive = true;
     }
     return isAnyLive;
@@ -416,13 +416,13 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   onYield(taskId: TaskId): void {
     const runner = this.#runners.get(taskId);
     if (runner === undefined) this.seats.settle(taskId);
-    else runner.settleIfPausing();
+    else runner.activity.settleIfPausing();
   }
 
   onSeat(taskId: TaskId): void {
     this.waits.rearm(taskId);
     this.listener.stayAwake();
-    this.#runners.get(taskId)?.unpark();
+    this.#runners.get(taskId)?.activity.unpark();
     this.#start(taskId);
   }
 

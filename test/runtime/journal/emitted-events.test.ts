@@ -144,10 +144,10 @@ it("an invocation's end is told with its turn, and with no other's", async () =>
   const worker = agent("worker", async (ctx) => {
     const turn = await ctx.turn(({ input }) => ({ input, instructions: "", tools: [] }));
     for (const other of [...taken, { ...turn }, ...noTurns])
-      expect(() => ctx.emitEvent(ends, other)).toThrow(/^agent_end is told by the agent itself/u);
+      expect(() => ctx.emitEvent(ends, other)).toThrow(/^only the agent may emit agent_end/u);
     taken.push(turn);
     expect(() => ctx.emitEvent(runEnd as EventDraft as EmittableEvent, turn)).toThrow(
-      /^"run_end" is no event that code may tell\. What it may tell: architecture_event, turn_start, /u,
+      /^code may not emit "run_end"\. Events that code may emit: architecture_event, turn_start, /u,
     );
     ctx.emitEvent(ends, turn);
   });
@@ -199,7 +199,7 @@ it.each([
   expect((await run.result()).error).toMatchObject({
     code: "invalid_argument",
     message: expect.stringContaining(
-      `${shown} was told: what code tells, and what an architecture yields, must be an event, { type, data }`,
+      `cannot emit ${shown}: emitEvent takes, and an architecture yields, an event { type, data }`,
     ) as unknown,
   });
 });

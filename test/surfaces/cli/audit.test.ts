@@ -278,7 +278,7 @@ describe("reeve", () => {
       code: 2,
       says: "a store in memory is seen by its own",
     },
-    { args: ["audit", "verify", "--store", "reeve.db"], code: 2, says: '"reeve.db" is not a store' },
+    { args: ["audit", "verify", "--store", "reeve.db"], code: 2, says: 'invalid store "reeve.db"' },
     { args: ["audit", "verify", "7f"], code: 2, says: 'invalid run id "7f"' },
     { args: ["audit", "verify", "--head", "run_7f"], code: 2, says: "it must be RUN=HASH" },
     { args: ["audit", "verify", "--key-env", "NOT_SET"], code: 2, says: "nothing in the variable NOT_SET" },
