@@ -107,7 +107,7 @@ test("J2: the two summaries of a turn that is cut are made side by side, as bran
   const bothOpen = gate();
   let open = 0;
   const answer = ({ messages }: ModelRequest): string =>
-    messageText(messages.at(-1) ?? userMessage("")).includes("still under way") ? "Beginning." : "Before.";
+    messageText(messages.at(-1) ?? userMessage("")).includes("still in progress") ? "Beginning." : "Before.";
   const model = scriptedModel([answer, answer]);
   const generate = model.generate.bind(model);
   model.generate = async (...args) => {
