@@ -224,7 +224,7 @@ describe("reeve run", () => {
     { args: ["x", "--max-budget-usd", "lots"], says: "--max-budget-usd lots: it must be a number above 0" },
     { args: ["x", "--mode", "xml"], says: "--mode xml: it must be text or json" },
     { args: ["x", "--tools", "some"], says: "--tools some: it must be one of none, read, all" },
-    { args: ["x", "--model", "nobody/x"], says: 'no provider is called "nobody"' },
+    { args: ["x", "--model", "nobody/x"], says: 'unknown provider "nobody"' },
     { args: ["x", "--session", "../up"], says: "invalid session id" },
     { args: ["x", "--resume", "run_1"], says: "give it no prompt" },
     { args: ["--resume", "what"], says: "invalid run id" },
