@@ -19,7 +19,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { eventsOf, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
 
@@ -374,7 +374,7 @@ describe("a conditional flow", () => {
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(flow(false));
-    handle = await foundRun(two, handle);
+    handle = await findRun(two, handle);
     await handle.signal("go", "gone", formatTaskId(1));
     expect((await handle.result()).output).toBe("gone");
     expect(asked).toBe(1);
