@@ -45,7 +45,9 @@ export async function callServer(server: ServerAddress, options: CallOptions): P
   });
   if (!response.ok) {
     const { status } = response;
-    throw Object.assign(new Error(`${name}: the counting server answered ${await response.text()}`), { status });
+    throw Object.assign(new Error(`${name}: the counting server answered ${await response.text()}`), {
+      status,
+    });
   }
   return (await response.json()) as Reply;
 }

@@ -26,7 +26,8 @@ export interface WorkerDuty extends WorkerOrders {
  */
 export async function workAsTold(work: (duty: WorkerDuty) => Promise<readonly RunId[]>): Promise<void> {
   const told = process.env[ordersVariable];
-  if (told === undefined) throw new Error(`${ordersVariable} is not set; start this script with WorkerProcess`);
+  if (told === undefined)
+    throw new Error(`${ordersVariable} is not set; start this script with WorkerProcess`);
   const orders = JSON.parse(told) as WorkerOrders;
   let counted: DyingStore | undefined;
   const mortal = (store: Store): Store => {
