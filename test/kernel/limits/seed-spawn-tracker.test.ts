@@ -66,8 +66,8 @@ describe("the headcount", () => {
 describe.each([
   ["whose victims finish their calls", seedSeats({ stopsAtOnce: false })],
   ["whose victims stop at once", seedSeats({ stopsAtOnce: true })],
-] as const)("the seed's tracker, %s,", (_reading, seats) => {
-  test.each(promiseNames)("breaks %s", (promise) => {
+] as const)("the first design's tracker, %s,", (_reading, seats) => {
+  test.each(promiseNames)("the first design's tracker breaks %s", (promise) => {
     expect(fc.check(keeps(promise, seats), { numRuns: 2000 }).failed).toBe(true);
   });
 
